@@ -1,0 +1,57 @@
+"""Near-duplicate detection by content for Scrapy crawls, by SimHash.
+
+Nothing is imported before it is asked for: `Addon` alone needs Scrapy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scrapy_simhash.crawl.addon import Addon
+    from scrapy_simhash.crawl.exceptions import NearDuplicateItem, NearDuplicatePage
+    from scrapy_simhash.detector import Detector
+    from scrapy_simhash.errors import EmptyText, SimhashError
+    from scrapy_simhash.fingerprint import hamming_distance
+    from scrapy_simhash.index import open_index
+    from scrapy_simhash.scheme import Scheme
+    from scrapy_simhash.verdict import Verdict
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Addon",
+    "Detector",
+    "EmptyText",
+    "NearDuplicateItem",
+    "NearDuplicatePage",
+    "Scheme",
+    "SimhashError",
+    "Verdict",
+    "hamming_distance",
+    "open_index",
+]
+
+_HOMES = {
+    "Addon": "scrapy_simhash.crawl.addon",
+    "Detector": "scrapy_simhash.detector",
+    "EmptyText": "scrapy_simhash.errors",
+    "NearDuplicateItem": "scrapy_simhash.crawl.exceptions",
+    "NearDuplicatePage": "scrapy_simhash.crawl.exceptions",
+    "Scheme": "scrapy_simhash.scheme",
+    "SimhashError": "scrapy_simhash.errors",
+    "Verdict": "scrapy_simhash.verdict",
+    "hamming_distance": "scrapy_simhash.fingerprint",
+    "open_index": "scrapy_simhash.index",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,1 @@
+"""What ties the core to Scrapy; nothing outside this package imports Scrapy."""

@@ -1,0 +1,45 @@
+"""Addon: switches the plugin on with two lines of settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import NotConfigured
+
+from scrapy_simhash.crawl.settings import is_enabled
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+# After users' own (543) and Scrapy's on the way back: pages come decoded, redirected, retried.
+DOWNLOADER_MIDDLEWARE_ORDER = 40
+# Just after HttpErrorMiddleware (50).
+SPIDER_MIDDLEWARE_ORDER = 51
+# Before users' own, which may replace the item by another object.
+PIPELINE_ORDER = 50
+
+
+class Addon:
+    """``ADDONS = {"scrapy_simhash.Addon": 500}`` and ``SIMHASH_ENABLED = True``."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Put the components in their places, unless the user has put them elsewhere.
+
+        :raises NotConfigured: SIMHASH_ENABLED is not true; nothing else is imported then.
+        """
+        if not is_enabled(settings):
+            raise NotConfigured
+        from scrapy_simhash.crawl.extension import SimhashExtension
+        from scrapy_simhash.crawl.middleware import (
+            SimhashDownloaderMiddleware,
+            SimhashSpiderMiddleware,
+        )
+        from scrapy_simhash.crawl.pipeline import SimhashPipeline
+
+        for name, component, order in (
+            ("EXTENSIONS", SimhashExtension, 0),
+            ("DOWNLOADER_MIDDLEWARES", SimhashDownloaderMiddleware, DOWNLOADER_MIDDLEWARE_ORDER),
+            ("SPIDER_MIDDLEWARES", SimhashSpiderMiddleware, SPIDER_MIDDLEWARE_ORDER),
+            ("ITEM_PIPELINES", SimhashPipeline, PIPELINE_ORDER),
+        ):
+            settings.setdefault_in_component_priority_dict(name, component, order)

@@ -1,0 +1,113 @@
+"""SimhashPipeline: tags items with the verdict on their page, or on their own content."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, Any
+
+from itemadapter import ItemAdapter
+from scrapy.utils.asyncio import run_in_thread
+
+from scrapy_simhash.crawl.exceptions import NearDuplicateItem
+from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.extraction import visible_text
+from scrapy_simhash.policy import Policy
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+    from scrapy_simhash.crawl.settlement import Origin
+    from scrapy_simhash.verdict import Verdict
+
+_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
+
+
+class SimhashPipeline:
+    """Writes verdicts into items; with SIMHASH_ITEM_FIELDS also judges the items themselves."""
+
+    def __init__(self, extension: SimhashExtension) -> None:
+        self._extension = extension
+        self._settings = extension.settings
+        self._item_policy = Policy(
+            action=self._settings.item_action, incremental=self._settings.policy.incremental
+        )
+        self._without_page = itertools.count()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Scrapy's way to make a pipeline."""
+        return cls(SimhashExtension.of(crawler))
+
+    async def process_item(self, item: Any) -> Any:
+        """Tag the item. :raises NearDuplicateItem: its content was seen, and it is dropped."""
+        origin = self._extension.settlement.take_origin(item)
+        verdict = None if origin is None else origin.page.verdict
+        if self._settings.item_fields and self._extension.item_index is not None:
+            verdict = await self._judge(item, origin) or verdict
+        if verdict is not None:
+            self._tag(item, verdict)
+        return item
+
+    async def _judge(self, item: Any, origin: Origin | None) -> Verdict | None:
+        extension = self._extension
+        try:
+            fingerprint = await run_in_thread(
+                lambda: extension.detector.fingerprint_text(self._text(item))
+            )
+        except Exception as error:  # noqa: BLE001 - no item may stop a crawl
+            extension.failed("item", error, repr(type(item)))
+            return None
+        extension.item_stats.time(fingerprint)
+        if fingerprint.skipped is not None:
+            extension.item_stats.skip(fingerprint.skipped)
+            return None
+        verdict = extension.judge_item(self._identity(origin), fingerprint)
+        if verdict is None or verdict.observation is None:
+            return None
+        if self._item_policy.seen(verdict) and self._item_policy.action == "drop":
+            extension.item_stats.count("dropped")
+            raise NearDuplicateItem(verdict)
+        if origin is not None:
+            extension.settlement.item_observed(origin.page, item, verdict.observation)
+        elif extension.item_index is not None:
+            extension.item_index.confirm(verdict.observation)
+        return verdict
+
+    def _identity(self, origin: Origin | None) -> str:
+        """Of an item: its page and its place there."""
+        if origin is None:
+            return f"item without a page {next(self._without_page)}"
+        return f"{origin.page.verdict.key} item {origin.ordinal}"
+
+    def _text(self, item: Any) -> str:
+        adapter = ItemAdapter(item)
+        values = (adapter.get(name) for name in self._settings.item_fields)
+        return "\n".join(_plain(value) for value in values if value is not None)
+
+    def _tag(self, item: Any, verdict: Verdict) -> None:
+        fields = verdict.to_dict()
+        adapter = ItemAdapter(item)
+        tags = self._settings.item_tags
+        try:
+            for verdict_field, item_field in tags.items():
+                adapter[item_field] = fields[verdict_field]
+        except (KeyError, AttributeError, TypeError, ValueError) as error:
+            # Not declared, frozen, or of another type.
+            self._extension.stats.count("skipped/item_field_not_declared")
+            self._extension.warn_once(
+                "item_field_not_declared",
+                "simhash: items of %s cannot take all of the fields %s (%s), and are not tagged: "
+                "declare them, name others in SIMHASH_ITEM_TAGS, or set that to {}",
+                type(item).__qualname__,
+                ", ".join(tags.values()),
+                error,
+            )
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return "\n".join(_plain(part) for part in value)
+    text = value if isinstance(value, str) else str(value)
+    return visible_text(text) if _MARKUP.search(text) else text

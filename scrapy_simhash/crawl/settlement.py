@@ -1,0 +1,145 @@
+"""When is a page done? Once its callback's output is exhausted and all of its items are settled.
+
+Until then its entry in the index is pending. A page whose callback or pipelines fail is
+discarded, so that it never stands in the way of its copies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.http import Response
+
+    from scrapy_simhash.index import Observation
+    from scrapy_simhash.policy import Action
+    from scrapy_simhash.verdict import Verdict
+
+
+@dataclass(eq=False)
+class PageState:
+    """A page on its way through the callback and the pipelines.
+
+    :param items: items that went on to the pipelines, in all.
+    :param unsettled: those of them that the pipelines are not done with.
+    :param item_observations: id of an item → what the index of items holds as pending for it.
+    """
+
+    verdict: Verdict
+    action: Action
+    items: int = 0
+    unsettled: int = 0
+    exhausted: bool = False
+    failed: bool = False
+    handed_over: set[int] = field(default_factory=set)
+    item_observations: dict[int, Observation] = field(default_factory=dict)
+    replaced_observations: list[Observation] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an item came from: the page, and its place among the page's items."""
+
+    page: PageState
+    ordinal: int
+
+
+class Settlement:
+    """Follows pages from verdict to confirm or discard.
+
+    :param settle: called with (observation, confirmed) when the fate of a page is known.
+    :param settle_item: the same for items that have verdicts of their own.
+    """
+
+    def __init__(
+        self,
+        settle: Callable[[Observation, bool], None],
+        settle_item: Callable[[Observation, bool], None],
+    ) -> None:
+        self._settle = settle
+        self._settle_item = settle_item
+        self._by_response: WeakKeyDictionary[Response, PageState] = WeakKeyDictionary()
+        self._open: set[PageState] = set()
+        # Items may be of any class, also without weak references, and are found by identity.
+        self._origins: dict[int, tuple[Any, Origin]] = {}
+
+    def begin(self, response: Response, verdict: Verdict, action: Action) -> None:
+        """A page that a callback (or, for a dropped one, its errback) is going to see."""
+        page = PageState(verdict, action)
+        self._by_response[response] = page
+        self._open.add(page)
+
+    def page(self, response: Response | None) -> PageState | None:
+        """The state of a response's page; None if it has no verdict."""
+        return None if response is None else self._by_response.get(response)
+
+    def item_yielded(self, page: PageState, item: Any) -> None:
+        """An item of a page is on its way to the pipelines."""
+        self._origins[id(item)] = (item, Origin(page, page.items))
+        page.handed_over.add(id(item))
+        page.items += 1
+        page.unsettled += 1
+
+    def take_origin(self, item: Any) -> Origin | None:
+        """Where an item came from; known once, and only for the very object that was yielded."""
+        known = self._origins.get(id(item))
+        if known is None or known[0] is not item:
+            return None
+        del self._origins[id(item)]
+        known[1].page.handed_over.discard(id(item))
+        return known[1]
+
+    def item_observed(self, page: PageState, item: Any, observation: Observation) -> None:
+        """An item has a pending entry of its own, to be settled with it."""
+        previous = page.item_observations.get(id(item))
+        if previous is not None:  # of an item that is gone, whose identity this one inherited
+            page.replaced_observations.append(previous)
+        page.item_observations[id(item)] = observation
+
+    def item_settled(
+        self, response: Response | None, item: Any, *, kept: bool, failed: bool
+    ) -> None:
+        """The pipelines are done with an item: kept, dropped on purpose, or failed."""
+        page = self.page(response)
+        if page is None:
+            return
+        observation = page.item_observations.pop(id(item), None)
+        if observation is not None:
+            self._settle_item(observation, kept)
+        page.unsettled -= 1
+        page.failed = page.failed or failed
+        self._close_if_done(page)
+
+    def output_exhausted(self, page: PageState) -> None:
+        """The callback's output ended by itself."""
+        page.exhausted = True
+        self._close_if_done(page)
+
+    def output_failed(self, page: PageState) -> None:
+        """The callback, or a middleware around it, raised."""
+        page.failed = page.exhausted = True
+        self._close_if_done(page)
+
+    def close(self) -> None:
+        """The crawl is over: what was handled without an error is confirmed, the rest is not."""
+        for page in list(self._open):
+            self._finish(page)
+
+    def _close_if_done(self, page: PageState) -> None:
+        if page.exhausted and page.unsettled <= 0 and page in self._open:
+            self._finish(page)
+
+    def _finish(self, page: PageState) -> None:
+        self._open.discard(page)
+        for identity in page.handed_over:
+            self._origins.pop(identity, None)
+        page.handed_over.clear()
+        # Left over are items that a later pipeline replaced by another object.
+        for observation in [*page.replaced_observations, *page.item_observations.values()]:
+            self._settle_item(observation, True)  # noqa: FBT003 - confirmed
+        if page.verdict.observation is not None:
+            self._settle(page.verdict.observation, page.exhausted and not page.failed)

@@ -1,0 +1,97 @@
+"""Counts of a crawl: Scrapy's stats under ``simhash/``, and a summary that a person can read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy.statscollectors import StatsCollector
+
+    from scrapy_simhash.detector import PageFingerprint
+    from scrapy_simhash.verdict import Verdict, VerdictKind
+
+_LARGEST_CLUSTERS = 5
+_SHOWN_KEY_LENGTH = 200
+
+
+class CrawlStats:
+    """Counts verdicts, skips, times and errors of one crawl.
+
+    :param prefix: ``simhash`` for pages, ``simhash/item`` for items.
+    """
+
+    def __init__(self, collector: StatsCollector, prefix: str) -> None:
+        self._collector = collector
+        self._prefix = prefix
+        self._verdicts: Counter[VerdictKind] = Counter()
+        self._clusters: Counter[str] = Counter()
+        self._skipped = 0
+        self._times_ms: Counter[str] = Counter()
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to ``<prefix>/<name>``."""
+        self._collector.inc_value(f"{self._prefix}/{name}", by)
+
+    def skip(self, reason: str) -> None:
+        """A page or item that gets no verdict, and why."""
+        self._skipped += 1
+        self.count(f"skipped/{reason}")
+
+    def time(self, page: PageFingerprint) -> None:
+        """The time that the steps of a page took."""
+        self._add_ms("extraction", page.extraction_ms)
+        self._add_ms("tokenization", page.tokenization_ms)
+        self._add_ms("fingerprint", page.fingerprint_ms)
+
+    def judge(self, verdict: Verdict) -> bool:
+        """A verdict. True if it is the first near-duplicate of the crawl."""
+        self._verdicts[verdict.kind] += 1
+        self._add_ms("index", verdict.index_ms)
+        self.count("checked")
+        self.count(verdict.kind.replace("-", "_"))
+        if verdict.kind != "near-duplicate" or verdict.representative is None:
+            return False
+        self._clusters[verdict.representative] += 1
+        self.count(f"distance/{verdict.distance}")
+        return self._verdicts["near-duplicate"] == 1
+
+    def index_size(self, entries: int) -> None:
+        """Number of fingerprints in the index."""
+        self._collector.set_value(f"{self._prefix}/index/size", entries)
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is anything to tell."""
+        return bool(self._verdicts or self._skipped)
+
+    def summary(self, what: str) -> str:
+        """Judged pages (or items), near-duplicates with their share, the largest clusters."""
+        judged = sum(self._verdicts.values())
+        near = self._verdicts["near-duplicate"]
+        share = f" ({near / judged:.1%})" if judged else ""
+        lines = [
+            (
+                f"simhash: {judged} {what} judged: {self._verdicts['new']} new, "
+                f"{self._verdicts['unchanged']} unchanged, {self._verdicts['changed']} changed, "
+                f"{near} near-duplicates{share}; {self._skipped} skipped"
+            )
+        ]
+        largest = self._clusters.most_common(_LARGEST_CLUSTERS)
+        if largest:
+            lines.append(f"largest clusters (near-duplicates of the {what} named):")
+            lines += [f"{count:8d}  {printable(key)}" for key, count in largest]
+        return "\n".join(lines)
+
+    def _add_ms(self, step: str, milliseconds: float) -> None:
+        # Steps take fractions of a millisecond, and stats are whole numbers.
+        self._times_ms[step] += milliseconds  # type: ignore[assignment]
+        self._collector.set_value(f"{self._prefix}/time/{step}_ms", round(self._times_ms[step]))
+
+
+def printable(key: str) -> str:
+    """A key for a line of the log: control characters escaped, and cut at 200 characters."""
+    shown = key if len(key) <= _SHOWN_KEY_LENGTH else key[: _SHOWN_KEY_LENGTH - 1] + "…"
+    return "".join(
+        character if character.isprintable() else ascii(character)[1:-1] for character in shown
+    )

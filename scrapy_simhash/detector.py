@@ -1,0 +1,116 @@
+"""Detector: html + key → Verdict; the one facade of the core.
+
+The two halves can be called apart: `fingerprint_page` is the expensive one and touches nothing
+but its arguments, so it may run in any thread; `judge` asks the index and takes microseconds.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.errors import EmptyText, ExtractionError
+from scrapy_simhash.extraction import extract
+from scrapy_simhash.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrapy_simhash.index.base import Index
+    from scrapy_simhash.scheme import Scheme
+
+DEFAULT_MIN_TOKENS = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageFingerprint:
+    """The fingerprint of a page, or why there is none.
+
+    :param skipped: ``no_text``, ``few_tokens`` or ``extraction_error``; None if there is one.
+    :param error: what the extractor said.
+    :param extraction_ms: wall-clock time, as are the other two.
+    """
+
+    fingerprint: int | None = None
+    tokens: int = 0
+    skipped: str | None = None
+    error: str | None = None
+    extraction_ms: float = 0.0
+    tokenization_ms: float = 0.0
+    fingerprint_ms: float = 0.0
+
+
+class Detector:
+    """Composes the steps from page to verdict.
+
+    :param min_tokens: texts with fewer have no stable fingerprint and are skipped.
+    """
+
+    def __init__(self, scheme: Scheme, *, min_tokens: int = DEFAULT_MIN_TOKENS) -> None:
+        self.scheme = scheme
+        self.min_tokens = min_tokens
+
+    def fingerprint_page(self, html: str) -> PageFingerprint:
+        """Extract the main text of a page and fingerprint it. Never raises for a page's sake."""
+        started = time.perf_counter()
+        try:
+            text = extract(html, self.scheme.extractor).text
+        except ExtractionError as error:
+            return PageFingerprint(
+                skipped="extraction_error", error=str(error), extraction_ms=_ms_since(started)
+            )
+        return self.fingerprint_text(text, extraction_ms=_ms_since(started))
+
+    def fingerprint_text(self, text: str, *, extraction_ms: float = 0.0) -> PageFingerprint:
+        """The same for a text that is there already."""
+        started = time.perf_counter()
+        tokens = self.scheme.tokens(text)
+        tokenization_ms = _ms_since(started)
+        started = time.perf_counter()
+        fingerprint = None
+        skipped = None
+        if not tokens:
+            skipped = "no_text"
+        elif len(tokens) < self.min_tokens:
+            skipped = "few_tokens"
+        else:
+            try:
+                fingerprint = self.scheme.fingerprint_tokens(tokens)
+            except EmptyText:
+                skipped = "no_text"
+        return PageFingerprint(
+            fingerprint=fingerprint,
+            tokens=len(tokens),
+            skipped=skipped,
+            extraction_ms=extraction_ms,
+            tokenization_ms=tokenization_ms,
+            fingerprint_ms=_ms_since(started),
+        )
+
+    def judge(self, index: Index, key: str, page: PageFingerprint) -> Verdict:
+        """What a fingerprinted page is; a new one is pending in the index until it is confirmed.
+
+        :raises StorageError: the index fails.
+        """
+        bits = self.scheme.bits
+        if page.fingerprint is None:
+            return Verdict(kind="skipped", key=key, bits=bits, reason=page.skipped)
+        started = time.perf_counter()
+        observation = index.observe(key, page.fingerprint)
+        return Verdict(
+            kind=observation.kind,
+            key=key,
+            bits=bits,
+            fingerprint=page.fingerprint,
+            representative=observation.representative,
+            distance=observation.distance,
+            index_ms=_ms_since(started),
+            observation=observation,
+        )
+
+    def check(self, index: Index, key: str, html: str) -> Verdict:
+        """Fingerprint a page and judge it."""
+        return self.judge(index, key, self.fingerprint_page(html))
+
+
+def _ms_since(started: float) -> float:
+    return (time.perf_counter() - started) * 1000

@@ -1,0 +1,174 @@
+"""The Index port: five methods that answer "have I seen this content before?".
+
+An index holds *representatives*: one page of each near-duplicate family, the first seen. Chains
+don't drift, and the index grows with distinct content alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+ObservationKind = Literal["new", "near-duplicate", "unchanged", "changed"]
+
+
+@dataclass(frozen=True)
+class Match:
+    """A stored or pending page within the distance asked for."""
+
+    key: str
+    fingerprint: int
+    distance: int
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What `Index.observe` found.
+
+    :param kind: ``new``; ``near-duplicate`` of `representative`; ``unchanged`` (the same key
+        again, within k of its stored fingerprint); ``changed`` (the same key, farther than k).
+    :param representative: key of the nearest representative, for near-duplicates; else None.
+    :param distance: to the representative, or to the key's own stored fingerprint; None if new.
+    :param sequence: place in the order of all observations of the index.
+    """
+
+    kind: ObservationKind
+    key: str
+    fingerprint: int
+    representative: str | None
+    distance: int | None
+    sequence: int
+
+
+@dataclass(frozen=True)
+class NearDuplicate:
+    """A line of the near-duplicate log. `seen_at_s` is Unix time."""
+
+    key: str
+    representative: str
+    distance: int
+    fingerprint: int
+    sequence: int
+    seen_at_s: int
+
+
+class Index(Protocol):
+    """A set of representatives, by key and by Hamming distance.
+
+    Distances are inclusive: near-duplicate means distance ≤ `max_distance`. Methods are atomic
+    and may be called from any thread. All raise StorageError (or a subclass) where the storage
+    fails and IndexClosed after `close`.
+
+    **This crawl and earlier ones.** An index remembers when each entry was last met. Unless it
+    is opened as `incremental`, entries not met since then are no grounds to call a page a
+    near-duplicate: their pages may be gone, and the copy is the content now. So the same pages
+    are near-duplicates as with an empty index; what earlier crawls stored only tells unchanged
+    and changed pages from new ones. A new page takes the place of unmet entries within k of it.
+    Incremental, all entries count.
+    """
+
+    def observe(self, key: str, fingerprint: int) -> Observation:
+        """Query and add in one step.
+
+        ``new`` and ``changed`` pages, and ``unchanged`` ones that this crawl meets for the first
+        time, are *pending* until `confirm` or `discard`: in memory alone, and seen by queries. A
+        near-duplicate is not stored, but logged with its representative. The nearest
+        representative wins, and among equals the oldest.
+
+        :param key: the page's identity, such as its URL; not empty.
+        :param fingerprint: of the index's scheme. :raises SchemeError: it is not.
+        """
+
+    def confirm(self, observed: Observation | str) -> None:
+        """The page was handled without an error: store it, all of its rows or none.
+
+        Given a key, all pending observations of that key. Nothing pending: does nothing.
+        """
+
+    def discard(self, observed: Observation | str) -> None:
+        """The page failed: forget the observation, so that a copy can take its place.
+
+        What the index held under the key before stays. Nothing pending: does nothing.
+        """
+
+    def query(self, fingerprint: int) -> list[Match]:
+        """All stored and pending pages within `max_distance`, nearest first, then oldest.
+
+        Up to the plan's guaranteed distance none is missed; beyond it, see
+        `TablePlan.expected_recall`.
+        """
+
+    def close(self) -> None:
+        """Give the index back; pending observations are forgotten. Harmless when repeated."""
+
+    def __len__(self) -> int:
+        """Number of stored entries; pending ones don't count."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A representative as it is stored.
+
+    :param number: the sequence of the observation that made it: its age.
+    :param met: the sequence at which a crawl last met it.
+    :param first_seen_s: Unix time, as is `last_seen_s`.
+    """
+
+    number: int
+    key: str
+    fingerprint: int
+    met: int
+    first_seen_s: int
+    last_seen_s: int
+
+
+class Store(Protocol):
+    """Where entries are kept. Decides nothing: `ObservingIndex` does.
+
+    Every write carries the sequence that comes next, so that a reopened store never gives a
+    number twice. Calls come one at a time.
+    """
+
+    @property
+    def next_sequence(self) -> int:
+        """The first sequence number that no write has seen."""
+
+    def entry(self, key: str) -> Entry | None:
+        """The entry of that key."""
+
+    def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
+        """(distance, entry) of the entries that the tables find within the distance."""
+
+    def write(self, put: Entry, remove: Iterable[Entry], next_sequence: int) -> None:
+        """Put an entry (in the place of the one with its key) and remove others: all or none."""
+
+    def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
+        """Append to the near-duplicate log."""
+
+    def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
+        """The log from that sequence on, in its order."""
+
+    def close(self) -> None:
+        """Release the storage."""
+
+    def __len__(self) -> int: ...
+
+
+def nearest_first(found: Iterable[tuple[int, Entry]]) -> Sequence[tuple[int, Entry]]:
+    """By distance, then by age."""
+    return sorted(found, key=lambda pair: (pair[0], pair[1].number))

@@ -1,0 +1,140 @@
+"""The manifest of an index: what it was made with, as JSON that a person can read.
+
+An index directory holds ``manifest.json`` and, in ``leveldb/``, the database. The manifest says
+the format version, the scheme and the table plan; an index is never opened with others. What
+tokens depend on outside the scheme (versions of libraries) is recorded too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import unicodedata
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexMismatch, SimhashError
+from scrapy_simhash.index.plan import TablePlan
+from scrapy_simhash.scheme import Scheme
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FORMAT_VERSION = 1
+FILE_NAME = "manifest.json"
+_FORMAT_NAME = "scrapy-simhash index"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an index was made with.
+
+    :param max_distance: k of whoever made it; later users may ask for another.
+    :param environment: versions of what tokens depend on.
+    """
+
+    scheme: Scheme
+    plan: TablePlan
+    max_distance: int
+    environment: Mapping[str, str]
+
+    def write(self, directory: Path) -> None:
+        """Write ``manifest.json``, whole or not at all."""
+        content = {
+            "format": _FORMAT_NAME,
+            "format_version": FORMAT_VERSION,
+            "scheme_id": self.scheme.id,
+            "scheme": self.scheme.to_dict(),
+            "plan": asdict(self.plan),
+            "max_distance": self.max_distance,
+            "environment": dict(self.environment),
+        }
+        temporary = directory / f".{FILE_NAME}.{os.getpid()}"
+        temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        temporary.replace(directory / FILE_NAME)
+
+    @classmethod
+    def read(cls, directory: Path) -> Manifest | None:
+        """The manifest in a directory; None where the directory is missing or empty.
+
+        :raises IndexForeign: the directory holds other things.
+        :raises IndexMismatch: another format version.
+        :raises IndexCorrupt: a manifest that cannot be read.
+        """
+        path = directory / FILE_NAME
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            if directory.exists() and any(
+                not entry.name.startswith(f".{FILE_NAME}") for entry in directory.iterdir()
+            ):
+                raise IndexForeign(
+                    str(directory),
+                    f"it has no {FILE_NAME} but other files: choose another directory, or move "
+                    "those away; nothing was changed",
+                ) from None
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise cls._damaged(directory, error) from error
+        return cls._from_json(directory, text)
+
+    @classmethod
+    def _from_json(cls, directory: Path, text: str) -> Manifest:
+        try:
+            content: dict[str, Any] = json.loads(text)
+            if content["format"] != _FORMAT_NAME:
+                raise IndexForeign(
+                    str(directory),
+                    f"its {FILE_NAME} is not ours: choose another directory; nothing was changed",
+                )
+            if content["format_version"] != FORMAT_VERSION:
+                raise IndexMismatch(
+                    str(directory),
+                    f"format version {content['format_version']!r}, this release reads "
+                    f"{FORMAT_VERSION}: use the release that made it, or start anew with "
+                    "SIMHASH_RESET = True",
+                )
+            return cls(
+                Scheme.from_dict(content["scheme"]),
+                TablePlan(**content["plan"]),
+                int(content["max_distance"]),
+                {str(name): str(version) for name, version in content["environment"].items()},
+            )
+        except (IndexForeign, IndexMismatch):
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, SimhashError) as error:
+            raise cls._damaged(directory, error) from error
+
+    @staticmethod
+    def _damaged(directory: Path, error: Exception) -> IndexCorrupt:
+        return IndexCorrupt(
+            str(directory),
+            f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error}): restore it from "
+            "a backup, or start anew with SIMHASH_RESET = True; nothing was changed",
+        )
+
+
+def environment() -> dict[str, str]:
+    """Versions of what tokens depend on, besides the scheme."""
+    from lxml import etree
+
+    versions = {
+        "python": platform.python_version(),
+        "unicode": unicodedata.unidata_version,
+        "libxml2": ".".join(map(str, etree.LIBXML_VERSION)),
+    }
+    for package in ("lxml", "readability-lxml", "jieba"):
+        versions[package] = metadata.version(package)
+    return versions
+
+
+def differences(recorded: Mapping[str, str], current: Mapping[str, str]) -> list[str]:
+    """What changed since, as ``name: recorded → current``; a Python alone makes no difference."""
+    return [
+        f"{name}: {recorded.get(name, 'not recorded')} → {version}"
+        for name, version in current.items()
+        if name != "python" and recorded.get(name) != version
+    ]

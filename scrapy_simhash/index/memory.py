@@ -1,0 +1,63 @@
+"""MemoryStore: a linear scan over everything; the oracle of the other stores, and a test's index.
+
+It finds all there is within the distance, whatever the plan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.fingerprint import hamming_distance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from scrapy_simhash.index.base import Entry, NearDuplicate
+
+
+class MemoryStore:
+    """A `Store` that lives as long as the process."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._log: list[NearDuplicate] = []
+        self._next_sequence = 1
+
+    @property
+    def next_sequence(self) -> int:
+        """See `Store.next_sequence`."""
+        return self._next_sequence
+
+    def entry(self, key: str) -> Entry | None:
+        """See `Store.entry`."""
+        return self._entries.get(key)
+
+    def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
+        """See `Store.within`."""
+        return [
+            (distance, entry)
+            for entry in self._entries.values()
+            if (distance := hamming_distance(fingerprint, entry.fingerprint)) <= max_distance
+        ]
+
+    def write(self, put: Entry, remove: Iterable[Entry], next_sequence: int) -> None:
+        """See `Store.write`."""
+        for entry in remove:
+            self._entries.pop(entry.key, None)
+        self._entries[put.key] = put
+        self._next_sequence = next_sequence
+
+    def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
+        """See `Store.log`."""
+        self._log.append(near_duplicate)
+        self._next_sequence = next_sequence
+
+    def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
+        """See `Store.near_duplicates`."""
+        return iter([line for line in self._log if line.sequence >= since_sequence])
+
+    def close(self) -> None:
+        """See `Store.close`."""
+
+    def __len__(self) -> int:
+        return len(self._entries)

@@ -1,0 +1,54 @@
+"""Verdict: what a page or item is, with its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from scrapy_simhash.fingerprint import to_hex
+
+if TYPE_CHECKING:
+    from scrapy_simhash.index.base import Observation
+
+VerdictKind = Literal["new", "near-duplicate", "unchanged", "changed", "skipped"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What was found about one page or item.
+
+    :param kind: ``new``, ``near-duplicate``, ``unchanged``, ``changed`` or ``skipped``.
+    :param key: identity of the page.
+    :param bits: width of the fingerprint.
+    :param fingerprint: None if skipped.
+    :param representative: key of the page it is a near-duplicate of.
+    :param distance: to the representative, or to the page's own stored fingerprint, in bits.
+    :param reason: why it was skipped.
+    :param index_ms: time spent in the index.
+    :param observation: for `Index.confirm` and `Index.discard`; None if skipped.
+    """
+
+    kind: VerdictKind
+    key: str
+    bits: int
+    fingerprint: int | None = None
+    representative: str | None = None
+    distance: int | None = None
+    reason: str | None = None
+    index_ms: float = 0.0
+    observation: Observation | None = None
+
+    @property
+    def fingerprint_hex(self) -> str | None:
+        """The fingerprint in hexadecimal, padded to its width."""
+        return None if self.fingerprint is None else to_hex(self.fingerprint, self.bits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for ``response.meta["simhash"]``, JSON and items."""
+        return {
+            "kind": self.kind,
+            "representative": self.representative,
+            "distance": self.distance,
+            "fingerprint": self.fingerprint_hex,
+            "reason": self.reason,
+        }
