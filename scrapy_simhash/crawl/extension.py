@@ -114,7 +114,8 @@ class SimhashExtension:
                 "simhash: %s. The spider is closed.", error, extra={"spider": spider}
             )
             self._close_indexes()
-            deferred_from_coro(self.crawler.engine.close_spider_async(reason=CLOSE_REASON))
+            # Not now: what other extensions start with the engine would not be stopped again.
+            self.crawler.signals.connect(self._close_spider, signal=signals.engine_started)
             return
         index = self.index
         logger.info(
@@ -128,6 +129,9 @@ class SimhashExtension:
             len(index),
             extra={"spider": spider},
         )
+
+    def _close_spider(self) -> None:
+        deferred_from_coro(self.crawler.engine.close_spider_async(reason=CLOSE_REASON))
 
     def spider_closed(self, spider: Spider) -> None:
         """Settle what is open, sum up, and give the index back."""

@@ -35,9 +35,9 @@ def translated_errors(location: str) -> Iterator[None]:
     try:
         yield
     except plyvel.CorruptionError as error:
-        raise _corrupt(location, error) from error
+        raise _corrupt(location, _text(error)) from error
     except plyvel.IOError as error:
-        text = str(error)
+        text = _text(error)
         if text.startswith("IO error: lock "):
             raise IndexLocked(
                 location,
@@ -45,16 +45,22 @@ def translated_errors(location: str) -> Iterator[None]:
                 "or give this one a directory of its own with SIMHASH_DIR",
             ) from error
         if "No such file" in text or "missing" in text:
-            raise _corrupt(location, error) from error
+            raise _corrupt(location, text) from error
         raise StorageError(
             location, f"it cannot be read or written ({text}): check disk space and rights"
         ) from error
     except plyvel.Error as error:
-        raise _corrupt(location, error) from error
+        raise _corrupt(location, _text(error)) from error
     except RuntimeError as error:
         if "closed" not in str(error).lower():
             raise
         raise IndexClosed(location, "used after close()") from error
+
+
+def _text(error: Exception) -> str:
+    """What LevelDB said; plyvel passes it on as bytes."""
+    detail = error.args[0] if error.args else ""
+    return detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
 
 
 def _corrupt(location: str, detail: object) -> IndexCorrupt:
