@@ -1,0 +1,44 @@
+# What a developer does, as commands; each does its own set-up in .venv.
+
+PYTHON ?= python3
+OLDEST_SCRAPY := 2.15.0
+
+.PHONY: demo test test-oldest lint format clean
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install --quiet --editable ".[test]"
+	touch $@
+
+.venv-lint/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-lint
+	.venv-lint/bin/pip install --quiet --editable ".[test,lint]"
+	touch $@
+
+.venv-oldest/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install --quiet "scrapy==$(OLDEST_SCRAPY)" --editable ".[test]"
+	touch $@
+
+# A crawl of the example project's own site, near-duplicates and all.
+demo: .venv/ready
+	cd example_project && ../.venv/bin/python -m example.demo
+
+test: .venv/ready
+	.venv/bin/python -m pytest
+
+# The crawls again with the oldest Scrapy that is supported.
+test-oldest: .venv-oldest/ready
+	.venv-oldest/bin/python -m pytest tests/crawl
+
+lint: .venv-lint/ready
+	.venv-lint/bin/ruff check .
+	.venv-lint/bin/ruff format --check .
+	.venv-lint/bin/mypy
+
+format: .venv-lint/ready
+	.venv-lint/bin/ruff format .
+	.venv-lint/bin/ruff check --fix .
+
+clean:
+	rm -rf .venv .venv-lint .venv-oldest build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

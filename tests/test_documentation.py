@@ -1,0 +1,109 @@
+"""What README and docs say is complete and runs."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from scrapy_simhash.crawl.settings import SETTINGS
+from scrapy_simhash.scheme import PRESETS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+SOURCES = sorted((ROOT / "scrapy_simhash").rglob("*.py"))
+
+
+def settings_table():
+    rows = re.findall(r"^\| `(SIMHASH_\w+)` \| `(.*?)` \| (.+) \|$", README, re.MULTILINE)
+    return {name: (ast.literal_eval(default), meaning) for name, default, meaning in rows}
+
+
+def test_readme_lists_every_setting_with_its_default():
+    assert {name: default for name, (default, _) in settings_table().items()} == dict(SETTINGS)
+
+
+def test_every_setting_that_a_document_names_exists():
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        named = set(re.findall(r"SIMHASH_[A-Z_]+", path.read_text(encoding="utf-8")))
+        assert named <= set(SETTINGS), path
+
+
+def test_readme_names_every_preset_with_its_distance():
+    table = settings_table()
+    for name, preset in PRESETS.items():
+        assert f'`"{name}"`' in table["SIMHASH_PRESET"][1]
+        assert f"{preset.max_distance} for `{name}`" in table["SIMHASH_MAX_DISTANCE"][1]
+
+
+def literals_passed_to(*functions):
+    """String literals that stand as the first argument of calls to these methods."""
+    found = set()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in functions
+                and node.args
+                and isinstance(node.args[0], ast.Constant)
+            ):
+                found.add(node.args[0].value)
+    return found
+
+
+def test_reference_lists_every_stat_counted_by_name():
+    counted = literals_passed_to("count")
+    assert {"dropped", "errors/extraction"} <= counted
+    for name in counted:
+        family, _, detail = name.partition("/")
+        if detail:
+            assert f"`simhash/{family}/<" in REFERENCE
+            assert f"`{detail}`" in REFERENCE
+        else:
+            assert f"`simhash/{name}`" in REFERENCE
+
+
+def test_reference_lists_every_reason_to_skip():
+    source = (ROOT / "scrapy_simhash/crawl/middleware.py").read_text(encoding="utf-8")
+    reasons = set(re.findall(r'^            \("(\w+)", ', source, re.MULTILINE))
+    source = (ROOT / "scrapy_simhash/detector.py").read_text(encoding="utf-8")
+    reasons |= set(re.findall(r'skipped ?= ?"(\w+)"', source))
+    assert {"no_callback", "few_tokens", "extraction_error", "too_large"} <= reasons
+    for reason in reasons:
+        assert re.search(rf"^\| `{reason}` \|", REFERENCE, re.MULTILINE), reason
+
+
+def python_blocks(path):
+    text = path.read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def all_blocks():
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        for number, block in enumerate(python_blocks(path)):
+            yield pytest.param(block, id=f"{path.name}-{number}")
+
+
+@pytest.mark.parametrize("block", list(all_blocks()))
+def test_python_in_the_documentation_runs(block):
+    exec(compile(block, "<documentation>", "exec"), {})
+
+
+def test_the_manual_lines_are_what_the_addon_does():
+    from scrapy.settings import Settings
+
+    from scrapy_simhash import Addon
+
+    (manual,) = [b for b in python_blocks(ROOT / "docs" / "reference.md") if "EXTENSIONS" in b]
+    lines = {}
+    exec(compile(manual, "<documentation>", "exec"), lines)
+    settings = Settings({"SIMHASH_ENABLED": True})
+    Addon().update_settings(settings)
+    for name in ("EXTENSIONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES"):
+        by_addon = {
+            f"{component.__module__}.{component.__qualname__}": order
+            for component, order in settings.getdict(name).items()
+        }
+        assert lines[name] == by_addon
