@@ -59,14 +59,11 @@ def open_index(
     :raises PlanError: the tables find less than 95 % of the pairs at `max_distance`.
     :raises StorageError: it is locked, foreign, corrupt, or cannot be read or written.
     """
-    backend, _, location = url.partition(":")
-    if backend == "memory" and not location:
+    if url == "memory:":
         made = _new_manifest(scheme, plan, max_distance)
         shared = SharedStore(MemoryStore(), made, "memory")
         return _share(shared, max_distance, incremental=incremental)
-    if backend != "leveldb" or not location:
-        raise SchemeError(f"index URL {url!r}: leveldb:/path/to/directory or memory: is needed")
-    directory = Path(location).absolute()
+    directory = _leveldb_directory(url)
     name = os.path.realpath(directory)
     with _lock:
         shared_or_none = _shared_stores.get(name)
@@ -85,24 +82,38 @@ def reset_index(url: str) -> bool:
     :raises IndexForeign: the directory holds other things than an index.
     :raises IndexLocked: somebody has it open.
     """
-    backend, _, location = url.partition(":")
-    if backend != "leveldb" or not location:
-        raise SchemeError(f"index URL {url!r}: leveldb:/path/to/directory is needed")
     from scrapy_simhash.errors import IndexCorrupt, IndexLocked
     from scrapy_simhash.index import leveldb, manifest
 
-    directory = Path(location).absolute()
+    directory = _leveldb_directory(url)
     with _lock:
         if os.path.realpath(directory) in _shared_stores:
             raise IndexLocked(str(directory), "a crawl of this process has it open: not deleted")
         try:
-            existed = Manifest.read(directory) is not None
-        except (IndexCorrupt, IndexMismatch):
-            existed = True
-        if existed:
-            leveldb.destroy(directory)
-            (directory / manifest.FILE_NAME).unlink()
+            try:
+                existed = Manifest.read(directory) is not None
+            except (IndexCorrupt, IndexMismatch):
+                existed = True
+            if existed:
+                leveldb.destroy(directory)
+                (directory / manifest.FILE_NAME).unlink()
+        except OSError as error:
+            raise _unusable(directory, error) from error
     return existed
+
+
+def _leveldb_directory(url: str) -> Path:
+    backend, _, location = url.partition(":")
+    if backend != "leveldb" or not location or "\0" in location:
+        raise SchemeError(f"index URL {url!r}: leveldb:/path/to/directory or memory: is needed")
+    return Path(location).absolute()
+
+
+def _unusable(directory: Path, error: OSError) -> StorageError:
+    return StorageError(
+        str(directory),
+        f"it cannot be made, read or written ({error}): check the path, its rights and the disk",
+    )
 
 
 def _new_manifest(
@@ -131,7 +142,8 @@ def _check_distance(plan: TablePlan, max_distance: int) -> None:
     if recall < MIN_RECALL:
         raise PlanError(
             f"{plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
-            f"{MIN_RECALL:.0%}: lower the distance, or make an index with other tables"
+            f"{MIN_RECALL:.0%}: lower the distance, or start the index anew (SIMHASH_RESET = True), which "
+            "chooses other tables"
         )
 
 
@@ -180,9 +192,7 @@ def _open_leveldb(
                 )
         store = LevelDBStore(directory, made.plan)
     except OSError as error:
-        raise StorageError(
-            str(directory), f"it cannot be made or read ({error}): check the path and its rights"
-        ) from error
+        raise _unusable(directory, error) from error
     return SharedStore(store, made, str(directory))
 
 

@@ -111,7 +111,7 @@ class LevelDBStore:
     def entry(self, key: str) -> Entry | None:
         """See `Store.entry`."""
         with self._translated():
-            number = self._db.get(records.key_row(key))
+            number = self._get(records.key_row(key))
             if number is None:
                 return None
             entry = self._entry(int.from_bytes(number, "big"))
@@ -123,7 +123,7 @@ class LevelDBStore:
         from_bytes = int.from_bytes
         with self._translated():
             for prefix in records.table_prefixes(self._plan, fingerprint):
-                with self._db.iterator(prefix=prefix) as rows:
+                with self._db.iterator(prefix=prefix, verify_checksums=True) as rows:
                     for row, value in rows:
                         distance = hamming_distance(fingerprint, from_bytes(value, "big"))
                         if distance <= max_distance:
@@ -167,7 +167,9 @@ class LevelDBStore:
         start, stop = records.log_row(since_sequence), records.log_row((1 << 64) - 1)
         with (
             self._translated(),
-            self._db.iterator(start=start, stop=stop, include_stop=True) as rows,
+            self._db.iterator(
+                start=start, stop=stop, include_stop=True, verify_checksums=True
+            ) as rows,
         ):
             for row, value in rows:
                 sequence = int.from_bytes(row[1:], "big")
@@ -180,6 +182,10 @@ class LevelDBStore:
     def __len__(self) -> int:
         return self._entries
 
+    def _get(self, row: bytes) -> bytes | None:
+        value: bytes | None = self._db.get(row, verify_checksums=True)
+        return value
+
     def _delete_rows(self, batch: Any, entry: Entry) -> None:
         number = records.number_bytes(entry.number)
         for prefix in records.table_prefixes(self._plan, entry.fingerprint):
@@ -187,7 +193,7 @@ class LevelDBStore:
         batch.delete(records.entry_row(entry.number))
 
     def _entry(self, number: int) -> Entry:
-        value = self._db.get(records.entry_row(number))
+        value = self._get(records.entry_row(number))
         if value is None:
             raise _corrupt(self._location, f"entry {number} is missing")
         return self._decoded(records.decode_entry, number, value)
@@ -201,7 +207,7 @@ class LevelDBStore:
             raise _corrupt(self._location, error) from error
 
     def _state(self) -> tuple[int, int]:
-        value = self._db.get(records.STATE_KEY)
+        value = self._get(records.STATE_KEY)
         if value is None:
             return 1, 0
         try:

@@ -62,7 +62,8 @@ class Manifest:
 
         :raises IndexForeign: the directory holds other things.
         :raises IndexMismatch: another format version.
-        :raises IndexCorrupt: a manifest that cannot be read.
+        :raises IndexCorrupt: a manifest that makes no sense.
+        :raises OSError: the file system says no.
         """
         path = directory / FILE_NAME
         try:
@@ -77,7 +78,7 @@ class Manifest:
                     "those away; nothing was changed",
                 ) from None
             return None
-        except (OSError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
             raise cls._damaged(directory, error) from error
         return cls._from_json(directory, text)
 
