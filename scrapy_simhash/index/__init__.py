@@ -142,8 +142,8 @@ def _check_distance(plan: TablePlan, max_distance: int) -> None:
     if recall < MIN_RECALL:
         raise PlanError(
             f"{plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
-            f"{MIN_RECALL:.0%}: lower the distance, or start the index anew (SIMHASH_RESET = True), which "
-            "chooses other tables"
+            f"{MIN_RECALL:.0%}: lower the distance, or start the index anew "
+            "(SIMHASH_RESET = True), which chooses other tables"
         )
 
 
