@@ -1,0 +1,136 @@
+"""Crawl the demo site with the plugin and without it: `python -m example.demo`.
+
+Three crawls of the same site: without the plugin, as the yardstick; with the plugin's defaults,
+which drop near-duplicates; and in tag mode, which only marks them. What was found is compared
+with what the site has planted. The exit status is 0 if the crawl that drops reported nothing
+wrongly, reached every article, and found at least 70 % of the near-duplicates it met.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from scrapy_simhash.index import open_index
+
+from .demosite import DemoServer, Score, Site, score
+from .demosite.resemblance import resemblance
+from .demosite.scoring import families_of
+
+PROJECT = Path(__file__).parents[1]
+DEPTH_LIMIT = 6  # the calendar has no end, but a crawl without the plugin needs one
+LEAST_RECALL = 0.7
+
+
+@dataclass(frozen=True)
+class Crawl:
+    """What a crawl fetched, what its spider got to see, and what the plugin reported."""
+
+    fetched: list[str]
+    seen: list[str]
+    pairs: list[tuple[str, str]]
+    distances: dict[str, int]
+
+
+def crawl(server: DemoServer, directory: Path, *settings: str, show_log: bool = False) -> Crawl:
+    """Run the spider in a process of its own, as `scrapy crawl` on the command line."""
+    items, simhash = directory / "items.jsonl", directory / "simhash"
+    command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={server.url}"]
+    for setting in (
+        f"SIMHASH_DIR={simhash}",
+        f"DEPTH_LIMIT={DEPTH_LIMIT}",
+        "DOWNLOAD_DELAY=0",  # it is our own server
+        "LOG_LEVEL=INFO",
+        *settings,
+    ):
+        command += ["-s", setting]
+    server.forget()
+    subprocess.run(
+        [*command, "-O", str(items)],
+        cwd=PROJECT,
+        check=True,
+        stderr=None if show_log else subprocess.DEVNULL,
+    )
+    lines = items.read_text(encoding="utf-8").splitlines()
+    pairs, distances = [], {}
+    log = simhash / "spiders" / "site"
+    if log.exists():
+        with open_index(f"leveldb:{log}") as index:
+            for pair in index.near_duplicates():
+                pairs.append((pair.key, pair.representative))
+                distances[pair.key] = pair.distance
+    return Crawl(server.fetched(), [json.loads(line)["url"] for line in lines], pairs, distances)
+
+
+def report(site: Site, name: str, run: Crawl) -> Score:
+    """Print what a crawl found, and return its score."""
+    result = score(run.pairs, run.fetched, site)
+    clusters = defaultdict(list)
+    for url, kept in run.pairs:
+        clusters[kept].append(url)
+    print(f"\n== {name}: {len(clusters)} clusters")
+    for kept, members in clusters.items():
+        print(kept)
+        for url in members:
+            print(f"  distance {run.distances[url]:>2}  {url}")
+    missed = [(url, _kept_for(site, url, result, run)) for url in result.missed]
+    print(f"\n{name}: found {len(result.found)} of {len(result.planted)}")
+    kinds = Counter(_kind(site, pair) for pair in result.found)
+    missed_kinds = Counter(_kind(site, pair) for pair in missed)
+    for kind in sorted({*kinds, *missed_kinds}):
+        print(f"  {kind:<12}{kinds[kind]:>3} of {kinds[kind] + missed_kinds[kind]}")
+    for title, pairs in (("missed", missed), ("wrong", result.wrong)):
+        print(f"{title}: {len(pairs)}")
+        for pair in pairs:
+            print(f"  {_kind(site, pair)} {_alike(site, pair)}: {pair[0]}  <>  {pair[1]}")
+    return result
+
+
+def _kind(site: Site, pair: tuple[str, str]) -> str:
+    """Return what kind of near-duplicates two pages are, whichever of them came first."""
+    kinds = [page.kind if (page := site.page_at(url)) else "unknown" for url in pair]
+    return kinds[1] if kinds[0] == "article" else kinds[0]
+
+
+def _alike(site: Site, pair: tuple[str, str]) -> str:
+    """Return the resemblance of two pages' main texts."""
+    one, other = (site.page_at(url) for url in pair)
+    return f"{resemblance(one.text, other.text, one.lang):.3f}" if one and other else "?"
+
+
+def _kept_for(site: Site, url: str, result: Score, run: Crawl) -> str:
+    """Return the member of a missed page's family that was kept."""
+    family, planted = families_of(site, [url]), set(result.planted)
+    kin = (other for other in run.fetched if families_of(site, [other]) == family)
+    return next(other for other in kin if other not in planted)
+
+
+def main() -> int:
+    """Run the three crawls and print the comparison."""
+    with DemoServer() as server, TemporaryDirectory() as temporary:
+        site, base = server.site, Path(temporary)
+        print(f"Demo site at {server.url}, mirror at {server.mirror_url}", flush=True)
+        without = crawl(server, base / "without", "SIMHASH_ENABLED=0")
+        dropping = crawl(server, base / "drop", show_log=True)
+        tagging = crawl(server, base / "tag", "SIMHASH_ACTION=tag")
+        dropped = report(site, "drop", dropping)
+        report(site, "tag", tagging)
+    print("\npages fetched: ", end="")
+    print(
+        f"{len(without.fetched)} without the plugin, {len(dropping.fetched)} when it drops, "
+        f"{len(tagging.fetched)} when it tags (depth limit {DEPTH_LIMIT})"
+    )
+    lost = families_of(site, without.seen) - families_of(site, dropping.seen)
+    print(f"distinct pages lost by dropping: {', '.join(sorted(lost)) or 'none'}")
+    good = not dropped.wrong and not lost and dropped.recall >= LEAST_RECALL
+    print("good" if good else "not good enough")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

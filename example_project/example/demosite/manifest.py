@@ -1,0 +1,71 @@
+"""The manifest: which pages of the site are near-duplicates of which."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .catalog import HERE
+from .resemblance import resemblance
+
+if TYPE_CHECKING:
+    from .model import Page, Site
+
+MANIFEST_FILE = HERE / "manifest.json"
+PLANTED_KINDS = ("session", "print", "mirror", "syndicated", "reordered")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The pages by family, originals first, and what each plant resembles its original by."""
+
+    families: dict[str, list[Page]]
+    resemblances: dict[tuple[str, str], float]
+
+    @classmethod
+    def of(cls, site: Site) -> Manifest:
+        """Take stock of a site; the endless parts appear with the pages that the site lists."""
+        families: dict[str, list[Page]] = defaultdict(list)
+        resemblances = {}
+        for page in site.pages.values():
+            members = families[page.family]
+            if page.kind in PLANTED_KINDS:
+                value = resemblance(members[0].text, page.text, page.lang)
+                resemblances[page.role, page.path] = value
+            members.append(page)
+        return cls(dict(families), resemblances)
+
+    def plants(self) -> list[tuple[Page, float]]:
+        """Return the planted near-duplicates and their resemblances, kind by kind."""
+        found = [
+            (page, self.resemblances[page.role, page.path])
+            for members in self.families.values()
+            for page in members
+            if page.kind in PLANTED_KINDS
+        ]
+        return sorted(found, key=lambda plant: (PLANTED_KINDS.index(plant[0].kind), -plant[1]))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the manifest as committed: by role and path, since the ports differ each time."""
+        return {
+            "families": {
+                family: [self._entry(page) for page in members]
+                for family, members in self.families.items()
+            }
+        }
+
+    def dumps(self) -> str:
+        """Return the text of manifest.json."""
+        return json.dumps(self.as_json(), indent=1, ensure_ascii=False) + "\n"
+
+    def _entry(self, page: Page) -> dict[str, Any]:
+        entry: dict[str, Any] = {
+            "role": page.role,
+            "path": page.path,
+            "kind": page.kind,
+            "lang": page.lang,
+        }
+        value = self.resemblances.get((page.role, page.path))
+        return entry if value is None else {**entry, "resemblance": round(value, 3)}

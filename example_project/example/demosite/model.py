@@ -1,0 +1,67 @@
+"""Pages and the site that they make up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HOST = "127.0.0.1"
+MAIN, MIRROR = "main", "mirror"
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page: what the server answers, and what the demo knows about it.
+
+    `text` is the main text that a reader would take the page for (empty for listings); `family`
+    is shared by the members of one near-duplicate family and belongs to no other page.
+    """
+
+    role: str
+    path: str
+    html: str
+    text: str
+    lang: str
+    kind: str
+    family: str
+
+
+@dataclass(frozen=True)
+class Site:
+    """The pages by host role and path, and a maker of those that nobody could list."""
+
+    main_port: int
+    mirror_port: int
+    pages: dict[tuple[str, str], Page]
+    endless: Callable[[str], Page | None]
+
+    @property
+    def main_url(self) -> str:
+        """The front page."""
+        return f"http://{HOST}:{self.main_port}/"
+
+    @property
+    def mirror_url(self) -> str:
+        """The front page of the mirror host."""
+        return f"http://{HOST}:{self.mirror_port}/"
+
+    def find(self, role: str, path: str) -> Page | None:
+        """Return the page at a path (with its query), or None where the server has to say 404."""
+        page = self.pages.get((role, path))
+        return page if page or role != MAIN else self.endless(path)
+
+    def url(self, page: Page) -> str:
+        """Return a page's URL."""
+        return (self.mirror_url if page.role == MIRROR else self.main_url).rstrip("/") + page.path
+
+    def page_at(self, url: str) -> Page | None:
+        """Return the page at a URL, or None if it isn't one of this site's."""
+        parts = urlsplit(url)
+        role = {self.main_port: MAIN, self.mirror_port: MIRROR}.get(parts.port or 80)
+        if role is None or parts.hostname != HOST:
+            return None
+        return self.find(role, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))

@@ -1,0 +1,294 @@
+"""The demo site keeps to its own rules, is served as built, and scores a crawl correctly."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from example.demosite import DemoServer, Page, Site, build_site, score
+from example.demosite.check import broken_rules, resemblance_table
+from example.demosite.manifest import MANIFEST_FILE, Manifest
+from example.demosite.resemblance import resemblance, shingles
+from example.demosite.scoring import families_of
+from example.demosite.text import Text, add, cut, headline, order, swap, without_captions
+from example.spiders.site import SiteSpider
+from scrapy.http import HtmlResponse, TextResponse
+
+PROJECT = Path(__file__).parents[2] / "example_project"
+
+
+@pytest.fixture(scope="module")
+def site():
+    return build_site(8001, 8002)
+
+
+# Rules
+
+
+def test_no_rule_is_broken_and_the_manifest_is_up_to_date(site):
+    assert broken_rules(site) == []
+
+
+def test_an_outdated_manifest_is_noticed(site, tmp_path, monkeypatch):
+    monkeypatch.setattr("example.demosite.check.MANIFEST_FILE", tmp_path / "manifest.json")
+    assert len(broken_rules(site)) == 1
+
+
+def test_a_site_without_plants_breaks_rules(site):
+    pages = {key: page for key, page in site.pages.items() if page.kind == "article"}
+    broken = " ".join(broken_rules(Site(8001, 8002, pages, lambda _path: None)))
+    assert "plants from 0.8" in broken
+    assert "listing pages" in broken
+    assert "cannot be reached" in broken
+
+
+def test_unrelated_pages_that_are_alike_break_a_rule(site):
+    twin = next(page for page in site.pages.values() if page.family == "about")
+    page = Page("main", "/twin", twin.html, twin.text, "en", "about", "twin")
+    pages = {**site.pages, ("main", "/twin"): page}
+    broken = broken_rules(Site(8001, 8002, pages, site.endless))
+    assert any("/twin are of different families" in rule for rule in broken)
+
+
+def test_the_manifest_knows_no_ports(site):
+    assert Manifest.of(site).dumps() == Manifest.of(build_site(81, 82)).dumps()
+    families = json.loads(MANIFEST_FILE.read_text(encoding="utf-8"))["families"]
+    assert {entry["path"] for entry in families["en-ferry"]} >= {"/news/battery-ferry-trials.html"}
+
+
+def test_the_table_names_every_plant(site):
+    table = resemblance_table(site)
+    assert all(page.path in table for page, _value in Manifest.of(site).plants())
+
+
+@pytest.mark.parametrize("path", ["/calendar/2031/05", "/news/nowhere.html", "/zh/news/x?y=1"])
+def test_any_month_and_any_missing_report_have_their_family(site, path):
+    page = site.find("main", path)
+    kin = next(p for p in site.pages.values() if p.family == page.family)
+    assert 0.8 <= resemblance(page.text, kin.text, page.lang) <= 1
+    assert page.path not in {p.path for p in site.pages.values()}
+
+
+# Texts
+
+
+def test_shingles_of_words_and_of_characters():
+    assert shingles("One two, three FOUR five. Six", "en") == {
+        "one two three four five",
+        "two three four five six",
+    }
+    assert shingles("一二三四，五六七八九。", "zh-Hans") == {"一二三四五六七八", "二三四五六七八九"}
+    assert resemblance("", "", "en") == 0
+
+
+def test_edits():
+    text = Text("T", ("Photo: sea", "one", "two"))
+    assert text.plain == "T\n\nsea\n\none\n\ntwo"
+    assert headline("U")(text).title == "U"
+    assert without_captions(text).paragraphs == ("one", "two")
+    assert order(2, 0, 1)(text).paragraphs == ("two", "Photo: sea", "one")
+    assert cut(-1)(text).paragraphs == ("Photo: sea", "one")
+    assert add("x", at=1)(text).paragraphs == ("Photo: sea", "x", "one", "two")
+    assert swap("one", "1")(text).paragraphs == ("Photo: sea", "1", "two")
+
+
+@pytest.mark.parametrize("edit", [swap("none", "x"), swap("o", "x"), order(0, 1)])
+def test_an_edit_that_does_not_fit_is_an_error(edit):
+    with pytest.raises(ValueError, match="not "):
+        edit(Text("T", ("Photo: sea", "one", "two")))
+
+
+# Server
+
+
+def get(url, method="GET"):
+    with urlopen(Request(url, method=method), timeout=5) as response:
+        return response.status, response.headers["Content-Type"], response.read().decode()
+
+
+def test_every_page_is_served_as_built():
+    with DemoServer() as server:
+        for page in server.site.pages.values():
+            url = server.site.url(page)
+            assert get(url) == (200, "text/html; charset=utf-8", page.html)
+            assert server.site.page_at(url) is page
+        assert server.fetched() == [server.site.url(p) for p in server.site.pages.values()]
+        server.forget()
+        assert get(server.mirror_url, "HEAD") == (200, "text/html; charset=utf-8", "")
+        assert get(server.url + "robots.txt")[1] == "text/plain; charset=utf-8"
+        assert "could not find" in get(server.url + "news/2001/gone.html")[2]
+        for missing in (server.url + "static/logo.svg", server.mirror_url + "news/gone.html"):
+            with pytest.raises(HTTPError, match="404") as caught:
+                get(missing)
+            caught.value.close()
+        assert server.fetched() == [server.url + "news/2001/gone.html"]
+
+
+def test_the_server_gives_its_ports_back():
+    with DemoServer() as first:
+        ports = first.site.main_port, first.site.mirror_port
+    for port in ports:
+        with socket.socket() as probe:
+            assert probe.connect_ex(("127.0.0.1", port)) != 0
+    with DemoServer(*ports) as second:
+        assert second.url == first.url
+
+
+def test_a_port_in_use_is_an_error_and_leaks_nothing():
+    with DemoServer() as server, pytest.raises(OSError, match="in use"):
+        DemoServer(0, server.site.mirror_port).__enter__()
+
+
+# Score
+
+A, B, C, X, Y = (f"http://127.0.0.1:8001/{name}" for name in "abcxy")
+MIRRORED = "http://127.0.0.1:8002/a"
+
+
+def months(*numbers):
+    return [f"http://127.0.0.1:8001/calendar/{number}" for number in numbers]
+
+
+@pytest.fixture
+def small():
+    def page(role, path, family):
+        return Page(role, path, "", "", "en", "article", family)
+
+    pages = [
+        *(page("main", path, "one") for path in ("/a", "/b", "/c")),
+        page("mirror", "/a", "one"),
+        page("main", "/x", "two"),
+        page("main", "/y", "two"),
+        *(page("main", f"/calendar/{n}", "calendar") for n in range(1, 10)),
+    ]
+    return Site(8001, 8002, {(p.role, p.path): p for p in pages}, lambda _path: None)
+
+
+def test_everything_found(small):
+    result = score([(B, A), (C, A), (MIRRORED, A)], [A, B, C, MIRRORED, X], small)
+    assert result.planted == [B, C, MIRRORED]
+    assert result.found == [(B, A), (C, A), (MIRRORED, A)]
+    assert (result.missed, result.wrong, result.recall) == ([], [], 1.0)
+
+
+def test_only_crawled_members_count(small):
+    result = score([], [A, X], small)
+    assert (result.planted, result.missed, result.recall) == ([], [], 1.0)
+
+
+def test_the_member_that_was_kept_need_not_be_the_first(small):
+    result = score([(A, B)], [A, B, C], small)
+    assert result.found == [(A, B)]
+    assert result.missed == [C]
+    assert result.recall == 0.5
+
+
+def test_a_report_across_families_is_wrong_and_not_missed(small):
+    result = score([(B, X), (Y, A)], [A, B, X, Y], small)
+    assert result.wrong == [(B, X), (Y, A)]
+    assert result.planted == [B, Y]
+    assert (result.found, result.missed) == ([], [])
+
+
+def test_a_single_page_reported_is_wrong(small):
+    assert score([(X, A)], [A, X], small).wrong == [(X, A)]
+
+
+def test_a_reported_page_counts_as_crawled(small):
+    assert score([(B, A)], [A], small).found == [(B, A)]
+
+
+def test_a_page_outside_the_site_is_wrong(small):
+    outside = "http://example.org/a"
+    result = score([(outside, A)], [A, outside], small)
+    assert result.wrong == [(outside, A)]
+    assert result.planted == []
+
+
+def test_repetitions_and_pages_fetched_twice_say_nothing(small):
+    result = score([(A, A), (B, A), (B, A)], [A, A, B, B], small)
+    assert (result.planted, result.found, result.wrong) == ([B], [(B, A)], [])
+
+
+def test_members_that_are_all_reported_leave_one_that_cannot_be_found(small):
+    result = score([(A, B), (B, A)], [A, B], small)
+    assert (result.planted, result.found) == ([B], [(B, A)])
+
+
+def test_only_the_first_months_of_the_calendar_count(small):
+    first, second, third, *rest = months(*range(1, 10))
+    result = score([(second, first)], [first, second, third, *rest], small, calendar_limit=3)
+    assert result.planted == [second, third]
+    assert result.missed == [third]
+    late = score([(rest[0], first), (rest[1], A)], [first, *rest, A], small, calendar_limit=1)
+    assert (late.planted, late.found, late.wrong) == ([], [], [(rest[1], A)])
+
+
+def test_families_of_urls(small):
+    assert families_of(small, [A, B, Y, "http://127.0.0.1:9/a", A + "?z"]) == {"one", "two"}
+
+
+# Spider
+
+
+def follow(html, **arguments):
+    spider = SiteSpider(url="http://127.0.0.1:8001/a/", **arguments)
+    response = HtmlResponse("http://127.0.0.1:8001/a/", body=html.encode(), encoding="utf-8")
+    item, *requests = spider.parse(response)
+    return item, [request.url for request in requests]
+
+
+def test_the_spider_follows_its_hosts_on_any_port():
+    item, urls = follow(
+        "<title> Home </title><a href='b.html?c=1'>b</a><a href='http://127.0.0.1:8002/'>m</a>"
+        "<a href='http://other.example/'>o</a><a href='mailto:a@b'>m</a><a href='x.pdf'>p</a>"
+        "<a href='x.jpg'>j</a><a href='http://sub.127.0.0.1/'>s</a>"
+    )
+    assert item == {"url": "http://127.0.0.1:8001/a/", "title": "Home"}
+    assert urls == ["http://127.0.0.1:8001/a/b.html?c=1", "http://127.0.0.1:8002/"]
+
+
+def test_the_spider_follows_only_what_is_allowed():
+    assert follow("<a href='/b'>b</a><a href='/c'>c</a>", allow="/c$") == (
+        {"url": "http://127.0.0.1:8001/a/", "title": ""},
+        ["http://127.0.0.1:8001/c"],
+    )
+
+
+def test_the_spider_passes_over_what_is_not_html():
+    spider = SiteSpider(url="http://one.example/, http://two.example/")
+    assert spider.hosts == {"one.example", "two.example"}
+    assert list(spider.parse(TextResponse("http://one.example/robots.txt", body=b"x"))) == []
+
+
+@pytest.mark.parametrize("url", ["", " , ", "example.org"])
+def test_the_spider_needs_a_complete_url(url):
+    with pytest.raises(ValueError, match="usage: scrapy crawl site -a url="):
+        SiteSpider(url=url)
+
+
+def test_a_crawl_without_the_plugin_reaches_every_page(tmp_path):
+    items = tmp_path / "items.jsonl"
+    settings = (
+        "ADDONS={}",
+        "DOWNLOAD_DELAY=0",
+        "CONCURRENT_REQUESTS_PER_DOMAIN=8",
+        "DEPTH_LIMIT=6",
+        "LOG_LEVEL=ERROR",
+    )
+    with DemoServer() as server:
+        command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={server.url}"]
+        for setting in settings:
+            command += ["-s", setting]
+        subprocess.run([*command, "-O", items], cwd=PROJECT, check=True, timeout=60)
+        wanted = {server.site.url(page) for page in server.site.pages.values()}
+        fetched = server.fetched()
+    seen = [json.loads(line)["url"] for line in items.read_text(encoding="utf-8").splitlines()]
+    assert set(fetched) == set(seen) == wanted
+    assert len(fetched) == len(wanted)
