@@ -24,7 +24,7 @@ class Verdict:
     :param representative: key of the page it is a near-duplicate of.
     :param distance: to the representative, or to the page's own stored fingerprint, in bits.
     :param reason: why it was skipped.
-    :param index_ms: time spent in the index.
+    :param index_ms: wall-clock time spent in the index.
     :param observation: for `Index.confirm` and `Index.discard`; None if skipped.
     """
 
