@@ -8,6 +8,7 @@ above the limit.
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,12 @@ _INVISIBLE = frozenset(
     "applet audio canvas embed head iframe math noframes noscript object script style svg "
     "template textarea video".split()
 )
+_CONTROLS = re.compile(
+    "[\x01-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
+    "|&#0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|6553[45])(?![0-9]);?"
+    "|&#x0*(?:[0-8bcef]|1[0-9a-f]|fff[ef])(?![0-9a-f]);?",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -47,8 +54,7 @@ def extract(html: str, extractor: str = "readability") -> Extraction:
     :param extractor: a name in `EXTRACTORS`.
     :raises ExtractionError: the extractor gave up on the page.
     """
-    # Browsers ignore NUL in text; libxml2 versions differ about it.
-    html = html.replace("\0", "")
+    html = without_controls(html)
     if not html.strip():
         return Extraction("", extractor)
     try:
@@ -56,6 +62,14 @@ def extract(html: str, extractor: str = "readability") -> Extraction:
     except Exception as error:
         raise ExtractionError(extractor, f"{type(error).__name__}: {error}") from error
     return Extraction(text, extractor)
+
+
+def without_controls(html: str) -> str:
+    """A page without the characters that lxml refuses to move about, written out or as
+    references; browsers show nothing for them.
+    """
+    html = html.replace("\0", "")
+    return _CONTROLS.sub(" ", html) if _CONTROLS.search(html) else html
 
 
 def readability_text(html: str) -> str:

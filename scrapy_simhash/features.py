@@ -19,10 +19,16 @@ Weighting = Literal["uniform", "tf", "log-tf"]
 # Cannot occur inside a token of our tokenizers, so that ("a b",) and ("a", "b") differ.
 _JOINER = "\x1f"
 
+
+def _log_tf(count: int) -> float:
+    # Rounded, so that the last bit of a platform's logarithm decides nothing.
+    return 1.0 + round(math.log(count) * 2**20) / 2**20
+
+
 WEIGHTINGS: Mapping[str, Callable[[int], float]] = {
     "uniform": lambda _count: 1.0,
     "tf": float,
-    "log-tf": lambda count: 1.0 + math.log(count),
+    "log-tf": _log_tf,
 }
 
 

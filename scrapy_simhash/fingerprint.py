@@ -66,7 +66,10 @@ def simhash(
     kept = {feature: weight for feature, weight in features.items() if weight != 0}
     if not kept:
         raise EmptyText("no feature is left to fingerprint")
-    weights = np.fromiter(kept.values(), dtype=np.float64, count=len(kept))
+    try:
+        weights = np.fromiter(kept.values(), dtype=np.float64, count=len(kept))
+    except (OverflowError, TypeError, ValueError) as error:
+        raise SchemeError(f"feature weights must be finite numbers: {error}") from error
     if not np.isfinite(weights).all() or weights.min() < 0:
         raise SchemeError("feature weights must be finite and not negative")
     # Scaling by a power of two is exact, so whole-number weights stay what they are.

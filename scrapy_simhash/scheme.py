@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MIN_BITS = 8
 MAX_BITS = 512
+MAX_SHINGLE_LENGTH = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +47,13 @@ class Scheme:
     version: int = 1
 
     def __post_init__(self) -> None:
-        whole = all(type(v) is int for v in (self.bits, self.shingle_length, self.version))
-        if not whole or not MIN_BITS <= self.bits <= MAX_BITS or self.bits % 8:
+        if not _is_whole(self.bits, MIN_BITS, MAX_BITS) or self.bits % 8:
             raise SchemeError(f"bits={self.bits!r}: a multiple of 8 from {MIN_BITS} to {MAX_BITS}")
-        if not 1 <= self.shingle_length <= 16:  # noqa: PLR2004 - said in the message
-            raise SchemeError(f"shingle_length={self.shingle_length!r}: from 1 to 16")
-        if self.version != 1:
+        if not _is_whole(self.shingle_length, 1, MAX_SHINGLE_LENGTH):
+            raise SchemeError(
+                f"shingle_length={self.shingle_length!r}: from 1 to {MAX_SHINGLE_LENGTH}"
+            )
+        if not _is_whole(self.version, 1, 1):
             raise SchemeError(f"version={self.version!r}: this release knows version 1")
         for name, known in (
             ("extractor", EXTRACTORS),
@@ -60,8 +62,9 @@ class Scheme:
             ("feature_hash", FEATURE_HASHES),
             ("tie", ("zero", "one")),
         ):
-            if getattr(self, name) not in known:
-                raise SchemeError(f"{name}={getattr(self, name)!r}: one of {', '.join(known)}")
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in known:
+                raise SchemeError(f"{name}={value!r}: one of {', '.join(known)}")
 
     @property
     def id(self) -> str:
@@ -113,6 +116,10 @@ class Scheme:
         if not isinstance(fingerprint, int) or not 0 <= fingerprint < 1 << self.bits:
             raise SchemeError(f"{fingerprint!r} is not a fingerprint of {self.bits} bits")
         return fingerprint
+
+
+def _is_whole(value: object, low: int, high: int) -> bool:
+    return type(value) is int and low <= value <= high
 
 
 @dataclass(frozen=True)

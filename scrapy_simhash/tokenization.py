@@ -40,11 +40,15 @@ _TOKEN = re.compile(
     f"(?P<han>[{_HAN}]+)|(?P<unspaced>[{_UNSPACED}]+)"
     f"|(?P<word>(?:(?![{_HAN}{_UNSPACED}])[^\\W_]|[{_MARKS}])+)"
 )
+# Soft hyphen, word joiner, byte order mark: shown as nothing, and inside words.
+_NOTHING = {0x00AD: None, 0x2060: None, 0xFEFF: None}
 
 
 def normalize(text: str) -> str:
     """NFKC and case folding: full-width and half-width forms, ligatures and case are one."""
-    return unicodedata.normalize("NFKC", text).casefold()
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    # Again, for case folding takes a few letters apart.
+    return unicodedata.normalize("NFKC", folded).translate(_NOTHING)
 
 
 def _split(text: str, segment_han: Callable[[str], list[str]]) -> Iterator[str]:
@@ -54,7 +58,7 @@ def _split(text: str, segment_han: Callable[[str], list[str]]) -> Iterator[str]:
             yield from segment_han(run)
         elif match.lastgroup == "unspaced" and len(run) > 1:
             yield from (run[i : i + 2] for i in range(len(run) - 1))
-        else:
+        elif run[0].isalnum() or any(map(str.isalnum, run)):  # not marks alone
             yield run
 
 

@@ -1,0 +1,41 @@
+"""What all tests share: how hard hypothesis tries, where caches go, real pages if there are any."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+# Fixed examples by default, so that a run says something about the code alone.
+settings.register_profile(
+    "ci", max_examples=100, deadline=None, derandomize=True, database=None, print_blob=True
+)
+settings.register_profile("thorough", max_examples=3000, deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache directory of this session's own, where jieba's dictionary is kept; for child
+    processes, too.
+    """
+    directory = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(directory))
+        yield directory
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Real pages, which are not part of the project."""
+    if not SHARED.is_dir():
+        pytest.skip("no real pages: there is no directory `shared` beside the repository")
+    return SHARED

@@ -1,0 +1,46 @@
+"""Texts and pages that several tests read."""
+
+from __future__ import annotations
+
+ENGLISH = (
+    "The ferry to the northern islands leaves at six in the morning. Whoever misses it waits "
+    "until noon: the second ferry of the day carries post, bread and newspapers, and on Fridays "
+    "the brass band. Nobody on the islands owns a car, and nobody misses one."
+)
+CHINESE = (
+    "每天清晨六点,开往北方群岛的第一班渡轮准时离开码头。错过这班船的旅客只能等到中午,"
+    "因为第二班渡轮还要装运邮件、面包和报纸。岛上没有汽车,居民们步行或者骑自行车去学校和市场。"
+)
+TOKENS = ["six", "islands", "ferry", "渡轮", "ferry", "noon", "ferry", "six"]
+FEATURES = {"ferry": 3.0, "island": 1.5, "渡轮": 2.0, "bread": 0.25, "nothing": 0.0}
+
+NAVIGATION = "Timetable Fares Lost property Jobs"
+FOOTER = "All times are local. Imprint. Privacy."
+PARAGRAPHS = (
+    (
+        "The new ferry was launched on Saturday, in heavy rain, and before some two thousand people "
+        "from all parts of the island. It carries ninety passengers, four horses, and the post."
+    ),
+    (
+        "It replaces the old boat, which served for fifty-one years, survived two collisions, and "
+        "never once left on time. The old boat becomes a museum, a café, or both; the council is to "
+        "decide next month."
+    ),
+    (
+        "Fares stay as they are, the harbour office says, although fuel costs more than ever. From "
+        "October on, children under twelve travel free, and so do bicycles, dogs, and accordions."
+    ),
+)
+
+
+def article_page(*paragraphs: str, aside: str = NAVIGATION, head: str = "") -> str:
+    """A page as sites make them: navigation, an article, a footer."""
+    links = "".join(f'<li><a href="/{word}">{word}</a></li>' for word in aside.split())
+    body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs or PARAGRAPHS)
+    return (
+        f"<!DOCTYPE html><html><head><title>Ferry news</title>{head}"
+        "<style>p { color: navy }</style><script>track('visit');</script></head><body>"
+        f'<nav class="menu"><ul>{links}</ul></nav>'
+        f'<div id="content" class="article"><h1>A new ferry</h1>{body}</div>'
+        f'<div class="footer"><p>{FOOTER}</p></div></body></html>'
+    )

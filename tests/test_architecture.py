@@ -1,0 +1,174 @@
+"""What imports what: read from the source, and tried in processes of their own."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import scrapy_simhash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = Path(scrapy_simhash.__file__).parent
+NAME = scrapy_simhash.__name__
+MOST_LINES = 350
+# The adapters to Scrapy; the rest is the core.
+ADAPTERS = ("crawl", "commands")
+# Back ends that need a driver.
+DRIVEN = {f"{NAME}.index.leveldb", f"{NAME}.index.redis", f"{NAME}.batch.spark"}
+FOREIGN = ["scrapy", "twisted", "plyvel", "redis", "pyspark"]
+HEAVY = ["jieba", "numpy", "lxml", "plyvel", "readability", "scrapy", "twisted"]
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+CORE = {name: path for name, path in MODULES.items() if not (set(name.split(".")) & set(ADAPTERS))}
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def imports(name: str, *, type_checking: bool = False) -> Iterator[tuple[str, int]]:
+    """(module, line) of the imports in a module's source; `from a import b` is a.b if a module."""
+    path = MODULES[name]
+
+    def walk(node: ast.AST) -> Iterator[tuple[str, int]]:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, *base.split(".")]).rstrip(".")
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                yield full if full in MODULES else base, node.lineno
+        elif is_type_checking(node) and not type_checking:
+            for child in node.orelse:
+                yield from walk(child)
+        else:
+            for child in ast.iter_child_nodes(node):
+                yield from walk(child)
+
+    yield from walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def belongs(module: str, *packages: str) -> bool:
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+def run(code: str, *arguments: str) -> None:
+    child = subprocess.run(
+        [sys.executable, "-W", "ignore", "-X", "utf8", "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+    )
+    assert child.returncode == 0, child.stderr
+
+
+def test_the_modules_were_found():
+    assert {NAME, f"{NAME}.scheme", f"{NAME}.index", f"{NAME}.crawl.addon"} <= set(MODULES)
+    assert f"{NAME}.crawl.addon" not in CORE
+    assert {f"{NAME}.errors", f"{NAME}.features"} <= {at for at, _ in imports(f"{NAME}.scheme")}
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_the_core_never_imports_scrapy_or_an_adapter(name):
+    adapters = [f"{NAME}.{adapter}" for adapter in ADAPTERS]
+    # The package offers the add-on lazily, and names it for type checkers.
+    found = imports(name, type_checking=name != NAME)
+    assert [at for at in found if belongs(at[0], "scrapy", "twisted", *adapters)] == []
+
+
+def test_the_package_itself_imports_no_module_of_its_own():
+    assert [at for at in imports(NAME) if belongs(at[0], NAME)] == []
+    assert set(scrapy_simhash._HOMES) == set(scrapy_simhash.__all__)
+    assert set(scrapy_simhash._HOMES.values()) <= set(MODULES)
+
+
+def test_there_are_no_import_cycles():
+    graph = {name: {m for m, _ in imports(name) if m in MODULES and m != name} for name in MODULES}
+    assert len(list(TopologicalSorter(graph).static_order())) == len(MODULES)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_file_is_too_long_to_read(name):
+    assert len(MODULES[name].read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+BLOCK = """
+import sys
+blocked = sys.argv[1].split()
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in blocked:
+            raise ImportError(name + " is blocked")
+sys.meta_path.insert(0, Blocker())
+try:
+    import scrapy
+except ImportError:
+    pass
+else:
+    raise AssertionError("nothing is blocked")
+"""
+
+USE = """
+import importlib
+for name in sys.argv[2].split():
+    importlib.import_module(name)
+from scrapy_simhash import Detector, Scheme, open_index
+words = ["the ferry waits at pier %d for bread, post and %d passengers" % (n, n) for n in range(9)]
+page = "<html><body><div class='article'><p>%s</p></div></body></html>" % ".</p><p>".join(words)
+with open_index("memory:", Scheme.preset("wide")) as index:
+    check = Detector(Scheme.preset("wide")).check
+    first = check(index, "a", page)
+    index.confirm(first.observation)
+    assert len(index) == 1
+    found = check(index, "b", page.replace("passengers", "travellers", 1))
+    assert (first.kind, found.kind, found.representative) == ("new", "near-duplicate", "a"), found
+try:
+    open_index("leveldb:" + sys.argv[3] + "/index")
+except Exception as error:
+    assert "plyvel" in str(error), error
+else:
+    raise AssertionError("plyvel was not needed")
+"""
+
+
+def test_the_core_works_where_scrapy_and_the_drivers_are_missing(tmp_path):
+    run(BLOCK + USE, " ".join(FOREIGN), " ".join(set(CORE) - DRIVEN), str(tmp_path))
+
+
+@pytest.mark.parametrize("name", sorted(set(CORE) - DRIVEN))
+def test_importing_the_core_does_no_work(name):
+    code = (
+        "import sys, importlib\n"
+        "importlib.import_module(sys.argv[1])\n"
+        "loaded = {module.partition('.')[0] for module in sys.modules} & set(sys.argv[2].split())\n"
+        "assert not loaded, loaded\n"
+    )
+    run(code, name, " ".join(HEAVY))
+
+
+def test_the_public_names_but_those_for_scrapy_load_nothing_heavy():
+    code = (
+        "import sys, scrapy_simhash as package\n"
+        "adapters = {name for name, home in package._HOMES.items() if '.crawl.' in home}\n"
+        "for name in set(package.__all__) - adapters: getattr(package, name)\n"
+        "loaded = {module.partition('.')[0] for module in sys.modules} & set(sys.argv[1].split())\n"
+        "assert not loaded, loaded\n"
+    )
+    run(code, " ".join(HEAVY))

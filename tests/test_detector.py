@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+import readability
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector, PageFingerprint
+from scrapy_simhash.errors import IndexClosed, SchemeError
+from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.index import open_index
+from scrapy_simhash.scheme import PRESETS, Scheme
+from tests.samples import CHINESE, PARAGRAPHS, article_page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEME = Scheme.preset("wide")
+PAGE = article_page()
+# The same article on another site, with a correction.
+COPY = article_page(
+    *(PARAGRAPHS[0].replace("Saturday", "Sunday"), *PARAGRAPHS[1:]), aside="Home Search About"
+)
+OTHER = article_page(
+    "Nobody knows who first planted seagrass in the bay, but the meadow is older than the town.",
+    "Divers count the shoots every spring. Last year they found twice as many as ten years ago, "
+    "and seahorses among them; the fishermen, who had been sceptical, now bring visitors.",
+    "The biologists warn that anchors tear up what took decades to grow, and ask for buoys.",
+)
+
+
+def timings(page: PageFingerprint) -> list[float]:
+    return [page.extraction_ms, page.tokenization_ms, page.fingerprint_ms]
+
+
+class TestFingerprint:
+    @pytest.mark.parametrize("preset", PRESETS)
+    def test_of_a_page_is_that_of_its_main_text(self, preset):
+        scheme = Scheme.preset(preset)
+        page = Detector(scheme).fingerprint_page(PAGE)
+        text = "\n".join(["A new ferry", *PARAGRAPHS])
+        assert page.fingerprint == scheme.fingerprint(text)
+        assert page.tokens == len(scheme.tokens(text))
+        assert page.skipped is None
+        assert page.error is None
+        assert min(timings(page)) >= 0
+        assert sum(timings(page)) > 0
+
+    def test_of_a_ready_text(self):
+        page = Detector(SCHEME).fingerprint_text(CHINESE, extraction_ms=1.5)
+        assert page.fingerprint == SCHEME.fingerprint(CHINESE)
+        assert page.extraction_ms == 1.5
+        assert min(timings(page)) >= 0
+
+    @pytest.mark.parametrize("more", [-1, 0, 1])
+    def test_min_tokens_is_the_fewest_that_suffice(self, more):
+        detector = Detector(SCHEME, min_tokens=7)
+        page = detector.fingerprint_text("word " * (7 + more))
+        assert page.tokens == 7 + more
+        assert (page.fingerprint is None) == (more < 0)
+        assert page.skipped == ("few_tokens" if more < 0 else None)
+
+    def test_the_default_is_thirty_tokens(self):
+        assert Detector(SCHEME).min_tokens == DEFAULT_MIN_TOKENS == 30
+
+    @pytest.mark.parametrize(
+        ("html", "reason"),
+        [
+            ("", "no_text"),
+            ("<script>var words = 'a few';</script>", "no_text"),
+            ("<p>… — …</p>", "no_text"),
+            ("<p>Only a few words.</p>", "few_tokens"),
+        ],
+    )
+    def test_pages_without_enough_text_are_skipped_and_say_why(self, html, reason):
+        page = Detector(SCHEME).fingerprint_page(html)
+        assert page.skipped == reason
+        assert page.fingerprint is None
+        assert page.error is None
+        assert min(timings(page)) >= 0
+
+    @pytest.mark.parametrize("min_tokens", [0, 1])
+    def test_no_text_is_skipped_whatever_is_asked_for(self, min_tokens):
+        assert Detector(SCHEME, min_tokens=min_tokens).fingerprint_page("").skipped == "no_text"
+
+    def test_an_extractor_that_fails_is_a_reason(self, monkeypatch, caplog):
+        caplog.set_level(logging.DEBUG)
+
+        def fail(*_args, **_options):
+            raise RecursionError("too deep for me")
+
+        monkeypatch.setattr(readability.Document, "summary", fail)
+        page = Detector(SCHEME).fingerprint_page(PAGE)
+        assert page.skipped == "extraction_error"
+        assert "RecursionError: too deep for me" in page.error
+        assert page.fingerprint is None
+        assert page.extraction_ms > 0
+        assert caplog.records == []
+
+    @given(st.lists(st.sampled_from([*"<>&;'\"\0 =/", "<p>", "<!--", "\ud800", "渡轮 ", "&#0;"])))
+    def test_no_page_raises(self, pieces):
+        detector = Detector(SCHEME, min_tokens=1)
+        page = detector.fingerprint_page("".join(pieces))
+        assert (page.fingerprint is None) == (page.skipped is not None)
+
+    def test_threads_get_the_same_as_one(self):
+        detector = Detector(SCHEME)
+        pages = [PAGE, COPY, OTHER, article_page(CHINESE), ""] * 6
+        alone = [detector.fingerprint_page(page).fingerprint for page in pages]
+        with ThreadPoolExecutor(6) as pool:
+            together = [page.fingerprint for page in pool.map(detector.fingerprint_page, pages)]
+        assert together == alone
+
+
+class TestVerdict:
+    @pytest.fixture
+    def index(self):
+        with open_index("memory:", SCHEME) as index:
+            yield index
+
+    @pytest.fixture
+    def check(self, index):
+        detector = Detector(SCHEME)
+        return lambda key, html: detector.check(index, key, html)
+
+    def test_new(self, check, index):
+        verdict = check("a", PAGE)
+        assert (verdict.kind, verdict.key, verdict.bits) == ("new", "a", 256)
+        assert verdict.fingerprint == Detector(SCHEME).fingerprint_page(PAGE).fingerprint
+        assert (verdict.representative, verdict.distance, verdict.reason) == (None, None, None)
+        assert verdict.index_ms > 0
+        assert len(index) == 0, "it is pending"
+        index.confirm(verdict.observation)
+        assert len(index) == 1
+        assert [match.key for match in index.query(verdict.fingerprint)] == ["a"]
+
+    def test_near_duplicate(self, check):
+        first = check("a", PAGE)
+        verdict = check("b", COPY)
+        assert (verdict.kind, verdict.key, verdict.representative) == ("near-duplicate", "b", "a")
+        assert verdict.distance == hamming_distance(first.fingerprint, verdict.fingerprint) > 0
+
+    def test_unchanged(self, check, index):
+        index.confirm(check("a", PAGE).observation)
+        verdict = check("a", COPY)
+        assert (verdict.kind, verdict.representative) == ("unchanged", None)
+        assert 0 < verdict.distance <= index.max_distance
+
+    def test_changed(self, check, index):
+        index.confirm(check("a", PAGE).observation)
+        verdict = check("a", OTHER)
+        assert (verdict.kind, verdict.representative) == ("changed", None)
+        assert verdict.distance > index.max_distance
+        index.confirm(verdict.observation)
+        assert [match.key for match in index.query(verdict.fingerprint)] == ["a"]
+
+    def test_other_content_is_new(self, check):
+        assert [check("a", PAGE).kind, check("b", OTHER).kind] == ["new", "new"]
+
+    def test_a_copy_of_a_page_that_failed_takes_its_place(self, check, index):
+        index.discard(check("a", PAGE).observation)
+        assert check("b", COPY).kind == "new"
+
+    @pytest.mark.parametrize(
+        ("html", "reason"), [("", "no_text"), ("<p>Only a few words.</p>", "few_tokens")]
+    )
+    def test_skipped(self, check, index, html, reason):
+        verdict = check("a", html)
+        assert (verdict.kind, verdict.key, verdict.reason) == ("skipped", "a", reason)
+        assert verdict.fingerprint is None
+        assert verdict.observation is None
+        assert verdict.index_ms == 0
+        assert check("a", PAGE).kind == "new", "the index knows nothing of it"
+
+    def test_errors_of_the_index_pass(self, index):
+        detector = Detector(SCHEME)
+        page = detector.fingerprint_page(PAGE)
+        with pytest.raises(SchemeError):
+            detector.judge(index, "", page)
+        index.close()
+        with pytest.raises(IndexClosed):
+            detector.judge(index, "a", page)
+
+    def test_a_fingerprint_of_another_scheme_is_refused(self):
+        with open_index("memory:", Scheme.preset("classic")) as index, pytest.raises(SchemeError):
+            Detector(SCHEME).check(index, "a", PAGE)
+
+
+def real_pages(directory: Path, count: int) -> list[bytes]:
+    """Pages of a set, evenly spread."""
+    lines = (directory / "docs.jsonl").read_text(encoding="utf-8").splitlines()
+    names = [json.loads(line)["file"] for line in lines[:: len(lines) // count][:count]]
+    return [gzip.decompress((directory / name).read_bytes()) for name in names]
+
+
+def test_real_pages_however_they_are_decoded(shared):
+    detector = Detector(SCHEME)
+    misreadings = [
+        ("latin-1", "strict"),
+        ("utf-16-le", "ignore"),
+        ("gb18030", "replace"),
+        ("utf-8", "surrogateescape"),
+        ("ascii", "ignore"),
+    ]
+    bodies = [
+        body
+        for name in ("daniel", "trafi_multi")
+        for body in real_pages(shared / "data" / name, 25)
+    ]
+    fingerprinted = 0
+    for number, body in enumerate(bodies):
+        html = body.decode("utf-8", "replace")
+        page = detector.fingerprint_page(html)
+        assert page.skipped != "extraction_error", page.error
+        fingerprinted += page.fingerprint is not None
+        riddled = "\0".join(html[i : i + 1000] for i in range(0, len(html), 1000))
+        assert detector.fingerprint_page("\ufeff" + riddled).fingerprint == page.fingerprint
+        encoding, errors = misreadings[number % len(misreadings)]
+        for odd in (body.decode(encoding, errors), html[: len(html) // 2], html[len(html) // 3 :]):
+            read = detector.fingerprint_page(odd)
+            assert (read.fingerprint is None) == (read.skipped is not None)
+    assert len(bodies) == 50
+    assert fingerprinted >= 45

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+import readability
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.errors import ExtractionError
+from scrapy_simhash.extraction import EXTRACTORS, Extraction, extract, visible_text
+from tests.samples import FOOTER, NAVIGATION, PARAGRAPHS, article_page
+
+both = pytest.mark.parametrize("extractor", EXTRACTORS)
+
+
+class TestVisibleText:
+    @pytest.mark.parametrize(
+        ("html", "text"),
+        [
+            ("<p>one</p><p>two</p>", "one\ntwo"),
+            ("<p>one<p>two", "one\ntwo"),
+            ("<div>one<div>two</div>three</div>", "one\ntwo\nthree"),
+            ("one<br>two<br/>three<hr>four", "one\ntwo\nthree\nfour"),
+            ("<h1>one</h1>two<h2>three</h2>", "one\ntwo\nthree"),
+            ("<ul><li>one<ul><li>two</li></ul>three</li><li>four</ul>", "one\ntwo\nthree\nfour"),
+            ("<ol><li>one<li>two</ol><dl><dt>three<dd>four</dl>", "one\ntwo\nthree\nfour"),
+            (
+                (
+                    "<table><caption>one</caption><tr><th>two<th>three<tr><td>four"
+                    "<td><table><tr><td>five</td><td>six</td></tr></table></td></table>seven"
+                ),
+                "one\ntwo\nthree\nfour\nfive\nsix\nseven",
+            ),
+            ("<select><option>one<option>two</select>", "one\ntwo"),
+            ("<article><header>one</header><section>two</section></article>", "one\ntwo"),
+            ("<blockquote>one</blockquote><pre>two</pre><figcaption>three", "one\ntwo\nthree"),
+        ],
+    )
+    def test_blocks_stand_on_lines_of_their_own(self, html, text):
+        assert visible_text(html) == text
+
+    @pytest.mark.parametrize(
+        "html",
+        [
+            "wo<b>rd</b>s",
+            "<p>w<span>or<i>d</i></span>s</p>",
+            "<p>wor<a href='/x'>d</a>s",
+            "<p>wor<wbr>ds",
+            "<p>wor<img src=x>ds",
+            "<p>wor<!-- a comment -->ds",
+            "<p>wor<?php echo ?>ds",
+            "<p>wor<script>var x = 1;</script>ds",
+            "<p>wo<sub>r</sub><o:p></o:p>ds",
+            "<p>wor<custom-element>ds</custom-element>",
+            "<p>&#119;or&#x64;s",
+            "<p>wo\0rds",
+        ],
+    )
+    def test_inline_tags_do_not_split_words(self, html):
+        assert extract(html, "text").text == "words"
+
+    @pytest.mark.parametrize(
+        "tag",
+        "script style noscript template svg textarea iframe object video audio canvas math".split(),
+    )
+    def test_what_a_browser_does_not_show_is_left_out_and_what_follows_is_kept(self, tag):
+        html = f"<p>one <{tag}>hidden</{tag}> two</p><{tag}>hidden</{tag}><p>three</p>"
+        assert visible_text(html) == "one two\nthree"
+
+    def test_the_head_is_left_out(self):
+        html = "<html><head><title>hidden</title><meta name=a content=hidden></head><body>text"
+        assert visible_text(html) == "text"
+
+    @pytest.mark.parametrize(
+        ("html", "text"),
+        [
+            ("<p>  one \t two&nbsp; three　four</p>", "one two three four"),
+            ("<p> </p>\n\n<div>\n</div><p>&nbsp;</p>one", "one"),
+            ("<p>caf&eacute; &lt;b&gt; &amp;amp; &nope; &#x6e21;</p>", "café <b> &amp; &nope; 渡"),
+            ("just text", "just text"),
+            ("1 < 2 > 0", "1 < 2 > 0"),
+        ],
+    )
+    def test_white_space_and_references(self, html, text):
+        assert visible_text(html) == text
+
+
+class TestOddPages:
+    @both
+    @pytest.mark.parametrize(
+        "html",
+        [
+            "",
+            " \n\t",
+            "\0\0",
+            "<!-- only a comment -->",
+            "<!-- never closed <p>text",
+            "<!DOCTYPE html>",
+            "<?xml version='1.0'?>",
+            "<html></html>",
+            "<head><title>title</title></head>",
+            "<script>var text = 'hidden';</script>",
+            "<body><img src='a.png'><img src='b.png'></body>",
+            "<style>p {}</style><!-- c --><img src=x>",
+            "<frameset><frame src=a></frameset>",
+            "<",
+            "</p>",
+            "<p",
+        ],
+    )
+    def test_pages_without_text_are_empty(self, extractor, html):
+        text = extract(html, extractor).text
+        assert text in {"", "<"}
+        assert bool(text) == (html == "<")
+
+    @both
+    @pytest.mark.parametrize("broken", ["<p>{}", "<div><p>{}</div></p>", "<p>{}</b></x><td>", "{}"])
+    def test_broken_markup_keeps_its_text(self, extractor, broken):
+        sentence = "The harbour was closed all night, and the ferry waited outside."
+        assert sentence in extract(broken.format(sentence), extractor).text
+
+    @both
+    @pytest.mark.parametrize("part", [0.3, 0.5, 0.7, 0.9, 0.99])
+    def test_a_page_cut_off_anywhere_is_read_as_far_as_it_goes(self, extractor, part):
+        page = article_page()
+        cut = page[: int(len(page) * part)]
+        text = extract(cut, extractor).text
+        assert ("The new ferry" in text) == ("The new ferry" in cut)
+
+    @both
+    def test_lone_surrogates_cost_one_character(self, extractor):
+        text = extract(article_page("\ud800 " + PARAGRAPHS[0] + "\udfff", *PARAGRAPHS), extractor)
+        assert PARAGRAPHS[0] in text.text
+        text.text.encode("utf-8")
+
+    @both
+    @pytest.mark.parametrize("character", ["\0", "\x01", "\x0b", "\x1f", "\ufffe", "&#1;"])
+    @pytest.mark.parametrize(
+        "markup",
+        [
+            "<p>{}</p>",
+            "<p>{}<script>x()</script> Read on.</p>",
+            "<p>{}<!-- an advertisement --> Read on.</p>",
+            "<div>{}<p>Read on.</p></div>",
+        ],
+    )
+    def test_a_control_character_does_not_cost_the_page(self, extractor, character, markup):
+        page = article_page().replace(
+            f"<p>{PARAGRAPHS[0]}</p>", markup.format(PARAGRAPHS[0] + character)
+        )
+        text = extract(page, extractor).text
+        for paragraph in PARAGRAPHS:
+            assert paragraph in text
+
+    @both
+    def test_nul_is_ignored_as_browsers_do(self, extractor):
+        page = article_page()
+        riddled = "\0".join(page[i : i + 7] for i in range(0, len(page), 7))
+        assert extract(riddled, extractor) == extract(page, extractor)
+
+    @both
+    @pytest.mark.parametrize(
+        "declaration",
+        [
+            '<?xml version="1.0" encoding="utf-16"?>',
+            "<?xml version='1.0' encoding='gb2312'?>",
+            '<?xml version="1.0" encoding="no-such-encoding"?>',
+            "\ufeff",
+        ],
+    )
+    def test_what_the_page_says_of_its_encoding_is_past(self, extractor, declaration):
+        for head in ("", '<meta charset="gb2312">', '<meta charset="utf-16">'):
+            page = article_page("第一班渡轮准时离开码头,旅客很多。", *PARAGRAPHS, head=head)
+            text = extract(declaration + page, extractor).text
+            assert "第一班渡轮准时离开码头,旅客很多。" in text
+            assert "a café, or both" in text
+
+    @both
+    @pytest.mark.parametrize("tag", ["div", "span", "table", "b", "ul"])
+    def test_a_hundred_thousand_levels_yield_what_stands_above_the_limit(self, extractor, tag):
+        depth = 100_000
+        page = f"<p>Words at the top.</p>{f'<{tag}>' * depth}deep{f'</{tag}>' * depth}"
+        started = time.perf_counter()
+        assert "Words at the top." in extract(page, extractor).text
+        assert time.perf_counter() - started < 30
+
+    @both
+    def test_nests_that_browsers_show_are_read_to_the_ground(self, extractor):
+        page = f"{'<div>' * 150}The ferry waits at the pier, at the very bottom.{'</div>' * 150}"
+        assert "at the very bottom" in extract(page, extractor).text
+
+    @given(st.text(st.characters(), max_size=80))
+    def test_visible_text_of_any_text_raises_nothing(self, html):
+        assert isinstance(extract(html, "text").text, str)
+
+
+class TestReadability:
+    def test_it_finds_the_article_alone(self):
+        text = extract(article_page(), "readability").text
+        assert text.splitlines() == ["A new ferry", *PARAGRAPHS]
+        everything = extract(article_page(), "text").text.splitlines()
+        assert everything == [*NAVIGATION.split(), "A new ferry", *PARAGRAPHS, FOOTER]
+
+    def test_it_is_the_default_and_says_so(self):
+        assert extract(article_page()) == extract(article_page(), "readability")
+        assert extract(article_page()).extractor == "readability"
+        assert extract("", "text") == Extraction("", "text")
+
+    def test_the_sidebar_changes_nothing(self):
+        one = extract(article_page(aside="Home News Contact")).text
+        other = extract(article_page(aside="Startseite Suche Hilfe Anmelden")).text
+        assert one == other
+
+    def test_its_failures_are_extraction_errors(self, monkeypatch):
+        failure = RecursionError("too deep for me")
+
+        def fail(*_args, **_options):
+            raise failure
+
+        monkeypatch.setattr(readability.Document, "summary", fail)
+        with pytest.raises(
+            ExtractionError, match="'readability' failed: RecursionError: too deep"
+        ) as e:
+            extract(article_page())
+        assert e.value.__cause__ is failure
+        assert e.value.extractor == "readability"
+
+    def test_its_own_refusals_are_extraction_errors_where_there_is_a_page(self, monkeypatch):
+        refusal = readability.readability.Unparseable("no")
+
+        def refuse(*_args, **_options):
+            raise refusal
+
+        monkeypatch.setattr(readability.Document, "summary", refuse)
+        with pytest.raises(ExtractionError) as e:
+            extract(article_page())
+        assert e.value.__cause__ is refusal
+
+    @pytest.mark.parametrize("page", [article_page(), "<!-- empty -->", "<b>x</b>"])
+    def test_it_logs_nothing(self, page, caplog):
+        caplog.set_level(logging.DEBUG)
+        extract(page)
+        assert caplog.records == []

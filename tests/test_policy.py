@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import get_args
+
+import pytest
+
+from scrapy_simhash.policy import PASS, Action, Policy, PolicyAction
+from scrapy_simhash.verdict import Verdict, VerdictKind
+
+KINDS = get_args(VerdictKind)
+ALL = Action(call=True, items=True, follow=True)
+# What becomes of content that was seen: (action, follow) → callback, items, links.
+SEEN = {
+    ("drop", False): Action(call=False, items=False, follow=False),
+    ("drop", True): Action(call=True, items=False, follow=True),
+    ("tag", False): Action(call=True, items=True, follow=False),
+    ("tag", True): Action(call=True, items=True, follow=True),
+}
+COUNTS_AS_SEEN = {("near-duplicate", False), ("near-duplicate", True), ("unchanged", True)}
+
+
+def verdict(kind: VerdictKind) -> Verdict:
+    return Verdict(kind=kind, key="https://a.example/", bits=64)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("incremental", [False, True])
+@pytest.mark.parametrize("follow", [False, True])
+@pytest.mark.parametrize("action", get_args(PolicyAction))
+def test_the_whole_table(action, follow, incremental, kind):
+    policy = Policy(action=action, follow=follow, incremental=incremental)
+    seen = (kind, incremental) in COUNTS_AS_SEEN
+    assert policy.seen(verdict(kind)) is seen
+    assert policy.decide(verdict(kind)) == (SEEN[action, follow] if seen else ALL)
+
+
+def test_the_table_is_whole():
+    assert set(SEEN) == set(itertools.product(get_args(PolicyAction), [False, True]))
+    assert set(KINDS) == {"new", "near-duplicate", "unchanged", "changed", "skipped"}
+
+
+def test_near_duplicates_are_dropped_unless_something_else_is_asked_for():
+    assert Policy() == Policy(action="drop", follow=False, incremental=False)
+    assert Action() == PASS == ALL
+
+
+@pytest.mark.parametrize("value", [Policy(), PASS])
+def test_policies_and_actions_are_frozen(value):
+    name = dataclasses.fields(value)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(value, name, None)

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import importlib
+import inspect
+from importlib import metadata
+
+import pytest
+
+import scrapy_simhash
+from scrapy_simhash.errors import SimhashError
+from tests.samples import ENGLISH
+
+NAMES = [
+    "Addon",
+    "Detector",
+    "EmptyText",
+    "NearDuplicateItem",
+    "NearDuplicatePage",
+    "Scheme",
+    "SimhashError",
+    "Verdict",
+    "hamming_distance",
+    "open_index",
+]
+
+
+def test_the_public_names_are_these():
+    assert scrapy_simhash.__all__ == NAMES
+    assert set(NAMES) <= set(dir(scrapy_simhash))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_is_the_thing_of_that_name(name):
+    value = getattr(scrapy_simhash, name)
+    assert value.__name__ == name
+    home = importlib.import_module(value.__module__)
+    assert getattr(home, name) is value
+    assert value.__module__.startswith("scrapy_simhash.")
+    assert inspect.getdoc(value)
+
+
+def test_a_star_imports_them_all():
+    names = {}
+    exec("from scrapy_simhash import *", names)
+    assert set(names) - {"__builtins__"} == set(NAMES)
+
+
+def test_other_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="'scrapy_simhash' has no attribute 'Simhash'"):
+        scrapy_simhash.Simhash  # noqa: B018 - the access is the test
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert scrapy_simhash.__version__ == metadata.version("scrapy-simhash")
+
+
+def test_the_exceptions_of_a_crawl_are_scrapys():
+    from scrapy.exceptions import DropItem, IgnoreRequest
+
+    assert issubclass(scrapy_simhash.NearDuplicatePage, IgnoreRequest)
+    assert issubclass(scrapy_simhash.NearDuplicateItem, DropItem)
+    assert issubclass(scrapy_simhash.EmptyText, SimhashError)
+
+
+def test_the_names_work_together():
+    scheme = scrapy_simhash.Scheme.preset("classic")
+    fingerprint = scheme.fingerprint(ENGLISH)
+    edited = scheme.fingerprint(ENGLISH + " The end.")
+    distance = scrapy_simhash.hamming_distance(fingerprint, edited)
+    with scrapy_simhash.open_index("memory:", scheme, max_distance=distance) as index:
+        seen = index.observe("https://a.example/1", fingerprint)
+        assert seen.kind == "new"
+        again = index.observe("https://a.example/2", edited)
+        assert (again.kind, again.representative) == ("near-duplicate", "https://a.example/1")
+        assert [match.distance for match in index.query(edited)] == [distance]
+    with scrapy_simhash.open_index("memory:", scheme, max_distance=distance - 1) as index:
+        index.observe("https://a.example/1", fingerprint)
+        assert index.observe("https://a.example/2", edited).kind == "new"

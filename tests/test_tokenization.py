@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.tokenization import (
+    TOKENIZERS,
+    jieba_tokenizer,
+    jieba_tokens,
+    normalize,
+    owner_only_cache_directory,
+    word_tokens,
+)
+from tests.samples import CHINESE
+
+any_text = st.text(st.characters(), max_size=40)  # lone surrogates are among them
+han_text = st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), max_size=30)
+
+
+class TestScripts:
+    @pytest.mark.parametrize("tokenize", TOKENIZERS.values(), ids=TOKENIZERS)
+    @pytest.mark.parametrize(
+        ("text", "tokens"),
+        [
+            ("The ferry, twice a day.", "the ferry twice a day"),
+            ("don't snake_case e-mail 3.14", "don t snake case e mail 3 14"),
+            ("Καλημέρα κόσμε, доброе утро", "καλημέρα κόσμε доброе утро"),
+            ("한국어 문서 비교", "한국어 문서 비교"),
+            ("カタカナ", "カタ タカ カナ"),
+            ("ひらがな。ー", "ひら らが がな ー"),
+            ("ภาษาไทย", "ภา าษ ษา าไ ไท ทย"),
+            ("เรือ 12 ๓๔", "เร รื ือ 12 ๓๔"),
+            ("မြန်မာ", "မြ ြန န် ်မ မာ"),
+            ("हिन्दी में समाचार।", "हिन्दी में समाचार"),
+            ("தமிழ் செய்தி", "தமிழ் செய்தி"),
+            ("বাংলা ভাষা", "বাংলা ভাষা"),
+            ("العَرَبِيَّةُ لُغَةٌ، نعم", "العَرَبِيَّةُ لُغَةٌ نعم"),
+            ("שָׁלוֹם עוֹלָם", "שָׁלוֹם עוֹלָם"),
+            ("می‌روم", "می‌روم"),
+            ("x̱ y", "x̱ y"),
+        ],
+    )
+    def test_words_of_many_scripts(self, tokenize, text, tokens):
+        assert tokenize(text) == [normalize(token) for token in tokens.split(" ")]
+
+    def test_chinese_is_cut_in_words(self):
+        assert jieba_tokens(CHINESE)[:13] == (
+            "每天 清晨 六点 开往 北方 群岛 的 第一班 渡轮 准时 离开 码头 错过".split()
+        )
+
+    def test_without_a_dictionary_a_run_of_han_is_one_token(self):
+        assert word_tokens("渡轮离开,码头ferry") == ["渡轮离开", "码头", "ferry"]
+
+    def test_scripts_that_meet_are_told_apart(self):
+        assert jieba_tokens("私はバスを待つABC公司x2") == (
+            ["私", "はバ", "バス", "スを", "待", "つ", "abc", "公司", "x2"]
+        )
+
+    def test_rare_han_are_han(self):
+        assert jieba_tokens("\u3400\U00020000\u3007\u9fff") == [
+            "\u3400", "\U00020000", "\u3007", "\u9fff"
+        ]  # fmt: skip
+        assert word_tokens("\u3400\U00020000a\u3007\u9fff") == ["\u3400\U00020000", "a", "〇\u9fff"]
+
+    @given(han_text)
+    def test_words_come_from_the_dictionary_and_lose_nothing(self, text):
+        tokens = jieba_tokens(text)
+        assert "".join(tokens) == text
+        known = jieba_tokenizer().FREQ
+        assert all(known.get(token) for token in tokens if len(token) > 1)
+
+
+class TestNormalization:
+    @pytest.mark.parametrize("tokenize", TOKENIZERS.values(), ids=TOKENIZERS)
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("café", "cafe\u0301"),
+            ("Ａｂｃ　１２３", "abc 123"),
+            ("ｶﾀｶﾅ ｶﾞｽ", "カタカナ ガス"),
+            ("ﬁnal oﬃce", "final office"),
+            ("STRASSE", "straße"),
+            ("ΟΔΟΣ", "οδος"),
+            ("ΟΔΟΣ", "οδοσ"),
+            ("ταΐζω", "ταΐζω".upper()),
+            ("豈見る", "\uf900\ufa0aる"),
+            ("第①班", "第1班"),
+            ("한국", unicodedata.normalize("NFD", "한국")),
+        ],
+    )
+    def test_forms_of_one_text_are_one(self, tokenize, one, other):
+        assert one != other
+        assert tokenize(one) == tokenize(other)
+
+    @pytest.mark.parametrize("tokenize", TOKENIZERS.values(), ids=TOKENIZERS)
+    @given(text=any_text)
+    def test_composed_and_decomposed_text_is_one(self, tokenize, text):
+        forms = {form: unicodedata.normalize(form, text) for form in ("NFC", "NFD", "NFKD")}
+        assert tokenize(forms["NFC"]) == tokenize(forms["NFD"]) == tokenize(forms["NFKD"])
+
+
+class TestAnyText:
+    @pytest.mark.parametrize("tokenize", TOKENIZERS.values(), ids=TOKENIZERS)
+    @given(text=any_text)
+    def test_no_text_raises_and_no_letter_is_lost(self, tokenize, text):
+        tokens = tokenize(text)
+        assert all(tokens)
+        assert not any(character.isspace() for token in tokens for character in token)
+        letters = {character for character in normalize(text) if character.isalnum()}
+        assert letters <= set("".join(tokens))
+
+    @pytest.mark.parametrize("tokenize", TOKENIZERS.values(), ids=TOKENIZERS)
+    @pytest.mark.parametrize("text", ["", " \t\r\n\u3000", "—…!?()", "\ud800\udfff", "\0\x1f"])
+    def test_nothing_to_read_has_no_tokens(self, tokenize, text):
+        assert tokenize(text) == []
+
+    def test_the_separator_of_shingles_is_in_no_token(self):
+        assert word_tokens("a\x1fb") == ["a", "b"]
+
+    @pytest.mark.parametrize(
+        "text", ["a" * 10**6, "渡" * 10**5, "カ" * 10**5, "x" + "\u0301" * 10**5]
+    )
+    def test_long_runs_are_read_whole(self, text):
+        assert set("".join(jieba_tokens(text))) == set(text)
+
+    def test_marks_and_joiners_alone_are_no_tokens(self):
+        assert word_tokens("a \u0301\u200d b" + " \u0301" * 10**5) == ["a", "b"]
+
+    @pytest.mark.parametrize("shown_as_nothing", ["\u00ad", "\u2060", "\ufeff"])
+    def test_what_is_shown_as_nothing_splits_no_word(self, shown_as_nothing):
+        assert word_tokens(f"dampf{shown_as_nothing}schiff") == ["dampfschiff"]
+
+
+def test_the_dictionary_of_the_jieba_module_is_not_ours(tmp_path, cache_home):
+    words = tmp_path / "words.txt"
+    words.write_text("北方群岛的第一班渡轮 1000000 n\n", encoding="utf-8")
+    code = f"""
+import jieba
+from scrapy_simhash.tokenization import jieba_tokens
+jieba.dt.tmp_dir = {str(cache_home)!r}
+text = "开往北方群岛的第一班渡轮错过这班船"
+def change():
+    jieba.load_userdict({str(words)!r})
+    jieba.add_word("错过这班船", 1000000)
+    jieba.del_word("开往")
+    assert jieba.lcut(text, HMM=False) == ["开", "往", "北方群岛的第一班渡轮", "错过这班船"]
+change()
+assert jieba_tokens(text) == "开往 北方 群岛 的 第一班 渡轮 错过 这 班船".split()
+change()
+assert jieba_tokens(text) == "开往 北方 群岛 的 第一班 渡轮 错过 这 班船".split()
+"""
+    child = subprocess.run(
+        [sys.executable, "-W", "ignore", "-X", "utf8", "-c", code], capture_output=True, text=True
+    )
+    assert child.returncode == 0, child.stderr
+
+
+class TestCacheDirectory:
+    @pytest.fixture
+    def home(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+        return tmp_path / "xdg" / "scrapy-simhash"
+
+    @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+    def test_it_is_made_for_its_owner_alone(self, home, umask):
+        before = os.umask(umask)
+        try:
+            assert owner_only_cache_directory() == home
+        finally:
+            os.umask(before)
+        assert home.stat().st_mode & 0o777 == 0o700
+        assert owner_only_cache_directory() == home, "and found again"
+
+    def test_without_xdg_it_is_in_the_home_directory(self, tmp_path, monkeypatch):
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert owner_only_cache_directory() == tmp_path / ".cache" / "scrapy-simhash"
+
+    @pytest.mark.parametrize("mode", [0o770, 0o720, 0o702, 0o777, 0o1777])
+    def test_one_that_others_can_write_is_refused(self, home, mode):
+        home.mkdir(parents=True)
+        home.chmod(mode)
+        assert owner_only_cache_directory() is None
+        assert home.stat().st_mode & 0o7777 == mode, "nothing was changed"
+
+    @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")
+    def test_one_that_others_own_is_refused(self, home):
+        home.mkdir(parents=True, mode=0o700)
+        os.chown(home, 65534, 65534)
+        assert owner_only_cache_directory() is None
+
+    def test_a_symbolic_link_is_refused(self, home, tmp_path):
+        target = tmp_path / "elsewhere"
+        target.mkdir(mode=0o700)
+        home.parent.mkdir()
+        home.symlink_to(target)
+        assert owner_only_cache_directory() is None
+
+    def test_one_that_cannot_be_made_is_none(self, home):
+        home.parent.write_text("a file")
+        assert owner_only_cache_directory() is None
+
+    def test_a_file_in_its_place_is_none(self, home):
+        home.parent.mkdir()
+        home.write_text("a file")
+        assert owner_only_cache_directory() is None
+
+    def test_an_unknown_home_is_none(self, monkeypatch):
+        monkeypatch.setenv("XDG_CACHE_HOME", "~no-such-user-of-ours/cache")
+        assert owner_only_cache_directory() is None
+
+
+class TestLoading:
+    @pytest.fixture
+    def temporary(self, tmp_path, monkeypatch):
+        """Where temporary files go in this test."""
+        directory = tmp_path / "temporary"
+        directory.mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(directory))
+        return directory
+
+    def test_the_dictionary_is_cached_in_the_owners_directory_alone(
+        self, tmp_path, temporary, monkeypatch, caplog
+    ):
+        caplog.set_level(logging.INFO)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+        fresh = jieba_tokenizer.__wrapped__()
+        assert fresh.lcut("渡轮离开码头", HMM=False) == ["渡轮", "离开", "码头"]
+        (cached,) = (tmp_path / "xdg" / "scrapy-simhash").iterdir()
+        assert cached.stat().st_size > 10**6
+        assert not cached.stat().st_mode & 0o022
+        assert list(temporary.iterdir()) == []
+
+    def test_without_a_trusted_directory_it_loads_and_leaves_nothing(
+        self, tmp_path, temporary, monkeypatch
+    ):
+        home = tmp_path / "xdg" / "scrapy-simhash"
+        home.mkdir(parents=True)
+        home.chmod(0o777)
+        (home / "jieba.cache").write_bytes(b"not ours")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(home.parent))
+        fresh = jieba_tokenizer.__wrapped__()
+        assert fresh.lcut("渡轮离开码头", HMM=False) == ["渡轮", "离开", "码头"]
+        assert [path.name for path in home.iterdir()] == ["jieba.cache"]
+        assert list(temporary.iterdir()) == []
+
+    def test_it_is_loaded_once(self):
+        assert jieba_tokenizer() is jieba_tokenizer()
+        assert Path(jieba_tokenizer().tmp_dir).name == "scrapy-simhash"
