@@ -17,7 +17,7 @@ OLDEST_SCRAPY := 2.15.0
 
 .venv-oldest/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/pip install --quiet "scrapy==$(OLDEST_SCRAPY)" --editable ".[test]"
+	.venv-oldest/bin/pip install --quiet "scrapy==$(OLDEST_SCRAPY)" httpx --editable ".[test]"
 	touch $@
 
 # A crawl of the example project's own site, near-duplicates and all.

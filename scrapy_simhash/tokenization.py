@@ -13,6 +13,7 @@ import os
 import re
 import stat
 import tempfile
+import threading
 import unicodedata
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 logger = logging.getLogger(__name__)
+
+_loading = threading.Lock()
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\u3005\u3007"
 _UNSPACED = (
@@ -78,11 +81,17 @@ TOKENIZERS: Mapping[str, Callable[[str], list[str]]] = {
 }
 
 
-@lru_cache(maxsize=1)
 def jieba_tokenizer() -> Any:
-    """A jieba.Tokenizer of our own: the module's global one changes with load_userdict().
+    """A jieba.Tokenizer of our own: the module's global one changes with load_userdict()."""
+    with _loading:  # one thread loads it, however many meet Chinese at the same time
+        return _load_jieba()
 
-    Its dictionary takes about a second to load and is cached by jieba as a marshalled file,
+
+@lru_cache(maxsize=1)
+def _load_jieba() -> Any:
+    """Load the dictionary.
+
+    It takes about a second and is cached by jieba as a marshalled file,
     which is code to whoever can write it: so it lies in a directory that only we can write.
     """
     import jieba

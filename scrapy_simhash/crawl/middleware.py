@@ -20,12 +20,13 @@ from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.policy import PASS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Iterable, Iterator
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.detector import PageFingerprint
 
 VERDICT_META_KEY = "simhash"
@@ -44,6 +45,10 @@ class SimhashDownloaderMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Scrapy's way to make a middleware."""
         return cls(SimhashExtension.of(crawler))
+
+    def process_request(self, request: Request) -> None:
+        """Take away a verdict that a spider copied from another page's meta."""
+        request.meta.pop(VERDICT_META_KEY, None)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Fingerprint the page, or count why not."""
@@ -114,8 +119,7 @@ class SimhashSpiderMiddleware:
         request = response.request
         if request is None:  # pragma: no cover - Scrapy always sets it
             return
-        # Copied from another page's meta, if there is one.
-        request.meta.pop(VERDICT_META_KEY, None)
+        request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
         extension = self._extension
         page = extension.pages.pop(response, None)
         if page is None:
@@ -123,7 +127,8 @@ class SimhashSpiderMiddleware:
         if page.skipped is not None:
             request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": page.skipped}
             return
-        verdict = extension.judge(self._identity(request), page)
+        key = self._identity(request)
+        verdict = extension.judge(key, page)
         if verdict is None:
             request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": "index_error"}
             return
@@ -132,38 +137,37 @@ class SimhashSpiderMiddleware:
             response.flags.append(FLAG)
         action = extension.settings.policy.decide(verdict)
         if action.call:
-            extension.settlement.begin(response, verdict, action)
+            extension.settlement.begin(response, key, verdict, action)
             return
         extension.stats.count("dropped")
-        extension.settlement.begin(response, verdict, PASS)  # for the output of an errback
+        extension.settlement.begin(response, key, verdict, PASS)  # for the output of an errback
         raise NearDuplicatePage(response, verdict)
 
-    async def process_spider_output(
+    def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
+        """Let through what the action allows, and learn whether the page was handled."""
+        page = self._page(response)
+        try:
+            for request_or_item in result:
+                if self._passes(page, request_or_item):
+                    yield request_or_item
+        except Exception:
+            self._failed(page)
+            raise
+        self._exhausted(page)
+
+    async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Let through what the action allows, and learn whether the page was handled."""
-        settlement = self._extension.settlement
-        page = settlement.page(response)
-        if page is None:
-            async for request_or_item in result:
-                yield request_or_item
-            return
+        """The same for callbacks and middlewares that are asynchronous."""
+        page = self._page(response)
         try:
             async for request_or_item in result:
-                if isinstance(request_or_item, Request):
-                    if not page.action.follow:
-                        self._extension.stats.count("dropped_requests")
-                        continue
-                elif request_or_item is not None:
-                    if not page.action.items:
-                        self._extension.stats.count("dropped_items")
-                        continue
-                    settlement.item_yielded(page, request_or_item)
-                yield request_or_item
+                if self._passes(page, request_or_item):
+                    yield request_or_item
         except Exception:
-            settlement.output_failed(page)
+            self._failed(page)
             raise
-        settlement.output_exhausted(page)
+        self._exhausted(page)
 
     def process_spider_exception(
         self, response: Response, exception: Exception
@@ -171,12 +175,39 @@ class SimhashSpiderMiddleware:
         """Swallow our own exception; any other means that the page was not handled."""
         page = self._extension.settlement.page(response)
         if isinstance(exception, NearDuplicatePage):
-            if page is not None:
-                self._extension.settlement.output_exhausted(page)
+            self._exhausted(page)
             return ()
+        self._failed(page)
+        return None
+
+    def _page(self, response: Response) -> PageState | None:
+        settlement = self._extension.settlement
+        page = settlement.page(response)
+        if page is None and self._extension.item_index is not None and response.request:
+            # Not judged, but its items are.
+            return settlement.begin(response, self._identity(response.request), None, PASS)
+        return page
+
+    def _passes(self, page: PageState | None, request_or_item: Any) -> bool:
+        if page is None or request_or_item is None:
+            return True
+        if isinstance(request_or_item, Request):
+            if not page.action.follow:
+                self._extension.stats.count("dropped_requests")
+            return page.action.follow
+        if not page.action.items:
+            self._extension.stats.count("dropped_items")
+            return False
+        self._extension.settlement.item_yielded(page, request_or_item)
+        return True
+
+    def _exhausted(self, page: PageState | None) -> None:
+        if page is not None:
+            self._extension.settlement.output_exhausted(page)
+
+    def _failed(self, page: PageState | None) -> None:
         if page is not None:
             self._extension.settlement.output_failed(page)
-        return None
 
     def _identity(self, request: Request) -> str:
         """The page's identity: what the request says, its URL, or its request fingerprint."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from itemadapter import ItemAdapter
 from scrapy.utils.asyncio import run_in_thread
@@ -12,6 +13,7 @@ from scrapy.utils.asyncio import run_in_thread
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.extraction import visible_text
+from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.policy import Policy
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_simhash.crawl.settlement import Origin
+    from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.verdict import Verdict
 
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
@@ -33,6 +36,8 @@ class SimhashPipeline:
         self._item_policy = Policy(
             action=self._settings.item_action, incremental=self._settings.policy.incremental
         )
+        # Items of start() have no page to be known by, and another crawl has others.
+        self._crawl = uuid4().hex
         self._without_page = itertools.count()
 
     @classmethod
@@ -63,23 +68,26 @@ class SimhashPipeline:
         if fingerprint.skipped is not None:
             extension.item_stats.skip(fingerprint.skipped)
             return None
-        verdict = extension.judge_item(self._identity(origin), fingerprint)
+        key = self._identity(origin, fingerprint)
+        verdict = extension.judge_item(key, fingerprint)
         if verdict is None or verdict.observation is None:
             return None
         if self._item_policy.seen(verdict) and self._item_policy.action == "drop":
             extension.item_stats.count("dropped")
             raise NearDuplicateItem(verdict)
-        if origin is not None:
-            extension.settlement.item_observed(origin.page, item, verdict.observation)
-        elif extension.item_index is not None:
-            extension.item_index.confirm(verdict.observation)
+        page = None if origin is None else origin.page
+        extension.settlement.item_observed(page, item, verdict.observation)
         return verdict
 
-    def _identity(self, origin: Origin | None) -> str:
-        """Of an item: its page and its place there."""
+    def _identity(self, origin: Origin | None, fingerprint: PageFingerprint) -> str:
+        """Of an item: its page, its place there, and its content.
+
+        By its place alone, one new item at the top of a list would change all the others.
+        """
+        content = to_hex(fingerprint.fingerprint or 0, self._settings.scheme.bits)
         if origin is None:
-            return f"item without a page {next(self._without_page)}"
-        return f"{origin.page.verdict.key} item {origin.ordinal}"
+            return f"crawl {self._crawl} item {next(self._without_page)} {content}"
+        return f"{origin.page.key} item {origin.ordinal} {content}"
 
     def _text(self, item: Any) -> str:
         adapter = ItemAdapter(item)
@@ -87,14 +95,20 @@ class SimhashPipeline:
         return "\n".join(_plain(value) for value in values if value is not None)
 
     def _tag(self, item: Any, verdict: Verdict) -> None:
-        fields = verdict.to_dict()
-        adapter = ItemAdapter(item)
         tags = self._settings.item_tags
+        if not tags:
+            return
+        fields = verdict.to_dict()
         try:
+            adapter = ItemAdapter(item)
+            if not isinstance(item, dict):
+                undeclared = set(tags.values()).difference(adapter.field_names())
+                if undeclared:
+                    raise KeyError(", ".join(sorted(undeclared)))
             for verdict_field, item_field in tags.items():
                 adapter[item_field] = fields[verdict_field]
         except (KeyError, AttributeError, TypeError, ValueError) as error:
-            # Not declared, frozen, or of another type.
+            # Not declared, frozen, of another type, or no item at all.
             self._extension.stats.count("skipped/item_field_not_declared")
             self._extension.warn_once(
                 "item_field_not_declared",

@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 class PageState:
     """A page on its way through the callback and the pipelines.
 
+    :param key: the page's identity.
+    :param verdict: None for a page that was not judged, whose items are.
     :param items: items that went on to the pipelines, in all.
     :param unsettled: those of them that the pipelines are not done with.
     :param item_observations: id of an item → what the index of items holds as pending for it.
     """
 
-    verdict: Verdict
+    key: str
+    verdict: Verdict | None
     action: Action
     items: int = 0
     unsettled: int = 0
@@ -66,12 +69,16 @@ class Settlement:
         self._open: set[PageState] = set()
         # Items may be of any class, also without weak references, and are found by identity.
         self._origins: dict[int, tuple[Any, Origin]] = {}
+        self._without_page: dict[int, tuple[Any, Observation]] = {}
 
-    def begin(self, response: Response, verdict: Verdict, action: Action) -> None:
+    def begin(
+        self, response: Response, key: str, verdict: Verdict | None, action: Action
+    ) -> PageState:
         """A page that a callback (or, for a dropped one, its errback) is going to see."""
-        page = PageState(verdict, action)
+        page = PageState(key, verdict, action)
         self._by_response[response] = page
         self._open.add(page)
+        return page
 
     def page(self, response: Response | None) -> PageState | None:
         """The state of a response's page; None if it has no verdict."""
@@ -93,8 +100,14 @@ class Settlement:
         known[1].page.handed_over.discard(id(item))
         return known[1]
 
-    def item_observed(self, page: PageState, item: Any, observation: Observation) -> None:
-        """An item has a pending entry of its own, to be settled with it."""
+    def item_observed(self, page: PageState | None, item: Any, observation: Observation) -> None:
+        """An item has a pending entry of its own, to be settled with it.
+
+        :param page: None for an item of ``start()``.
+        """
+        if page is None:
+            self._without_page[id(item)] = (item, observation)
+            return
         previous = page.item_observations.get(id(item))
         if previous is not None:  # of an item that is gone, whose identity this one inherited
             page.replaced_observations.append(previous)
@@ -106,6 +119,10 @@ class Settlement:
         """The pipelines are done with an item: kept, dropped on purpose, or failed."""
         page = self.page(response)
         if page is None:
+            known = self._without_page.get(id(item))
+            if known is not None and known[0] is item:
+                del self._without_page[id(item)]
+                self._settle_item(known[1], kept)
             return
         observation = page.item_observations.pop(id(item), None)
         if observation is not None:
@@ -128,6 +145,9 @@ class Settlement:
         """The crawl is over: what was handled without an error is confirmed, the rest is not."""
         for page in list(self._open):
             self._finish(page)
+        for _, observation in self._without_page.values():
+            self._settle_item(observation, True)  # noqa: FBT003 - another object was scraped
+        self._without_page.clear()
 
     def _close_if_done(self, page: PageState) -> None:
         if page.exhausted and page.unsettled <= 0 and page in self._open:
@@ -141,5 +161,5 @@ class Settlement:
         # Left over are items that a later pipeline replaced by another object.
         for observation in [*page.replaced_observations, *page.item_observations.values()]:
             self._settle_item(observation, True)  # noqa: FBT003 - confirmed
-        if page.verdict.observation is not None:
+        if page.verdict is not None and page.verdict.observation is not None:
             self._settle(page.verdict.observation, page.exhausted and not page.failed)

@@ -1,0 +1,26 @@
+"""The site that the crawls of a module visit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.crawl.site import Site, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    """A site of the module's own; what tests put there stays until the module ends."""
+    with serving() as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def module_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory for what fixtures of a module make."""
+    return tmp_path_factory.mktemp("crawl")

@@ -1,0 +1,162 @@
+"""Starts crawls in child processes and hands back what happened in them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+ADDONS = {"scrapy_simhash.Addon": 500}
+TIMEOUT_S = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crawl:
+    """A crawl to run.
+
+    :param requests: URLs, or arguments of Request; see `tests.crawl.spiders`.
+    :param arguments: of the spider, besides the requests.
+    """
+
+    requests: list[Any] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+    spider: str = "tests.crawl.spiders.PagesSpider"
+    name: str = "pages"
+    custom_settings: dict[str, Any] | None = None
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What happened in a crawl.
+
+    :param events: what the spider saw, in its order; see `tests.crawl.spiders`.
+    :param error: type and message of the exception that kept the crawl from starting.
+    """
+
+    events: list[dict[str, Any]]
+    items: list[dict[str, Any]]
+    dropped: list[dict[str, Any]]
+    item_errors: list[str]
+    stats: dict[str, Any]
+    finish_reason: str | None
+    error: dict[str, str] | None
+    log: str
+
+    def seen(self, what: str = "callback") -> list[str]:
+        """Paths of the pages that callbacks (or errbacks) saw, in their order."""
+        return [event["path"] for event in self.events if event["what"] == what]
+
+    def event(self, path: str, what: str = "callback") -> dict[str, Any]:
+        """The one event of a page."""
+        [event] = [e for e in self.events if e["path"] == path and e["what"] == what]
+        return event
+
+    def stat(self, name: str) -> Any:
+        """A count under ``simhash/``; 0 if there is none."""
+        return self.stats.get(f"simhash/{name}", 0)
+
+    def simhash_stats(self) -> dict[str, Any]:
+        """All of our stats but the times, without the prefix."""
+        return {
+            name.removeprefix("simhash/"): value
+            for name, value in self.stats.items()
+            if name.startswith("simhash/") and "/time/" not in name
+        }
+
+    def lines(self, *parts: str) -> list[str]:
+        """Lines of the log that hold all of the parts."""
+        return [line for line in self.log.splitlines() if all(part in line for part in parts)]
+
+
+def child_environment(**changes: str) -> dict[str, str]:
+    """The environment of a child; jieba's cache goes where that of this process goes."""
+    environment = {name: value for name, value in os.environ.items() if "SCRAPY" not in name}
+    environment.setdefault(
+        "XDG_CACHE_HOME", str(Path(tempfile.gettempdir(), "scrapy-simhash-tests"))
+    )
+    environment["PYTHONPATH"] = str(ROOT)
+    return environment | changes
+
+
+def run_all(
+    directory: Path,
+    *groups: Crawl | list[Crawl],
+    process: str = "AsyncCrawlerProcess",
+    process_settings: dict[str, Any] | None = None,
+    setup: str | None = None,
+) -> tuple[list[Result], list[str]]:
+    """Run groups of crawls in one child, one after the other; the crawls of a list at once.
+
+    Indexes lie in `directory` (SIMHASH_DIR) unless a crawl says otherwise, and the plugin is on.
+    `setup` is a function that the child calls first. Returns the results, and which of our heavier dependencies were imported.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory, prefix="run-") as exchange:
+        scenario, outcome = Path(exchange, "scenario.json"), Path(exchange, "outcome.json")
+        scenario.write_text(
+            json.dumps(
+                {
+                    "process": process,
+                    "process_settings": {"LOG_LEVEL": "INFO"} | (process_settings or {}),
+                    "setup": setup,
+                    "groups": [
+                        [
+                            _plain(crawl, directory, process_settings or {})
+                            for crawl in ([group] if isinstance(group, Crawl) else group)
+                        ]
+                        for group in groups
+                    ],
+                }
+            ),
+            encoding="utf-8",
+        )
+        child = subprocess.run(
+            [sys.executable, "-m", "tests.crawl.run_crawl", scenario, outcome],
+            cwd=directory,
+            env=child_environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        assert child.returncode == 0, child.stderr[-5000:]
+        told = json.loads(outcome.read_text(encoding="ascii"))
+    return [Result(**crawl) for crawl in told["crawls"]], told["modules"]
+
+
+def run(directory: Path, *groups: Crawl | list[Crawl], **how: Any) -> list[Result]:
+    """The results of `run_all`."""
+    return run_all(directory, *groups, **how)[0]
+
+
+def _base_settings() -> dict[str, Any]:
+    return {
+        "ADDONS": ADDONS,
+        "SIMHASH_ENABLED": True,
+        "DOWNLOAD_DELAY": 0,
+        "TELNETCONSOLE_ENABLED": False,
+        "RETRY_ENABLED": False,
+        "ROBOTSTXT_OBEY": False,
+    }
+
+
+def _plain(crawl: Crawl, directory: Path, process_settings: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "spider": crawl.spider,
+        "name": crawl.name,
+        # Not in the process's settings alone, for whose come first depends on the Scrapy.
+        "settings": _base_settings()
+        | {"SIMHASH_DIR": str(directory / "simhash")}
+        | process_settings
+        | crawl.settings,
+        "custom_settings": crawl.custom_settings,
+        "arguments": {"requests": crawl.requests} | crawl.arguments,
+    }

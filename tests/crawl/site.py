@@ -1,0 +1,103 @@
+"""A site on loopback whose pages the tests write, and which remembers what was asked for."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the site says; a barrier makes it wait until as many requests are there."""
+
+    body: bytes
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    barrier: threading.Barrier | None = None
+
+
+class Site:
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._answers: dict[str, Answer] = {}
+        self.hits: list[str] = []
+
+    def put(
+        self,
+        path: str,
+        body: str | bytes,
+        *,
+        status: int = 200,
+        content_type: str | None = "text/html; charset=utf-8",
+        location: str | None = None,
+        barrier: threading.Barrier | None = None,
+    ) -> str:
+        """Serve a body under a path from now on. Returns its URL."""
+        headers = {} if content_type is None else {"Content-Type": content_type}
+        if location is not None:
+            headers["Location"] = location
+        content = body.encode() if isinstance(body, str) else body
+        self._answers[path] = Answer(content, status, headers, barrier)
+        return self.url(path)
+
+    def url(self, path: str) -> str:
+        return self._address + path
+
+    def hit(self, path: str) -> int:
+        """How often a path was asked for."""
+        return self.hits.count(path)
+
+    def answer(self, path: str) -> Answer:
+        self.hits.append(path)
+        return self._answers.get(path, Answer(b"not here", 404, {"Content-Type": "text/plain"}))
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False  # server_close() waits for them
+    request_queue_size = 256
+    site: Site
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away is none."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = 30
+
+    def _respond(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        answer = self.server.site.answer(self.path)
+        if answer.barrier is not None:
+            answer.barrier.wait()
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+    do_GET = do_POST = _respond  # noqa: N815 - their names there
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
+        """Say nothing."""
+
+
+@contextmanager
+def serving() -> Iterator[Site]:
+    """A site that is up for as long as the block runs."""
+    with _Server(("127.0.0.1", 0), _Handler) as server:
+        server.site = Site(f"http://127.0.0.1:{server.server_port}")
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server.site
+        finally:
+            server.shutdown()
+            thread.join()

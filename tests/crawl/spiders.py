@@ -1,0 +1,246 @@
+"""Spiders that write down what they see, for the child process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import attrs
+from scrapy import Field, Item, Request, Spider, signals
+from scrapy.exceptions import DontCloseSpider
+from scrapy.http import HtmlResponse
+
+from scrapy_simhash import NearDuplicatePage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+
+
+@dataclass
+class DataclassItem:
+    url: str
+    simhash_kind: str | None = None
+    simhash_representative: str | None = None
+    simhash_distance: int | None = None
+    simhash_fingerprint: str | None = None
+
+
+@attrs.define
+class AttrsItem:
+    url: str
+    simhash_kind: str | None = None
+    simhash_representative: str | None = None
+    simhash_distance: int | None = None
+    simhash_fingerprint: str | None = None
+
+
+class ScrapyItem(Item):
+    url = Field()
+    simhash_kind = Field()
+    simhash_representative = Field()
+    simhash_distance = Field()
+    simhash_fingerprint = Field()
+
+
+class BareItem(Item):
+    url = Field()
+
+
+@dataclass
+class BareDataclass:
+    url: str
+
+
+@dataclass(frozen=True)
+class FrozenDataclass:
+    url: str
+    simhash_kind: str | None = None
+    simhash_representative: str | None = None
+    simhash_distance: int | None = None
+    simhash_fingerprint: str | None = None
+
+
+class PartialItem(Item):
+    url = Field()
+    simhash_kind = Field()
+
+
+class PlainObject:
+    """Not an item to itemadapter; Scrapy hands it to pipelines all the same."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+
+ITEM_TYPES: dict[str, Any] = {
+    "dict": dict,
+    "dataclass": DataclassItem,
+    "attrs": AttrsItem,
+    "item": ScrapyItem,
+    "bare item": BareItem,
+    "bare dataclass": BareDataclass,
+    "frozen dataclass": FrozenDataclass,
+    "partial item": PartialItem,
+    "plain object": PlainObject,
+}
+
+
+class PagesSpider(Spider):
+    """Asks for pages, yields an item for each, and follows links of class ``next``.
+
+    :param requests: URLs, or arguments of Request; ``callback`` names a method, ``errback`` is
+        true for one that writes down the failure.
+    :param item_type: a name in `ITEM_TYPES`.
+    :param failing: paths whose callbacks raise.
+    :param copies_meta: links are followed with the meta of the page they are on.
+    :param start_items: yielded before the requests.
+    :param at_once: start all requests; else one by one, each when the page before is done with,
+        so that it is known which page is the first of its family.
+    """
+
+    name = "pages"
+
+    def __init__(
+        self,
+        *args: Any,
+        requests: list[Any],
+        item_type: str = "dict",
+        failing: tuple[str, ...] = (),
+        copies_meta: bool = False,
+        start_items: tuple[Any, ...] = (),
+        at_once: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.waiting = self.described_requests(requests)
+        self.at_once = at_once
+        self.item_type = ITEM_TYPES[item_type]
+        self.failing = failing
+        self.copies_meta = copies_meta
+        self.start_items = start_items
+        self.events: list[dict[str, Any]] = []
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> PagesSpider:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.go_on, signal=signals.spider_idle)
+        return spider
+
+    async def start(self) -> AsyncIterator[Any]:
+        for item in self.start_items:
+            yield item
+        for request in self.waiting if self.at_once else islice(self.waiting, 1):
+            yield request
+
+    def go_on(self) -> None:
+        """The page before is done, with its items and links: the next may come."""
+        for request in self.waiting:
+            self.crawler.engine.crawl(request)
+            raise DontCloseSpider
+
+    def described_requests(self, requests: list[Any]) -> Iterator[Request]:
+        for described in requests:
+            arguments = {"url": described} if isinstance(described, str) else dict(described)
+            if "callback" in arguments:
+                arguments["callback"] = getattr(self, arguments["callback"])
+            if arguments.pop("errback", False):
+                arguments["errback"] = self.errback
+            yield Request(**arguments)
+
+    def note(self, response: Response, what: str = "callback", **more: Any) -> None:
+        self.events.append(
+            {
+                "what": what,
+                "path": path_of(response),
+                "method": response.request.method,
+                "verdict": response.meta.get("simhash"),
+                "flags": list(response.flags),
+                **more,
+            }
+        )
+
+    def outputs(self, response: Response) -> list[Any]:
+        self.note(response)
+        if path_of(response) in self.failing:
+            raise RuntimeError("this callback fails")
+        found = []
+        if isinstance(response, HtmlResponse):
+            found = response.css("a.next::attr(href)").getall()
+        # As spiders do that pass their state on.
+        meta = response.meta if self.copies_meta else None
+        links = [response.follow(link, meta=meta) for link in found]
+        return [self.item_type(url=response.url), *links]
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield from self.outputs(response)
+
+    def parse_list(self, response: Response) -> list[Any]:
+        return self.outputs(response)
+
+    async def parse_coroutine(self, response: Response) -> list[Any]:
+        return self.outputs(response)
+
+    async def parse_async_generator(self, response: Response) -> AsyncIterator[Any]:
+        for output in self.outputs(response):
+            yield output
+
+    def parse_nothing(self, response: Response) -> None:
+        self.note(response)
+
+    def errback(self, failure: Failure) -> Iterator[Any]:
+        error = failure.value
+        response = getattr(error, "response", None)
+        if isinstance(error, NearDuplicatePage):
+            verdict = error.verdict
+            self.note(
+                response,
+                "errback",
+                error=type(error).__name__,
+                judged={
+                    "kind": verdict.kind,
+                    "key": verdict.key,
+                    "representative": verdict.representative,
+                    "distance": verdict.distance,
+                    "fingerprint": verdict.fingerprint_hex,
+                },
+            )
+            yield {"url": response.url, "from": "errback"}
+        elif response is not None:
+            self.note(response, "errback", error=type(error).__name__)
+
+
+def path_of(response: Response) -> str:
+    parts = urlsplit(response.url)
+    return parts.path + (f"?{parts.query}" if parts.query else "")
+
+
+class ItemsSpider(PagesSpider):
+    """Yields for each page the items that are given for its path, and nothing else."""
+
+    def __init__(self, *args: Any, items: dict[str, list[Any]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.items = items
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        self.note(response)
+        for item in self.items[path_of(response)]:
+            yield {"url": response.url, **item}
+
+
+class SameItemSpider(PagesSpider):
+    """Yields one and the same dict again and again, with other content."""
+
+    item: dict[str, Any] = {}  # noqa: RUF012 - that is the point
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        self.note(response)
+        for number in range(2):
+            self.item.clear()
+            self.item.update(url=response.url, number=number)
+            yield self.item

@@ -1,0 +1,188 @@
+"""Whatever a server sends, the crawl goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import ARTICLES, page
+
+DEEP = 100_000
+HUGE = 50_000_000
+WORDS = ARTICLES["mill"][1].encode()
+
+
+def encoded(name: str, codec: str, declared: str | None) -> bytes:
+    head = "" if declared is None else f'<meta charset="{declared}">'
+    return page(name, head=head).encode(codec, "ignore")
+
+
+# Path → (body, content type). Each but the first five has a text that is not another's.
+PAGES: dict[str, tuple[bytes, str | None]] = {
+    "no-text": (b"<html><body><article></article></body></html>", "text/html"),
+    "five-words": (b"<html><body><p>Five words are not enough.</p></body></html>", "text/html"),
+    "only-script": (
+        b"<html><head><script>var a = '" + WORDS + b"'</script></head><body></body></html>",
+        "text/html",
+    ),
+    "only-images": (b"<html><body>" + b"<img src='a.png' alt=''>" * 200 + b"</body></html>", None),
+    "only-comments": (b"<html><!-- " + WORDS + b" --></html>", "text/html"),
+    "not-html-at-all": (bytes(range(256)) * 100, "text/html"),
+    "truncated": (page("bees").encode()[:1100], "text/html; charset=utf-8"),
+    "cut-within-a-character": (page("茶园").encode()[:801], "text/html; charset=utf-8"),
+    "unclosed": (b"<html><body><div><p><b><i><a href='" + WORDS, "text/html"),
+    "deep": (b"<div>" * DEEP + WORDS + b"</div>" * DEEP, "text/html"),
+    "deep-unclosed": (page("ice").encode() + b"<b><font><i>" * DEEP, "text/html"),
+    "deep-table": (b"<table><tr><td>" * DEEP + WORDS, "text/html"),
+    "wide": (b"<html><body>" + b"<p>a</p>" * 50_000 + b"</body></html>", "text/html"),
+    "long-attribute": (page("clock").encode() + b"<a title='" + b"x" * 3_000_000, "text/html"),
+    "wrong-charset": (encoded("paper", "utf-16", "utf-8"), "text/html; charset=utf-8"),
+    "unknown-charset": (encoded("tram", "utf-8", "klingon"), "text/html; charset=klingon"),
+    "undeclared-gbk": (encoded("石桥", "gb18030", None), "text/html"),
+    "wrong-gbk": (encoded("石桥", "gb18030", "iso-8859-1"), "text/html; charset=ascii"),
+    "lying-meta": (encoded("kite", "utf-8", "utf-16"), "text/html"),
+    "nul": (page("mill").replace(" ", "\0 \0").encode(), "text/html; charset=utf-8"),
+    "controls": (
+        b"<html><head><title>\x01\x02&#1;&#x1F;</title></head><body><p>"
+        + b" &#11; ".join(WORDS.split()[::2])
+        + b"</p></body></html>",
+        "text/html; charset=utf-8",
+    ),
+    "surrogate-references": (
+        b"<html><body><p>" + b"&#xD800; &#57343;".join(WORDS.split()[1::2]) + b"</p></body></html>",
+        "text/html; charset=utf-8",
+    ),
+    # Scrapy decodes by any codec that a server names, and this one knows lone surrogates.
+    "lone-surrogates": (
+        b"<html><body><p>" + b" word\\ud800 ".join(WORDS.split()[::3]) + b"</p></body></html>",
+        "text/html; charset=unicode-escape",
+    ),
+    "bad-declaration": (
+        b"<?xml version='1.0' encoding='utf-32'?><!DOCTYPE html [<!ENTITY a SYSTEM 'file:///etc/"
+        b"passwd'>]><html><body><p>&a; " + b" ".join(WORDS.split()[2::3]) + b"</p></body></html>",
+        "text/html; charset=utf-8",
+    ),
+    "frames": (b"<frameset><frame src='a'><frame src='b'></frameset>", "text/html"),
+    "huge-word": (b"<p>" + b"x" * 2_000_000 + b"</p>", "text/html"),
+    "huge-han": ("<p>" + "茶" * 100_000 + "</p>", "text/html; charset=utf-8"),
+    "gives-up": (page("paper", append="give up on this page").encode(), "text/html"),
+}
+SKIPPED = {
+    "no-text": "no_text",
+    "five-words": "few_tokens",
+    "only-script": "no_text",
+    "only-images": "no_text",
+    "only-comments": "no_text",
+    "frames": "no_text",
+    "gives-up": "extraction_error",
+}
+
+
+@pytest.fixture(scope="module")
+def result(site, module_path):
+    for path, (body, content_type) in PAGES.items():
+        site.put(f"/{path}", body, content_type=content_type)
+    site.put("/huge", page("bees").encode() + b"<p>words and words</p>" * (HUGE // 22))
+    site.put("/first", page("tram", copy=1))
+    site.put("/last", page("tram", copy=2))
+    paths = ["/first", *(f"/{path}" for path in PAGES), "/huge", "/last"]
+    [result] = run(
+        module_path,
+        Crawl(
+            requests=[{"url": site.url(path), "callback": "parse_nothing"} for path in paths],
+            settings={"SIMHASH_ACTION": "tag", "DOWNLOAD_WARNSIZE": 0},
+        ),
+        setup="tests.crawl.components.make_readability_fail",
+    )
+    return result
+
+
+def test_the_crawl_reaches_its_end(result):
+    assert (result.error, result.finish_reason) == (None, "finished")
+    assert result.event("/last")["verdict"]["kind"] == "near-duplicate"
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_reaches_its_callback(result, path):
+    event = result.event(f"/{path}")
+    assert event["verdict"] is not None
+    if path in SKIPPED:
+        assert event["verdict"] == {"kind": "skipped", "reason": SKIPPED[path]}
+
+
+def test_nothing_raises_in_the_crawl(result):
+    assert not result.lines("Traceback")
+    assert not result.lines("ERROR")
+    assert "spider_exceptions/count" not in result.stats
+    errors = {name for name in result.simhash_stats() if name.startswith("errors/")}
+    assert errors == {"errors/extraction"}
+
+
+def test_pages_above_the_limit_are_counted_and_not_extracted(result):
+    assert result.stat("skipped/too_large") == 1
+    assert result.event("/huge")["verdict"] is None
+
+
+def test_an_extractor_that_raises_is_counted_and_warned_about_once(result, site):
+    assert result.stat("errors/extraction") == result.stat("skipped/extraction_error")
+    assert result.stat("skipped/extraction_error") >= 1
+    [warning] = result.lines("WARNING", "no text of")
+    assert site.url("/") in warning
+
+
+def test_readable_pages_are_judged_whatever_is_wrong_with_them(result):
+    for path in (
+        *("truncated", "deep-unclosed", "long-attribute", "unknown-charset", "undeclared-gbk"),
+        *("nul", "controls", "surrogate-references", "lone-surrogates", "bad-declaration"),
+    ):
+        assert result.event(f"/{path}")["verdict"]["kind"] in ("new", "near-duplicate"), path
+
+
+def test_nul_bytes_and_the_encoding_do_not_change_the_content(site, tmp_path):
+    site.put("/mill", page("mill"))
+    site.put("/mill-nul", page("mill").replace("e", "e\0"))
+    site.put("/bridge", page("石桥"))
+    site.put("/bridge-gbk", encoded("石桥", "gb18030", None), content_type="text/html; charset=gbk")
+    paths = ("/mill", "/mill-nul", "/bridge", "/bridge-gbk")
+    [result] = run(
+        tmp_path,
+        Crawl(requests=[site.url(path) for path in paths], settings={"SIMHASH_ACTION": "tag"}),
+    )
+    assert result.event("/mill-nul")["verdict"]["distance"] == 0
+    assert result.event("/bridge-gbk")["verdict"]["distance"] == 0
+
+
+def test_a_page_that_cannot_be_decoded_passes(site, tmp_path):
+    # A codec that Python knows, but not one of text. Scrapy itself trips over it elsewhere.
+    url = site.put("/base64", page("bees"), content_type="text/html; charset=base64")
+    [result] = run(
+        tmp_path,
+        Crawl(
+            requests=[{"url": url, "callback": "parse_nothing"}],
+            settings={"METAREFRESH_ENABLED": False},
+        ),
+    )
+    assert result.event("/base64")["verdict"] is None
+    assert result.stat("errors/fingerprint") == 1
+    assert len(result.lines("WARNING", "fingerprint failed for", url)) == 1
+    assert not result.lines("Traceback")
+
+
+def test_the_limits_can_be_set(site, tmp_path):
+    body = site.url("/five-words")
+    site.put("/five-words", *PAGES["five-words"][:1])
+    size = len(PAGES["five-words"][0])
+    crawls = [
+        Crawl(requests=[body], settings=settings, name=name)
+        for name, settings in {
+            "five": {"SIMHASH_MIN_TOKENS": 5},
+            "six": {"SIMHASH_MIN_TOKENS": "6"},
+            "fits": {"SIMHASH_MAX_BYTES": size},
+            "too large": {"SIMHASH_MAX_BYTES": size - 1},
+        }.items()
+    ]
+    five, six, fits, too_large = run(tmp_path, *crawls)
+    assert five.stat("new") == 1
+    assert six.stat("skipped/few_tokens") == 1
+    assert fits.stat("skipped/few_tokens") == 1
+    assert too_large.stat("skipped/too_large") == 1

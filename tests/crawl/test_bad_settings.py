@@ -1,0 +1,95 @@
+"""Wrong settings stop a crawl before it starts, by name, with their value and what is allowed."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_simhash.crawl.settings import SETTINGS
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import page
+
+# Setting → bad values, and what the message says is allowed.
+BAD = {
+    "SIMHASH_ENABLED": (["yes please", "", []], "True"),
+    "SIMHASH_ACTION": (["delete", "DROP", 1, True, []], "'drop', 'tag'"),
+    "SIMHASH_FOLLOW": (["perhaps", []], "True"),
+    "SIMHASH_INCREMENTAL": (["perhaps"], "True"),
+    "SIMHASH_RESET": (["maybe"], "True"),
+    "SIMHASH_PRESET": (["wider", 256], "'classic'"),
+    "SIMHASH_MAX_DISTANCE": ([256, -1, "many", 3.5, True, [3]], "255"),
+    "SIMHASH_DIR": (["", 3], "path"),
+    "SIMHASH_SHARED": (["of course"], "True"),
+    "SIMHASH_MIN_TOKENS": ([0, -5, "few", 1.5], "1"),
+    "SIMHASH_MAX_BYTES": ([0, -1, "8MB", 1e6], "1"),
+    "SIMHASH_ITEM_TAGS": ([{"kinds": "kind"}, {"kind": ""}, {"kind": 1}, "kind", 5], "kind"),
+    "SIMHASH_ITEM_FIELDS": ([[""], [1], 7], "field"),
+    "SIMHASH_ITEM_ACTION": (["delete", 0], "'drop', 'tag'"),
+    "SIMHASH_DEBUG": (["loud"], "True"),
+}
+CASES = [(name, value) for name, (values, _) in BAD.items() for value in values]
+
+
+@pytest.fixture(scope="module")
+def url(site):
+    return site.put("/mill", page("mill"))
+
+
+@pytest.fixture(scope="module")
+def results(url, module_path):
+    crawls = [Crawl(requests=[url], settings={name: value}, name="bad") for name, value in CASES]
+    return run(module_path, *crawls)
+
+
+def test_every_setting_is_tried():
+    assert set(BAD) == set(SETTINGS)
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{n}={v!r}" for n, v in CASES])
+def test_a_bad_value_stops_the_crawl_at_its_start(results, number):
+    result, (name, value) = results[number], CASES[number]
+    assert result.error is not None
+    assert result.error["type"] == "SettingsError"
+    message = result.error["message"]
+    assert message.startswith(f"{name} = {value!r} ")
+    assert BAD[name][1] in message.removeprefix(f"{name} = {value!r}")
+    assert result.events == []
+    assert "downloader/request_count" not in result.stats
+
+
+def test_k_must_be_below_the_bits_of_the_preset(url, tmp_path):
+    settings = {"SIMHASH_PRESET": "classic", "SIMHASH_MAX_DISTANCE": 64}
+    [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
+    assert result.error["message"].startswith("SIMHASH_MAX_DISTANCE = 64 ")
+    assert "63" in result.error["message"]
+
+
+def test_a_k_that_no_tables_can_serve_names_the_setting(url, tmp_path):
+    [result] = run(tmp_path, Crawl(requests=[url], settings={"SIMHASH_MAX_DISTANCE": 255}))
+    assert result.error["type"] == "SettingsError"
+    assert result.error["message"].startswith("SIMHASH_MAX_DISTANCE = 255 ")
+
+
+def test_a_directory_that_cannot_be_written_names_the_setting(url, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("not a directory")
+    [result] = run(tmp_path, Crawl(requests=[url], settings={"SIMHASH_DIR": str(file / "index")}))
+    assert result.error["type"] == "SettingsError"
+    assert result.error["message"].startswith(f"SIMHASH_DIR = {str(file / 'index')!r} ")
+    assert "Not a directory" in result.error["message"]
+    assert file.read_text() == "not a directory"
+
+
+def test_unknown_settings_are_warned_about(url, tmp_path):
+    settings = {"SIMHASH_ACTOIN": "tag", "SIMHASH_K": 3, "HTTPCACHE_DIR": "x"}
+    [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
+    warnings = result.lines("WARNING", "there is no setting")
+    assert [line.split()[-1] for line in warnings] == ["SIMHASH_ACTOIN", "SIMHASH_K"]
+    assert result.finish_reason == "finished"
+
+
+def test_components_without_the_extension_say_what_is_missing(url, tmp_path):
+    middleware = "scrapy_simhash.crawl.middleware.SimhashSpiderMiddleware"
+    settings = {"ADDONS": {}, "SPIDER_MIDDLEWARES": {middleware: 51}}
+    [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
+    assert result.error["type"] == "SettingsError"
+    assert "scrapy_simhash.crawl.extension.SimhashExtension" in result.error["message"]

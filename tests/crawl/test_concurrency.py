@@ -1,0 +1,153 @@
+"""Many responses at once, several crawlers in one process, several processes on one index."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from scrapy_simhash import open_index
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import page
+
+FAMILY = 64
+AT_ONCE = {
+    "CONCURRENT_REQUESTS": FAMILY,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": FAMILY,
+    "SIMHASH_DEBUG": True,
+}
+
+
+@pytest.fixture(scope="module")
+def site_with_family(site):
+    """64 near-duplicates that the site hands out only when all of them were asked for."""
+    barrier = threading.Barrier(FAMILY, timeout=30)
+    for number in range(FAMILY):
+        site.put(f"/{number}", page("mill", copy=number + 1), barrier=barrier)
+    site.put("/tea", page("茶园"))
+    site.put("/tea-copy", page("茶园", copy=1))
+    site.put("/bees", page("bees"))
+    site.put("/bees-copy", page("bees", copy=1))
+    return site
+
+
+@pytest.mark.parametrize("action", ["drop", "tag"])
+def test_of_64_near_duplicates_at_once_exactly_one_is_the_original(
+    site_with_family, tmp_path, action
+):
+    urls = [site_with_family.url(f"/{number}") for number in range(FAMILY)]
+    [result] = run(
+        tmp_path,
+        Crawl(
+            requests=[{"url": url, "errback": True} for url in urls],
+            settings=AT_ONCE | {"SIMHASH_ACTION": action},
+            arguments={"at_once": True},
+        ),
+    )
+    assert result.finish_reason == "finished"
+    assert (result.stat("new"), result.stat("near_duplicate")) == (1, FAMILY - 1)
+    assert result.stat("index/size") == 1
+    assert len(result.events) == FAMILY
+    verdicts = [event["verdict"] for event in result.events]
+    [original] = [event for event in result.events if event["verdict"]["kind"] == "new"]
+    assert original["what"] == "callback"
+    representatives = {verdict["representative"] for verdict in verdicts}
+    assert representatives == {None, site_with_family.url(original["path"])}
+    assert len(result.seen("callback")) == (1 if action == "drop" else FAMILY)
+    assert len(result.lines("near-duplicate page")) == FAMILY - 1
+
+
+def two(site, *, names=("one", "two"), together=True, **settings):
+    """Crawls of two spiders, over /bees and over its copy."""
+    first, second = (
+        Crawl(requests=[site.url("/tea"), site.url(path)], settings=settings, name=name)
+        for name, path in zip(names, ("/bees", "/bees-copy"), strict=True)
+    )
+    return [[first, second]] if together else [first, second]
+
+
+def kept(results):
+    return sorted(path for result in results for path in result.seen() if path != "/tea")
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_each_spider_has_an_index_of_its_own(site_with_family, tmp_path, together):
+    results = run(tmp_path, *two(site_with_family, together=together))
+    assert [result.finish_reason for result in results] == ["finished"] * 2
+    assert kept(results) == ["/bees", "/bees-copy"]
+    assert [result.stat("index/size") for result in results] == [2, 2]
+    directories = sorted(path.name for path in (tmp_path / "simhash" / "spiders").iterdir())
+    assert directories == ["one", "two"]
+
+
+@pytest.mark.parametrize("names", [("one", "two"), ("same", "same")])
+@pytest.mark.parametrize("process", ["AsyncCrawlerProcess", "CrawlerProcess"])
+def test_crawlers_of_one_process_share_a_handle(site_with_family, tmp_path, process, names):
+    # A second handle would be refused by LevelDB.
+    shared = {"SIMHASH_SHARED": True} if names[0] != names[1] else {}
+    results = run(tmp_path, *two(site_with_family, names=names, **shared), process=process)
+    assert [result.finish_reason for result in results] == ["finished"] * 2
+    assert not any(result.stat("errors/index") for result in results)
+    # Running at once, they are as one crawl.
+    assert len(kept(results)) == 1
+    assert sum(result.stat("near_duplicate") for result in results) == 1
+    assert max(result.stat("index/size") for result in results) == 2
+
+
+def test_a_shared_index_carries_over_to_another_spider_when_incremental(site_with_family, tmp_path):
+    shared = {"SIMHASH_SHARED": True, "SIMHASH_INCREMENTAL": True}
+    first, second = run(tmp_path, *two(site_with_family, together=False, **shared))
+    assert first.seen() == ["/tea", "/bees"]
+    assert second.seen() == []
+    assert (tmp_path / "simhash" / "shared" / "manifest.json").is_file()
+
+
+def test_the_handle_is_given_back_when_the_crawls_end(site_with_family, tmp_path):
+    run(tmp_path, *two(site_with_family, SIMHASH_SHARED=True))
+    with open_index(f"leveldb:{tmp_path / 'simhash' / 'shared'}") as index:
+        assert len(index) == 2
+
+
+def test_a_crawl_may_go_on_when_its_neighbour_has_closed(site_with_family, tmp_path):
+    # The first ends long before the second, which still needs the handle.
+    short = Crawl(requests=[site_with_family.url("/bees")], name="same")
+    paths = ["/tea", "/tea-copy"] * 4 + ["/bees-copy"]
+    long = Crawl(
+        requests=[{"url": site_with_family.url(path), "dont_filter": True} for path in paths],
+        name="same",
+    )
+    first, second = run(tmp_path, [short, long])
+    assert (first.finish_reason, second.finish_reason) == ("finished", "finished")
+    assert not second.stat("errors/index")
+    assert second.stat("checked") == len(paths)
+    assert second.stat("index/size") == 2
+    assert "/bees-copy" not in second.seen()
+
+
+def test_spider_names_may_be_anything(site_with_family, tmp_path):
+    names = ["../out", "a/b", "a%2Fb", "..", ".hidden", "蜘蛛", "with space", "CON:1"]
+    results = run(
+        tmp_path, *(Crawl(requests=[site_with_family.url("/bees")], name=name) for name in names)
+    )
+    assert [result.finish_reason for result in results] == ["finished"] * len(names)
+    assert [result.stat("new") for result in results] == [1] * len(names)
+    directories = list((tmp_path / "simhash" / "spiders").iterdir())
+    assert len(directories) == len(names)
+    assert all((directory / "manifest.json").is_file() for directory in directories)
+
+
+def test_many_first_pages_at_once_load_the_dictionary_once(site, tmp_path):
+    # It takes a second and eighty megabytes each time.
+    count = 8
+    barrier = threading.Barrier(count, timeout=30)
+    urls = [
+        site.put(f"/chinese/{number}", page("石桥", copy=number), barrier=barrier)
+        for number in range(count)
+    ]
+    [result] = run(
+        tmp_path,
+        Crawl(requests=urls, settings=AT_ONCE, arguments={"at_once": True}),
+        setup="tests.crawl.components.log_dictionaries",
+    )
+    assert result.stat("checked") == count
+    assert len(result.lines("a dictionary is loaded")) == 1

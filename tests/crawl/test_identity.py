@@ -1,0 +1,136 @@
+"""What a page is known by: its URL, its request's fingerprint, or the key it was given."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import page
+
+TAG = {"SIMHASH_ACTION": "tag"}
+
+
+@pytest.fixture(scope="module")
+def results(site, module_path):
+    for name in ("mill", "bees", "paper"):
+        site.put(f"/{name}", page(name))
+    site.put("/mill?session=1", page("mill", copy=1))
+    site.put("/mill?session=2", page("mill", copy=2))
+    site.put("/search", page("tram"))
+    site.put("/tram", page("tram"))
+    site.put("/chain-1", page("ice", links=["/chain-2"]))
+    site.put("/chain-2", page("ice", copy=1, links=["/chain-3"]))
+    site.put("/chain-3", page("clock", links=["/chain.json", "/chain-gone"]))
+    site.put("/chain.json", "{}", content_type="application/json")
+    site.put("/moved-1", b"", status=301, location="/mill")
+    site.put("/moved-2", b"", status=302, location="/mill?session=1")
+    site.put("/lone", page("mill", copy=7))
+    again = {"dont_filter": True}
+    url = site.url
+    key = {"simhash_key": "the mill"}
+    crawls = {
+        "same url": Crawl(
+            requests=[
+                url("/mill"),
+                {"url": url("/mill"), **again},
+                {"url": url("/mill#part"), **again},
+            ],
+        ),
+        "own key": Crawl(
+            requests=[
+                {"url": url("/mill?session=1"), "meta": key},
+                {"url": url("/mill?session=2"), "meta": key},
+                {"url": url("/mill"), "errback": True},
+                {"url": url("/bees"), "meta": key},
+            ],
+        ),
+        "odd keys": Crawl(
+            requests=[
+                {"url": url("/mill"), "meta": {"simhash_key": "\ud800 \0 鍵"}},
+                {"url": url("/lone"), "meta": {"simhash_key": 17}},
+                {"url": url("/bees"), "meta": {"simhash_key": ""}},
+                {"url": url("/paper"), "meta": {"simhash_key": "k" * 100_000}},
+                {"url": url("/tram"), "meta": {"simhash_key": ["a", "list"]}},
+            ],
+        ),
+        "post": Crawl(
+            requests=[
+                {"url": url("/search"), "method": "POST", "body": "q=1"},
+                {"url": url("/search"), "method": "POST", "body": "q=2", "errback": True},
+                {"url": url("/search"), "method": "POST", "body": "q=1", **again},
+                {"url": url("/search"), "errback": True},
+            ],
+        ),
+        "copied meta": Crawl(
+            requests=[url("/chain-1")],
+            settings=TAG,
+            arguments={"copies_meta": True},
+        ),
+        "redirects": Crawl(requests=[url("/moved-1"), url("/moved-2")], settings=TAG),
+    }
+    named = [Crawl(**{**vars(crawl), "name": name}) for name, crawl in crawls.items()]
+    return dict(zip(crawls, run(module_path, *named), strict=True))
+
+
+def test_the_same_url_again_is_unchanged_and_passes(results):
+    result = results["same url"]
+    assert [event["verdict"]["kind"] for event in result.events] == ["new"] + ["unchanged"] * 2
+    assert [event["verdict"]["distance"] for event in result.events] == [None, 0, 0]
+    assert all(event["flags"] == [] for event in result.events)
+    assert (result.stat("unchanged"), result.stat("index/size")) == (2, 1)
+
+
+def test_a_key_of_its_own_names_a_page(results):
+    result = results["own key"]
+    kinds = {event["path"]: event["verdict"]["kind"] for event in result.events}
+    assert kinds == {
+        "/mill?session=1": "new",
+        "/mill?session=2": "unchanged",
+        "/mill": "near-duplicate",
+        "/bees": "changed",
+    }
+    assert result.stat("changed") == 1
+    assert result.event("/mill", "errback")["judged"]["representative"] == "the mill"
+
+
+def test_keys_may_be_anything(results):
+    result = results["odd keys"]
+    assert not result.lines("Traceback")
+    assert "spider_exceptions/count" not in result.stats
+    assert result.seen() == ["/mill", "/bees", "/paper", "/tram"]
+    assert result.stat("near_duplicate") == 1
+
+
+def test_posts_are_known_by_method_url_and_body(results, site):
+    result = results["post"]
+    assert [(e["what"], e["method"]) for e in result.events] == [
+        ("callback", "POST"),
+        ("errback", "POST"),
+        ("callback", "POST"),
+        ("errback", "GET"),
+    ]
+    first, other_body, same_body, get = result.events
+    assert first["verdict"]["kind"] == "new"
+    assert other_body["verdict"]["kind"] == "near-duplicate"
+    assert same_body["verdict"]["kind"] == "unchanged"
+    assert get["judged"]["key"] == site.url("/search")
+    key = get["judged"]["representative"]
+    assert key.startswith(f"POST {site.url('/search')} ")
+    assert other_body["judged"]["representative"] == key
+    assert other_body["judged"]["key"] not in (key, site.url("/search"))
+
+
+def test_meta_that_a_spider_copies_leaks_no_verdict(results, site):
+    result = results["copied meta"]
+    assert result.event("/chain-1")["verdict"]["kind"] == "new"
+    assert result.event("/chain-2")["verdict"]["representative"] == site.url("/chain-1")
+    third = result.event("/chain-3")
+    assert (third["verdict"]["kind"], third["verdict"]["representative"]) == ("new", None)
+    assert third["flags"] == []
+    assert result.event("/chain.json")["verdict"] is None
+
+
+def test_redirected_pages_are_judged_where_they_end(results, site):
+    result = results["redirects"]
+    assert result.seen() == ["/mill", "/mill?session=1"]
+    assert result.event("/mill?session=1")["verdict"]["representative"] == site.url("/mill")

@@ -1,0 +1,157 @@
+"""An index that cannot be used stops the crawl, says why and what to do, and loses nothing."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import plyvel
+import pytest
+
+from scrapy_simhash import open_index
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.crawl.harness import Result
+
+# LevelDB's own, rewritten whenever it looks at a directory.
+VOLATILE = {"LOCK", "LOG", "LOG.old"}
+
+
+@pytest.fixture(scope="module")
+def urls(site):
+    site.put("/mill", page("mill"))
+    site.put("/copy", page("mill", copy=1))
+    return [site.url("/mill"), site.url("/copy")]
+
+
+@pytest.fixture(scope="module")
+def made(urls, module_path) -> Path:
+    [result] = run(module_path, Crawl(requests=urls))
+    assert result.stat("index/size") == 1
+    return module_path / "simhash"
+
+
+@pytest.fixture
+def index(made, tmp_path) -> Path:
+    """A copy of an index with one page."""
+    shutil.copytree(made, tmp_path / "simhash")
+    return tmp_path / "simhash" / "spiders" / "pages"
+
+
+def crawl(urls, start_items=(), **settings) -> Crawl:
+    return Crawl(
+        requests=urls,
+        settings=settings,
+        arguments={"at_once": True, "start_items": list(start_items)},
+    )
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.name not in VOLATILE
+    }
+
+
+def assert_stopped(result: Result, directory: Path, remedy: str) -> None:
+    assert (result.error, result.finish_reason) == (None, "simhash_index_error")
+    [line] = result.lines("ERROR", str(directory))
+    assert remedy in line
+    assert result.events == []
+    assert "downloader/request_count" not in result.stats
+    assert result.stat("errors/index") == 1
+    assert not result.lines("Traceback")
+
+
+def test_a_second_process_is_refused_a_locked_index(urls, index, tmp_path):
+    with open_index(f"leveldb:{index}"):
+        before = contents(index)
+        plain, reset = run(tmp_path, crawl(urls), crawl(urls, SIMHASH_RESET=True))
+        assert_stopped(plain, index, "SIMHASH_DIR")
+        assert "another process" in plain.log
+        assert_stopped(reset, index, "SIMHASH_DIR")
+        assert contents(index) == before
+    [after] = run(tmp_path, Crawl(requests=urls))
+    assert after.event("/mill")["verdict"]["kind"] == "unchanged"
+
+
+def garble(path: Path) -> None:
+    path.write_bytes(b"\xff\x00garbage" * 20)
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "manifest truncated": lambda index: (index / "manifest.json").write_text('{"format": "scr'),
+    "manifest garbled": lambda index: garble(index / "manifest.json"),
+    "CURRENT garbled": lambda index: garble(index / "leveldb" / "CURRENT"),
+    "CURRENT missing": lambda index: (index / "leveldb" / "CURRENT").unlink(),
+    "descriptor garbled": lambda index: garble(next((index / "leveldb").glob("MANIFEST-*"))),
+    "descriptor missing": lambda index: next((index / "leveldb").glob("MANIFEST-*")).unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_corrupt_index_stops_the_crawl_and_is_left_as_it_is(urls, index, tmp_path, damage):
+    DAMAGES[damage](index)
+    before = contents(index)
+    for stopped in run(tmp_path, crawl(urls), crawl(urls)):
+        assert_stopped(stopped, index, "SIMHASH_RESET")
+    assert contents(index) == before
+    [reset] = run(tmp_path, Crawl(requests=urls, settings={"SIMHASH_RESET": True}))
+    assert reset.seen() == ["/mill"]
+    assert (reset.finish_reason, reset.stat("index/size")) == ("finished", 1)
+
+
+def test_an_index_of_another_scheme_is_refused(urls, index, tmp_path):
+    before = contents(index)
+    [result] = run(tmp_path, crawl(urls, SIMHASH_PRESET="classic"))
+    assert_stopped(result, index, "SIMHASH_RESET")
+    assert "SIMHASH_DIR" in result.log
+    assert contents(index) == before
+
+
+@pytest.mark.parametrize("settings", [{}, {"SIMHASH_RESET": True}], ids=["plain", "reset"])
+def test_a_directory_with_other_files_is_refused(urls, tmp_path, settings):
+    foreign = tmp_path / "simhash" / "spiders" / "pages"
+    foreign.mkdir(parents=True)
+    (foreign / "thesis.txt").write_text("three years of work")
+    [result] = run(tmp_path, crawl(urls, **settings))
+    assert_stopped(result, foreign, "another directory")
+    assert contents(foreign) == {"thesis.txt": b"three years of work"}
+
+
+def test_an_item_index_that_cannot_be_used_stops_the_crawl_too(urls, tmp_path):
+    foreign = tmp_path / "simhash" / "spider-items" / "pages"
+    foreign.mkdir(parents=True)
+    (foreign / "thesis.txt").write_text("three years of work")
+    result, after = run(tmp_path, crawl(urls, SIMHASH_ITEM_FIELDS=["url"]), Crawl(requests=urls))
+    assert_stopped(result, foreign, "another directory")
+    # The index of pages was given back.
+    assert after.finish_reason == "finished"
+
+
+def test_items_of_start_do_not_run_either(urls, index, tmp_path):
+    with open_index(f"leveldb:{index}"):
+        [result] = run(tmp_path, crawl(urls, start_items=[{"url": "made up"}]))
+    assert_stopped(result, index, "SIMHASH_DIR")
+    assert result.items == []
+
+
+def test_an_index_that_fails_during_the_crawl_lets_pages_pass(urls, index, tmp_path):
+    database = plyvel.DB(str(index / "leveldb"))
+    entries = [row for row, _ in database.iterator(prefix=b"E")]
+    assert len(entries) == 1
+    database.put(entries[0], b"garbage")
+    database.close()
+    [result] = run(tmp_path, Crawl(requests=urls))
+    assert result.finish_reason == "finished"
+    assert result.seen() == ["/mill", "/copy"]
+    assert result.stat("errors/index") == 2
+    assert result.event("/mill")["verdict"] == {"kind": "skipped", "reason": "index_error"}
+    assert len(result.lines("WARNING", "index failed for")) == 1
+    assert "spider_exceptions/count" not in result.stats

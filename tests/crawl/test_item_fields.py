@@ -1,0 +1,210 @@
+"""SIMHASH_ITEM_FIELDS: items are judged by their own content."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import ARTICLES, page
+
+FIELDS = {"SIMHASH_ITEM_FIELDS": ["text"], "CONCURRENT_ITEMS": 1}
+INCREMENTAL = FIELDS | {"SIMHASH_INCREMENTAL": True}
+STRICT = {"ITEM_PIPELINES": {"tests.crawl.components.StrictPipeline": 300}}
+
+
+def text(name: str, copy: int | None = None) -> str:
+    return ARTICLES[name][1] + ("" if copy is None else f" {copy}")
+
+
+def item(name: str, copy: int | None = None, **more: Any) -> dict[str, Any]:
+    return {"id": f"{name} {copy or ''}".strip(), "text": text(name, copy), **more}
+
+
+def crawl(site, items, settings, **arguments):
+    """A crawl over pages of which each has its own content, and the items given."""
+    return Crawl(
+        requests=[site.url(path) for path in items],
+        spider="tests.crawl.spiders.ItemsSpider",
+        settings=settings,
+        arguments={"items": items},
+        **arguments,
+    )
+
+
+def ids(result):
+    return [item["id"] for item in result.items]
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    site.put("/a", page("ice"))
+    site.put("/b", page("clock"))
+    site.put("/a-copy", page("ice", copy=1))
+    site.put("/failing", page("tram"))
+    site.put("/data.json", "{}", content_type="application/json")
+    return site
+
+
+@pytest.fixture(scope="module")
+def results(pages, module_path):
+    items = {
+        "/a": [item("mill"), item("bees"), item("mill", 1), {"id": "short", "text": "few words"}],
+        "/b": [item("mill", 2), item("paper"), {"id": "none"}, {"id": "empty", "text": ""}],
+        "/data.json": [item("bees", 1), item("茶园"), item("茶园", 1)],
+    }
+    odd = {
+        "/a": [
+            {"id": "list", "text": text("mill").split("\n")},
+            {"id": "joined", "text": text("mill", 1)},
+            {"id": "html", "text": f"<div class='a'><p>{text('bees')}</p><script>1</script></div>"},
+            {"id": "plain", "text": text("bees", 1)},
+            {"id": "surrogates", "text": "\ud800".join(text("paper").split())},
+            {"id": "nul", "text": "\0" + text("tram")},
+            {"id": "number", "text": 17},
+            {"id": "dict", "text": {"a": text("石桥")}},
+        ]
+    }
+    both = FIELDS | {"SIMHASH_ACTION": "drop"}
+    crawls = {
+        "drop": crawl(pages, items, both, name="drop"),
+        "tag": crawl(pages, items, FIELDS | {"SIMHASH_ACTION": "tag"}, name="tag"),
+        "items tagged": crawl(
+            pages, items, both | {"SIMHASH_ITEM_ACTION": "tag"}, name="items-tagged"
+        ),
+        "items dropped": crawl(
+            pages,
+            {**items, "/a-copy": [item("clock")]},
+            FIELDS | {"SIMHASH_ACTION": "tag", "SIMHASH_ITEM_ACTION": "drop"},
+            name="items-dropped",
+        ),
+        "odd": crawl(pages, odd, FIELDS, name="odd"),
+        "two fields": crawl(
+            pages,
+            {"/a": [item("mill", title=text("bees")), item("mill", 1, title=text("paper"))]},
+            FIELDS | {"SIMHASH_ITEM_FIELDS": "title,text"},
+            name="two",
+        ),
+    }
+    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+
+
+def test_near_duplicate_items_are_dropped(results):
+    result = results["drop"]
+    assert ids(result) == ["mill", "bees", "short", "paper", "none", "empty", "茶园"]
+    assert [drop["exception"] for drop in result.dropped] == ["NearDuplicateItem"] * 4
+    assert [drop["item"]["id"] for drop in result.dropped] == [
+        "mill 1",
+        "mill 2",
+        "bees 1",
+        "茶园 1",
+    ]
+    assert result.stats["item_dropped_reasons_count/NearDuplicateItem"] == 4
+    assert not result.lines("WARNING", "Dropped")
+
+
+def test_items_are_counted_apart_from_pages(results):
+    result = results["drop"]
+    assert {name: result.stat(f"item/{name}") for name in ("checked", "new", "near_duplicate")} == {
+        "checked": 8,
+        "new": 4,
+        "near_duplicate": 4,
+    }
+    assert result.stat("item/dropped") == 4
+    assert result.stat("item/skipped/few_tokens") == 1
+    assert result.stat("item/skipped/no_text") == 2
+    assert result.stat("item/index/size") == 4
+    assert (result.stat("checked"), result.stat("near_duplicate")) == (2, 0)
+    assert result.lines("8 items judged", "50.0%")
+
+
+def test_items_are_tagged_with_their_own_verdict(results, site):
+    kept = {item["id"]: item for item in results["drop"].items}
+    assert kept["mill"]["simhash_kind"] == "new"
+    # Too short for one of its own: that of its page.
+    assert kept["short"]["simhash_kind"] == "new"
+    assert kept["short"]["simhash_fingerprint"] != kept["mill"]["simhash_fingerprint"]
+
+
+@pytest.mark.parametrize("name", ["tag", "items tagged"])
+def test_near_duplicate_items_can_be_tagged_instead(results, site, name):
+    result = results[name]
+    assert len(result.items) == 11
+    assert result.dropped == []
+    copy = next(item for item in result.items if item["id"] == "mill 2")
+    assert copy["simhash_kind"] == "near-duplicate"
+    assert copy["simhash_representative"].startswith(site.url("/a"))
+    assert copy["simhash_distance"] > 0
+
+
+def test_items_can_be_dropped_where_pages_are_tagged(results):
+    result = results["items dropped"]
+    assert "/a-copy" in result.seen()
+    assert len(result.dropped) == 4
+    assert "clock" in ids(result)
+
+
+def test_values_of_any_kind_are_read(results):
+    result = results["odd"]
+    assert result.item_errors == []
+    assert [drop["item"]["id"] for drop in result.dropped] == ["joined", "plain"]
+    assert not [name for name in result.simhash_stats() if name.startswith("errors/")]
+    assert result.stat("item/skipped/few_tokens") == 1
+
+
+def test_all_of_the_fields_count(results):
+    assert ids(results["two fields"]) == ["mill", "mill 1"]
+
+
+def test_earlier_crawls_count_only_where_that_is_asked_for(pages, tmp_path):
+    items = {"/a": [item("mill"), item("bees")]}
+    copies = {"/b": [item("mill", 1), item("paper"), item("mill", 2)]}
+    first, plain = run(
+        tmp_path / "plain", crawl(pages, items, FIELDS), crawl(pages, copies, FIELDS)
+    )
+    assert ids(first) == ["mill", "bees"]
+    assert ids(plain) == ["mill 1", "paper"]
+    _, incremental, same = run(
+        tmp_path / "incremental",
+        crawl(pages, items, FIELDS),
+        crawl(pages, copies, INCREMENTAL),
+        crawl(pages, items, INCREMENTAL),
+    )
+    assert ids(incremental) == ["paper"]
+    assert ids(same) == []
+
+
+def test_a_growing_list_passes_only_its_new_item_when_incremental(pages, tmp_path):
+    # The same list with one more item at its top.
+    before = [item("mill"), item("bees"), item("paper")]
+    pages.put("/list", page("ice"))
+    [first] = run(tmp_path, crawl(pages, {"/list": before}, INCREMENTAL))
+    pages.put("/list", page("石桥"))
+    [second] = run(tmp_path, crawl(pages, {"/list": [item("tram"), *before]}, INCREMENTAL))
+    assert ids(first) == ["mill", "bees", "paper"]
+    assert ids(second) == ["tram"]
+
+
+def test_content_seen_in_any_earlier_crawl_stays_seen_when_incremental(pages, tmp_path):
+    # Pages without a verdict, as an API's, whose only item changes from crawl to crawl.
+    results = run(
+        tmp_path,
+        *(
+            crawl(pages, {"/data.json": [item(name)]}, INCREMENTAL)
+            for name in ("mill", "bees", "mill", "bees")
+        ),
+    )
+    assert [ids(result) for result in results] == [["mill"], ["bees"], [], []]
+
+
+@pytest.mark.parametrize("path", ["/failing", "/failing.json"])
+def test_items_that_a_later_pipeline_failed_are_not_stored(pages, tmp_path, path):
+    pages.put("/failing.json", "{}", content_type="application/json")
+    failing, copies = run(
+        tmp_path,
+        crawl(pages, {path: [item("mill")]}, FIELDS | STRICT),
+        crawl(pages, {"/a": [item("mill", 1)]}, INCREMENTAL),
+    )
+    assert len(failing.item_errors) == 1
+    assert ids(copies) == ["mill 1"]

@@ -1,0 +1,143 @@
+"""What a user sees of a crawl: lines of the log, stats, a summary at its end."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import ARTICLES, page
+
+# Article → near-duplicates of it that the crawl meets.
+COPIES = {"mill": 1, "bees": 1, "paper": 2, "tram": 1, "ice": 3, "clock": 1, "茶园": 0}
+
+
+@pytest.fixture(scope="module")
+def crawls(site, module_path):
+    requests = []
+    for number, (name, copies) in enumerate(COPIES.items()):
+        requests.append(site.put(f"/{number}", page(name)))
+        requests += [site.put(f"/{number}/{n}", page(name, copy=n)) for n in range(1, copies + 1)]
+    requests.append({"url": site.url("/0"), "dont_filter": True})
+    requests.append({"url": site.put("/short", "<p>few words</p>"), "dont_filter": True})
+    requests.append({"url": site.put("/none", ""), "dont_filter": True})
+    requests.append({"url": site.put("/changed", page("石桥"))})
+    classic = {"SIMHASH_PRESET": "classic", "SIMHASH_MAX_DISTANCE": 4}
+    found = run(
+        module_path,
+        Crawl(requests=requests, name="first"),
+        Crawl(requests=requests, settings={"SIMHASH_DEBUG": True}, name="debug"),
+        Crawl(requests=requests[:1], settings=classic, name="classic"),
+    )
+    site.put("/changed", page("kite"))
+    found += run(
+        module_path,
+        Crawl(requests=requests, name="first"),
+        Crawl(requests=[site.url("/none")], name="nothing"),
+    )
+    return dict(zip(("first", "debug", "classic", "second", "nothing"), found, strict=True))
+
+
+def test_one_line_at_the_start_says_all_that_matters(crawls, module_path):
+    preset = PRESETS[DEFAULT_PRESET]
+    directory = module_path / "simhash" / "spiders" / "first"
+    for name, size in (("first", 0), ("second", len(COPIES) + 1)):
+        [line] = crawls[name].lines("INFO", f"scheme {preset.scheme.id} ")
+        assert f"preset {DEFAULT_PRESET}" in line
+        assert f"k = {preset.max_distance}, " in line
+        assert re.search(r"\d+ tables with [\d-]+-bit prefixes", line)
+        assert f"{directory} with {size} fingerprints" in line
+    [line] = crawls["classic"].lines("INFO", f"scheme {PRESETS['classic'].scheme.id} ")
+    assert "k = 4, " in line
+
+
+def test_the_first_near_duplicate_is_logged_with_both_urls_and_the_distance(crawls, site):
+    [line] = crawls["first"].lines("INFO", "near-duplicate page")
+    assert f" {site.url('/0/1')} of {site.url('/0')} at distance " in line
+    assert int(re.search(r"at distance (\d+)", line)[1]) <= PRESETS[DEFAULT_PRESET].max_distance
+    assert "SIMHASH_DEBUG" in line
+
+
+def test_debug_logs_every_near_duplicate(crawls):
+    lines = crawls["debug"].lines("INFO", "near-duplicate page")
+    assert len(lines) == len(set(lines)) == sum(COPIES.values())
+    assert not any("SIMHASH_DEBUG" in line for line in lines)
+
+
+def test_stats_count_every_outcome(crawls):
+    stats = crawls["first"].simhash_stats()
+    distances = {n: c for n, c in stats.items() if n.startswith("distance/")}
+    near = sum(COPIES.values())
+    assert {n: c for n, c in stats.items() if n not in distances} == {
+        "checked": len(COPIES) + near + 2,
+        "new": len(COPIES) + 1,
+        "near_duplicate": near,
+        "unchanged": 1,
+        "dropped": near,
+        "skipped/few_tokens": 1,
+        "skipped/empty": 1,
+        "index/size": len(COPIES) + 1,
+    }
+    assert sum(distances.values()) == near
+    limit = PRESETS[DEFAULT_PRESET].max_distance
+    assert all(0 <= int(n.removeprefix("distance/")) <= limit for n in distances)
+
+
+def test_stats_of_a_second_crawl_know_unchanged_and_changed_pages(crawls):
+    stats = crawls["second"].simhash_stats()
+    assert "new" not in stats
+    assert (stats["unchanged"], stats["changed"]) == (len(COPIES) + 1, 1)
+    assert stats["near_duplicate"] == sum(COPIES.values())
+    assert stats["index/size"] == len(COPIES) + 1
+
+
+def test_stats_hold_the_time_of_each_step(crawls):
+    stats = crawls["first"].stats
+    for step in ("extraction", "tokenization", "fingerprint", "index"):
+        value = stats[f"simhash/time/{step}_ms"]
+        assert type(value) is int, step
+        assert value >= 0
+    assert stats["simhash/time/extraction_ms"] > 0
+
+
+def test_a_summary_at_the_end_has_the_share_and_the_five_largest_clusters(crawls, site):
+    log = crawls["first"].log
+    near, checked = sum(COPIES.values()), crawls["first"].stat("checked")
+    summary = log[log.index(f"simhash: {checked} pages judged") :].splitlines()
+    for part in (
+        f"{len(COPIES) + 1} new",
+        "1 unchanged",
+        "0 changed",
+        f"{near} near-duplicates ({near / checked:.1%})",
+        "2 skipped",
+    ):
+        assert part in summary[0]
+    clusters = [line.split() for line in summary[2:8]]
+    counts, urls = zip(*clusters[:5], strict=True)
+    assert counts == ("3", "2", "1", "1", "1")
+    assert urls[:2] == (site.url("/4"), site.url("/2"))
+    assert len(set(urls)) == 5
+    assert set(urls) <= {site.url(f"/{n}") for n, count in enumerate(COPIES.values()) if count}
+    assert site.url("") not in summary[7]
+
+
+def test_a_crawl_without_pages_to_judge_says_so_briefly(crawls):
+    result = crawls["nothing"]
+    [line] = result.lines("0 pages judged")
+    assert "1 skipped" in line
+    assert not result.lines("largest clusters")
+
+
+def test_reading_is_quiet_beyond_that(crawls):
+    # Start, first near-duplicate, summary: nothing for each page, nothing of our libraries.
+    for name in ("first", "second"):
+        assert len(crawls[name].lines("INFO [scrapy_simhash")) == 3
+        assert not crawls[name].lines("[readability")
+        assert not crawls[name].lines("jieba.")
+        assert not crawls[name].lines("WARNING")
+
+
+def test_all_articles_are_in_use():
+    assert set(COPIES) < set(ARTICLES)

@@ -1,0 +1,100 @@
+"""Together with Scrapy's own components and with those of users."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import page
+
+TAG = {"SIMHASH_ACTION": "tag"}
+COMPONENTS = "tests.crawl.components"
+
+
+@pytest.fixture(scope="module")
+def urls(site):
+    site.put("/mill", page("mill"))
+    site.put("/copy", page("mill", copy=1))
+    site.put("/bees", page("bees"))
+    return [site.url(path) for path in ("/mill", "/copy", "/bees")]
+
+
+def test_cached_pages_get_the_same_verdicts(site, urls, tmp_path):
+    settings = {
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path / "cache"),
+        "SIMHASH_RESET": True,
+    }
+    crawl = Crawl(requests=urls, settings=settings | TAG)
+    before = len(site.hits)
+    fetched, cached = run(tmp_path, crawl, crawl)
+    assert len(site.hits) - before == len(urls)
+    assert cached.stats["httpcache/hit"] == len(urls)
+    assert [event["verdict"] for event in cached.events] == [
+        event["verdict"] for event in fetched.events
+    ]
+    assert cached.event("/copy")["flags"] == ["cached", "near-duplicate"]
+    assert cached.event("/bees")["flags"] == ["cached"]
+
+
+def test_retried_pages_are_judged_once(site, tmp_path):
+    url = site.put("/busy", page("bees"), status=503)
+    settings = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}
+    before = site.hit("/busy")
+    [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
+    assert site.hit("/busy") - before == 3
+    assert result.stat("skipped/status") == 1
+
+
+def test_a_failure_of_the_download_is_none_of_our_business(tmp_path):
+    request = {"url": "http://127.0.0.1:1/", "errback": True}
+    [result] = run(tmp_path, Crawl(requests=[request]))
+    assert result.finish_reason == "finished"
+    assert result.simhash_stats() == {"index/size": 0}
+
+
+def test_a_middleware_may_handle_what_a_callback_raises(site, urls, tmp_path):
+    # The page was handled, then: its copy is a near-duplicate.
+    settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.ForgivingMiddleware": 900}}
+    [result] = run(
+        tmp_path,
+        Crawl(requests=urls[:2], settings=settings, arguments={"failing": ["/mill"]}),
+    )
+    assert [item.get("forgiven") for item in result.items] == [True]
+    assert result.seen() == ["/mill"]
+    assert result.stat("index/size") == 1
+
+
+def test_a_page_that_another_middleware_refuses_is_not_stored(site, urls, tmp_path):
+    settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.RefusingMiddleware": 900}}
+    refused, copies = run(
+        tmp_path,
+        Crawl(requests=urls[:1], settings=settings),
+        Crawl(requests=urls[1:2], settings={"SIMHASH_INCREMENTAL": True}),
+    )
+    assert refused.seen() == []
+    assert copies.seen() == ["/copy"]
+
+
+def test_items_that_a_later_middleware_drops_leave_their_page_handled(urls, tmp_path):
+    settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.SwallowingMiddleware": 10}}
+    [result] = run(tmp_path, Crawl(requests=urls, settings=settings))
+    assert result.items == []
+    assert result.stat("index/size") == 2
+
+
+def test_a_crawl_that_is_closed_early_keeps_what_was_done(urls, tmp_path):
+    [first, second] = run(
+        tmp_path,
+        Crawl(requests=urls[::2], settings={"CLOSESPIDER_ITEMCOUNT": 1}),
+        Crawl(requests=urls[1:], settings={"SIMHASH_INCREMENTAL": True}),
+    )
+    assert first.finish_reason == "closespider_itemcount"
+    assert first.stat("index/size") >= 1
+    assert "/copy" not in second.seen()
+
+
+def test_the_same_object_may_be_yielded_again(site, urls, tmp_path):
+    [result] = run(tmp_path, Crawl(requests=urls[::2], spider="tests.crawl.spiders.SameItemSpider"))
+    assert [item["simhash_kind"] for item in result.items] == ["new"] * 4
+    assert result.stat("index/size") == 2

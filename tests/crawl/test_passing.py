@@ -1,0 +1,161 @@
+"""Responses that are none of our business pass untouched, and are counted by reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import page
+
+NO_PAGES = "tests.crawl.passing_spiders"
+
+
+@pytest.fixture(scope="module")
+def results(site, module_path):
+    html = page("mill")
+    site.put("/page", html)
+    site.put("/copy", page("mill", copy=1))
+    site.put("/opted-out", page("mill", copy=2))
+    site.put("/opted-out-again", page("mill", copy=3))
+    site.put("/json", '{"text": "' + "many words " * 50 + '"}', content_type="application/json")
+    site.put("/text", "many words " * 50, content_type="text/plain")
+    site.put("/xml", f"<?xml version='1.0'?><a>{'words ' * 50}</a>", content_type="text/xml")
+    site.put("/binary", bytes(range(256)) * 20, content_type="application/octet-stream")
+    site.put("/gone", html, status=410)
+    site.put("/failing", html, status=503)
+    site.put("/none", b"", status=204)
+    site.put("/empty", b"")
+    site.put("/robots.txt", "User-agent: *\nDisallow: /private\n", content_type="text/plain")
+    site.put("/private", page("bees"))
+    site.put("/file.html", page("mill", copy=4))
+    site.put("/side", page("mill", copy=5))
+    site.put("/no-callback", page("mill", copy=6))
+    site.put("/moved", b"", status=302, location="/target")
+    site.put("/target", page("paper"))
+    site.put("/unmarked", page("tram"), content_type=None)
+    accepted = {"handle_httpstatus_list": [410, 503]}
+    url = site.url
+    crawls = {
+        "kinds": Crawl(
+            requests=[
+                url("/page"),
+                {"url": url("/opted-out"), "meta": {"dont_simhash": True}},
+                {"url": url("/opted-out-again"), "meta": {"dont_simhash": True}},
+                *map(url, ("/json", "/text", "/xml", "/binary", "/none", "/empty")),
+                {"url": url("/gone"), "meta": accepted},
+                {"url": url("/failing"), "meta": accepted},
+                url("/unmarked"),
+                url("/copy"),
+            ],
+            name="kinds",
+        ),
+        "robots": Crawl(
+            requests=[url("/page"), url("/private")],
+            settings={"ROBOTSTXT_OBEY": True},
+            name="robots",
+        ),
+        "files": Crawl(
+            requests=[url("/page")],
+            spider=f"{NO_PAGES}.FilesSpider",
+            settings={
+                "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 300},
+                "FILES_STORE": str(module_path / "files"),
+            },
+            arguments={"files": [url("/file.html")]},
+            name="files",
+        ),
+        "inline": Crawl(
+            requests=[url("/page"), url("/copy")],
+            spider=f"{NO_PAGES}.InlineSpider",
+            arguments={"side": url("/side"), "no_callback": url("/no-callback")},
+            name="inline",
+        ),
+        "redirect": Crawl(requests=[url("/moved")], name="redirect"),
+    }
+    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+
+
+def skipped(result) -> dict[str, int]:
+    prefix = "skipped/"
+    return {
+        name.removeprefix(prefix): count
+        for name, count in result.simhash_stats().items()
+        if name.startswith(prefix)
+    }
+
+
+@pytest.mark.parametrize("name", ["kinds", "robots", "files", "inline", "redirect"])
+def test_crawls_end_without_errors(results, name):
+    result = results[name]
+    assert (result.error, result.finish_reason) == (None, "finished")
+    assert not result.lines("ERROR")
+    assert not [stat for stat in result.simhash_stats() if stat.startswith("errors/")]
+
+
+def test_responses_without_a_verdict_reach_callbacks_untouched(results):
+    result = results["kinds"]
+    expected = (
+        "/opted-out /opted-out-again /json /text /xml /binary /none /empty /gone /failing".split()
+    )
+    for path in expected:
+        event = result.event(path)
+        assert (event["verdict"], event["flags"]) == (None, []), path
+    assert "/copy" not in result.seen()
+
+
+def test_responses_without_a_verdict_are_counted_by_reason(results):
+    assert skipped(results["kinds"]) == {"dont_simhash": 2, "not_html": 4, "status": 2, "empty": 2}
+    assert results["kinds"].stat("checked") == 3
+
+
+def test_responses_without_a_verdict_are_not_extracted(results):
+    # /json and its like have enough words, and would be near-duplicates of each other.
+    assert results["kinds"].stat("index/size") == 2
+
+
+def test_html_without_a_content_type_is_judged(results):
+    assert results["kinds"].event("/unmarked")["verdict"]["kind"] == "new"
+
+
+def test_robots_txt_is_read_and_obeyed(results, site):
+    result = results["robots"]
+    assert result.seen() == ["/page"]
+    assert result.stats["robotstxt/forbidden"] == 1
+    assert skipped(result) == {"no_callback": 1}
+
+
+def test_media_pipelines_get_their_files(results, module_path):
+    result = results["files"]
+    [item] = result.items
+    [file] = item["files"]
+    stored = (module_path / "files" / file["path"]).read_text(encoding="utf-8")
+    assert stored == page("mill", copy=4)
+    assert result.simhash_stats()["skipped/no_callback"] == 1
+    assert result.stat("checked") == 1
+
+
+def test_inline_downloads_pass_whatever_they_hold(results):
+    result = results["inline"]
+    assert Counter(result.seen("inline")) == {"/side": 1, "/no-callback": 1}
+    assert result.seen() == ["/page"]
+    for path in ("/side", "/no-callback"):
+        assert result.event(path, "inline")["flags"] == []
+    # Not judged, and not stored: the page of the callback is the only one.
+    assert result.stat("checked") == 2
+    assert result.stat("index/size") == 1
+
+
+def test_inline_downloads_do_not_inherit_a_verdict_from_copied_meta(results):
+    result = results["inline"]
+    assert result.event("/page")["verdict"]["kind"] == "new"
+    for path in ("/side", "/no-callback"):
+        assert result.event(path, "inline")["verdict"] is None, path
+
+
+def test_redirected_pages_are_known_by_their_final_url(results, site):
+    result = results["redirect"]
+    assert result.seen() == ["/target"]
+    assert skipped(result) == {}
+    assert result.event("/target")["verdict"]["kind"] == "new"

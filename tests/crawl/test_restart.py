@@ -1,0 +1,171 @@
+"""The index survives the crawl: what the next one makes of it."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import page
+
+INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
+PIPELINE = {"ITEM_PIPELINES": {"tests.crawl.components.StrictPipeline": 300}}
+
+
+@pytest.fixture(scope="module")
+def directory(site, module_path):
+    """An index of one crawl over /mill, /bees and a copy of /mill."""
+    site.put("/mill", page("mill"))
+    site.put("/mill-copy", page("mill", copy=1))
+    site.put("/bees", page("bees"))
+    site.put("/bees-copy", page("bees", copy=1))
+    site.put("/tram", page("tram"))
+    [first] = run(
+        module_path / "kept", Crawl(requests=[*map(site.url, ("/mill", "/mill-copy", "/bees"))])
+    )
+    assert first.seen() == ["/mill", "/bees"]
+    assert first.stat("index/size") == 2
+    return module_path / "kept"
+
+
+def copy_of(directory, tmp_path):
+    shutil.copytree(directory / "simhash", tmp_path / "simhash")
+    return tmp_path
+
+
+def crawl(site, *paths, **settings):
+    return Crawl(
+        requests=[{"url": site.url(path), "errback": True} for path in paths], settings=settings
+    )
+
+
+def test_an_earlier_crawl_drops_nothing_of_this_one(site, directory, tmp_path):
+    paths = ("/mill-copy", "/mill", "/bees", "/tram", "/bees-copy")
+    [result] = run(copy_of(directory, tmp_path), crawl(site, *paths))
+    # As with an empty index, but that /bees is known again.
+    assert result.seen() == ["/mill-copy", "/bees", "/tram"]
+    assert result.seen("errback") == ["/mill", "/bees-copy"]
+    assert result.event("/mill", "errback")["judged"]["representative"] == site.url("/mill-copy")
+    assert result.event("/bees")["verdict"]["kind"] == "unchanged"
+    assert result.stat("index/size") == 3
+
+
+def test_incremental_passes_only_content_never_seen_before(site, directory, tmp_path):
+    paths = ("/mill-copy", "/mill", "/bees", "/tram", "/bees-copy")
+    [result] = run(copy_of(directory, tmp_path), crawl(site, *paths, **INCREMENTAL))
+    assert result.seen() == ["/tram"]
+    assert result.seen("errback") == ["/mill-copy", "/mill", "/bees", "/bees-copy"]
+    judged = {event["path"]: event.get("judged") for event in result.events}
+    assert judged["/mill-copy"]["kind"] == judged["/bees-copy"]["kind"] == "near-duplicate"
+    assert judged["/mill-copy"]["representative"] == site.url("/mill")
+    assert judged["/mill"]["kind"] == judged["/bees"]["kind"] == "unchanged"
+    assert result.event("/bees", "errback")["flags"] == []
+    assert (result.stat("dropped"), result.stat("unchanged")) == (4, 2)
+    assert result.stat("index/size") == 3
+
+
+def test_incremental_with_tag_passes_all_with_their_verdicts(site, directory, tmp_path):
+    settings = INCREMENTAL | {"SIMHASH_ACTION": "tag"}
+    [result] = run(copy_of(directory, tmp_path), crawl(site, "/bees-copy", "/bees", **settings))
+    kinds = [event["verdict"]["kind"] for event in result.events]
+    assert kinds == ["near-duplicate", "unchanged"]
+    assert len(result.items) == 2
+
+
+def test_changed_content_passes_in_both_modes(site, directory, tmp_path):
+    site.put("/bees", page("ice"))
+    try:
+        path = copy_of(directory, tmp_path)
+        results = run(
+            path,
+            crawl(site, "/bees", SIMHASH_INCREMENTAL=True),
+            crawl(site, "/bees", SIMHASH_INCREMENTAL=True),
+            crawl(site, "/bees"),
+        )
+    finally:
+        site.put("/bees", page("bees"))
+    assert [result.seen() for result in results] == [["/bees"], [], ["/bees"]]
+    assert results[0].event("/bees")["verdict"]["kind"] == "changed"
+    assert [result.stat("index/size") for result in results] == [2, 2, 2]
+
+
+def test_reset_starts_anew_and_says_so(site, directory, tmp_path):
+    path = copy_of(directory, tmp_path)
+    settings = INCREMENTAL | {"SIMHASH_RESET": True}
+    reset, empty = run(
+        path,
+        crawl(site, "/bees", **settings),
+        replace(crawl(site, "/bees", **settings), name="new"),
+    )
+    assert reset.seen() == ["/bees"]
+    assert reset.event("/bees")["verdict"]["kind"] == "new"
+    assert reset.stat("index/size") == 1
+    assert reset.lines("SIMHASH_RESET", str(path / "simhash" / "spiders" / "pages"))
+    assert reset.lines("with 0 fingerprints")
+    # Where there was none, nothing was deleted.
+    assert not empty.lines("SIMHASH_RESET deleted")
+
+
+@pytest.fixture(scope="module")
+def failures(site, module_path):
+    """Pages that were not handled well, and in the next crawl copies of them."""
+    copies = {}
+    for path, name in (
+        ("/raises", "paper"),
+        ("/raises-at-once", "tram"),
+        ("/raises-in-coroutine", "ice"),
+        ("/failing-item", "clock"),
+        ("/dropped-item", "mill"),
+        ("/fine", "bees"),
+    ):
+        site.put(path, page(name))
+        copies[path] = site.put(f"{path}-copy", page(name, copy=1))
+    callbacks = {"/raises-at-once": "parse_list", "/raises-in-coroutine": "parse_coroutine"}
+    requests = [
+        {"url": site.url(path)} | ({"callback": callbacks[path]} if path in callbacks else {})
+        for path in copies
+    ]
+    first = Crawl(
+        requests=requests,
+        settings=PIPELINE,
+        arguments={"failing": ["/raises", "/raises-at-once", "/raises-in-coroutine"]},
+    )
+    again = Crawl(requests=list(copies.values()), settings=INCREMENTAL)
+    same = Crawl(requests=requests, settings=INCREMENTAL)
+    results = run(module_path / "failures", first, replace(again, name="pages"))
+    results += run(module_path / "failures again", first, same)
+    return dict(zip(("first", "copies", "first again", "same"), results, strict=True))
+
+
+def test_failed_pages_are_not_stored(failures):
+    first = failures["first"]
+    assert len(first.seen()) == 6
+    assert first.stats["spider_exceptions/count"] == 3
+    assert len(first.item_errors) == 1
+    assert [drop["exception"] for drop in first.dropped] == ["DropItem"]
+    assert first.stat("index/size") == 2
+
+
+def test_copies_of_failed_pages_pass_in_the_next_crawl(failures):
+    assert failures["copies"].seen() == [
+        "/raises-copy",
+        "/raises-at-once-copy",
+        "/raises-in-coroutine-copy",
+        "/failing-item-copy",
+    ]
+
+
+def test_an_item_dropped_on_purpose_is_no_failure_of_its_page(failures):
+    assert "/dropped-item-copy" not in failures["copies"].seen()
+    assert failures["copies"].stat("near_duplicate") == 2
+
+
+def test_failed_pages_themselves_pass_in_the_next_crawl(failures):
+    assert failures["same"].seen() == [
+        "/raises",
+        "/raises-at-once",
+        "/raises-in-coroutine",
+        "/failing-item",
+    ]

@@ -1,0 +1,158 @@
+"""Two lines of settings, or four manual ones, switch the plugin on; off, it costs nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.crawl.harness import ADDONS, Crawl, child_environment, run, run_all
+from tests.crawl.pages import page
+
+MANUAL = {
+    "EXTENSIONS": {"scrapy_simhash.crawl.extension.SimhashExtension": 0},
+    "DOWNLOADER_MIDDLEWARES": {"scrapy_simhash.crawl.middleware.SimhashDownloaderMiddleware": 40},
+    "SPIDER_MIDDLEWARES": {"scrapy_simhash.crawl.middleware.SimhashSpiderMiddleware": 51},
+    "ITEM_PIPELINES": {"scrapy_simhash.crawl.pipeline.SimhashPipeline": 50},
+}
+OFF = {
+    "absent": {"SIMHASH_ENABLED": None},
+    "false": {"SIMHASH_ENABLED": False},
+    "false, as the command line says it": {"SIMHASH_ENABLED": "False"},
+    "false, by hand": {"SIMHASH_ENABLED": False, "ADDONS": {}, **MANUAL},
+}
+SPIDER = """
+import scrapy
+
+
+class PagesSpider(scrapy.Spider):
+    name = "pages"
+
+    async def start(self):
+        for url in self.urls.split():
+            yield scrapy.Request(url)
+
+    def parse(self, response):
+        yield {"url": response.url}
+"""
+SETTINGS = """
+SPIDER_MODULES = ["shop"]
+ADDONS = {"scrapy_simhash.Addon": 500}
+SIMHASH_ENABLED = True
+CONCURRENT_REQUESTS = 1
+TELNETCONSOLE_ENABLED = False
+"""
+
+
+@pytest.fixture(scope="module")
+def urls(site):
+    site.put("/mill", page("mill"))
+    site.put("/copy", page("mill", copy=1))
+    return [site.url("/mill"), site.url("/copy")]
+
+
+@pytest.fixture(scope="module")
+def enabled(urls, module_path):
+    crawls = {
+        "addon": Crawl(requests=urls, name="addon"),
+        "manual": Crawl(requests=urls, settings={"ADDONS": {}, **MANUAL}, name="manual"),
+        "as text": Crawl(requests=urls, settings={"SIMHASH_ENABLED": "1"}, name="text"),
+        "custom settings": Crawl(
+            requests=urls,
+            settings={"ADDONS": {}, "SIMHASH_ENABLED": False, "SIMHASH_ACTION": "tag"},
+            custom_settings={
+                "ADDONS": ADDONS,
+                "SIMHASH_ENABLED": True,
+                "SIMHASH_ACTION": "drop",
+                "SIMHASH_DIR": str(module_path / "custom"),
+                "SIMHASH_PRESET": "classic",
+                "SIMHASH_MAX_DISTANCE": 5,
+            },
+            name="custom",
+        ),
+        "custom k": Crawl(
+            requests=urls, custom_settings={"SIMHASH_MAX_DISTANCE": 0}, name="custom-k"
+        ),
+    }
+    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+
+
+@pytest.mark.parametrize("how", ["addon", "manual", "as text"])
+def test_the_plugin_is_on(enabled, how):
+    result = enabled[how]
+    assert (result.error, result.finish_reason) == (None, "finished")
+    assert result.seen() == ["/mill"]
+    assert result.items[0]["simhash_kind"] == "new"
+    assert result.stat("near_duplicate") == 1
+
+
+def test_custom_settings_of_a_spider_win(enabled, module_path):
+    assert enabled["custom settings"].error is None
+    assert (module_path / "custom" / "spiders" / "custom").is_dir()
+    assert enabled["custom settings"].lines("preset classic", "k = 5")
+    assert enabled["custom k"].lines("preset wide", "k = 0")
+    assert enabled["custom k"].seen() == ["/mill", "/copy"]
+
+
+@pytest.mark.parametrize("how", OFF)
+def test_the_plugin_off_imports_opens_and_makes_nothing(urls, tmp_path, how):
+    [result], modules = run_all(tmp_path, Crawl(requests=urls, settings=OFF[how]))
+    assert (result.error, result.finish_reason) == (None, "finished")
+    assert result.seen() == ["/mill", "/copy"]
+    assert [event["verdict"] for event in result.events] == [None, None]
+    assert modules == []
+    assert list(tmp_path.iterdir()) == []
+    assert result.simhash_stats() == {}
+    assert not result.lines("WARNING", "imhash")
+
+
+def write_project(root):
+    package = root / "shop"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "settings.py").write_text(SETTINGS)
+    (package / "spider.py").write_text(SPIDER)
+    return root
+
+
+def scrapy_crawl(directory, urls, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", "crawl", "pages", "-a", f"urls={' '.join(urls)}"],
+        cwd=directory,
+        env=child_environment(**environment),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_in_a_project_the_index_lies_in_its_data_directory(urls, tmp_path):
+    project = write_project(tmp_path / "project")
+    (project / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
+    child = scrapy_crawl(project / "shop", urls)
+    assert child.returncode == 0, child.stderr
+    assert "'simhash/near_duplicate': 1" in child.stderr
+    assert (project / ".scrapy" / "simhash" / "spiders" / "pages" / "manifest.json").is_file()
+    assert not (project / "shop" / ".scrapy").exists()
+
+
+def test_under_scrapyd_there_is_no_project_directory(urls, tmp_path):
+    eggs, elsewhere = write_project(tmp_path / "eggs"), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    environment = child_environment()
+    child = scrapy_crawl(
+        elsewhere,
+        urls,
+        SCRAPY_SETTINGS_MODULE="shop.settings",
+        SCRAPY_PROJECT="shop",
+        SCRAPY_JOB="0123",
+        PYTHONPATH=f"{eggs}:{environment['PYTHONPATH']}",
+    )
+    assert child.returncode == 0, child.stderr
+    assert "'simhash/near_duplicate': 1" in child.stderr
+    assert "'finish_reason': 'finished'" in child.stderr
+    directory = elsewhere / ".scrapy" / "simhash" / "spiders" / "pages"
+    assert (directory / "manifest.json").is_file()
+    assert str(directory) in child.stderr
