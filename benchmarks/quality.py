@@ -1,0 +1,283 @@
+"""Measure how well near-duplicates are found in page sets whose pairs are judged.
+
+A page set is a folder with ``docs.jsonl`` (a line per document: ``id``, ``lang``, ``ntok``, and
+``file`` if it has a page), ``truth.jsonl.gz`` (``id``, ``text``: the main text) and ``pairs.tsv``
+(``a``, ``b``, ``jaccard``, and if known ``lang``, ``origin``, ``grade``: all pairs of one language
+with a resemblance of at least 0.05). Without ``pairs.tsv`` the pairs are made from the texts, see
+``quality_lib/truth.py``.
+
+    python benchmarks/quality.py CORPUS…  [--text page|truth|both] [--edits] [--curves FILE] …
+
+Pairs with a resemblance of at least 0.8 must be found, those below 0.2 must not, those between are
+reported and not judged; nor are pairs of different sets, or unlisted ones of different languages.
+Texts of fewer than 50 tokens take no part; a page that the detector skips is missed in all of its
+pairs. Intervals are 95 %: Wilson's of pairs as if they were independent, which those of one site
+are not; those of averages over sets by drawing the sets again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import shlex
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quality_lib import corpus, curves, edit_results, edits, output, results, short
+from quality_lib.corpus import BETWEEN, MUST, WRONG
+from quality_lib.measuring import Measured, entries, installed, measure, served_rows
+from quality_lib.peers import PEERS, version_of
+from quality_lib.results import DROPPED, plan_for
+from quality_lib.served import PROCESSES
+
+from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
+from scrapy_simhash.fingerprint import to_hex
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quality_lib.corpus import PageSet
+    from quality_lib.measuring import Entry
+    from quality_lib.results import Result
+    from quality_lib.served import Row, Served
+
+SEED = 1
+PACKAGES = (
+    *("scrapy-simhash", "scrapy", "readability-lxml", "trafilatura", "lxml", "jieba", "rjieba"),
+    *("numpy", "xxhash", "simhash", "datasketch", "matplotlib"),
+)
+
+
+def heading(text: str) -> None:
+    """Print one."""
+    print(f"\n== {text}\n")
+
+
+def show_served(name: str, served: Sequence[Served]) -> dict[str, dict[str, int]]:
+    """What the detector did, in one line."""
+    counts = {
+        "skipped": Counter(page.skipped for page in served if page.skipped),
+        "way": Counter(page.way for page in served),
+        "weak": Counter(page.way for page in served if page.weak),
+    }
+    shown = "; ".join(
+        f"{what} {sum(count.values())}"
+        + (f" ({', '.join(f'{n} {key}' for key, n in sorted(count.items()))})" if count else "")
+        for what, count in counts.items()
+    )
+    print(f"{name}: {len(served)} documents; {shown}")
+    return {what: dict(count) for what, count in counts.items()}
+
+
+def show(measured: Measured, title: str, seed: int) -> dict[str, Any]:
+    """All tables of one kind of text."""
+    heading(f"{title}: all judged pairs")
+    print(results.summary_table(measured.every))
+    heading(f"{title}: averages over the sets")
+    print(results.macro_table(measured.every, seed))
+    heading(
+        f"{title}: share of pairs reported, by grade of change (A same, B 0.9, C 0.7, D 0.5, E 0.2)"
+    )
+    print(results.grade_table(measured.own))
+    for what in ("set", "lang", "origin", "short"):
+        heading(f"{title}: by {what}")
+        print(results.group_table(measured.own, what))
+    return {
+        "results": [result.as_json(seed) for result in measured.every],
+        "curves": measured.lines,
+    }
+
+
+def show_openings(
+    page_sets: Sequence[PageSet], schemes: Sequence[Entry], arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """Texts cut to their first tokens, judged by their own resemblance."""
+    report = {}
+    for length in short.LENGTHS:
+        cut = short.openings(page_sets, length)
+        peers = () if arguments.no_peers else tuple(PEERS)
+        rows = served_rows(cut, schemes, installed(peers), arguments, pages=False)
+        measured = measure(cut, schemes, rows, peers)
+        heading(f"openings of {length} tokens: all judged pairs, at each scheme's own k")
+        print(results.summary_table(measured.own))
+        heading(f"openings of {length} tokens: averages over the sets")
+        print(results.macro_table(measured.own, arguments.seed))
+        report[str(length)] = [result.as_json(arguments.seed) for result in measured.every]
+    return report
+
+
+def write_fingerprints(
+    path: Path,
+    text: str,
+    page_sets: Sequence[PageSet],
+    schemes: Sequence[Entry],
+    rows: Sequence[Row],
+) -> None:
+    """Append a line for each document and scheme."""
+    names = [(page_set.name, doc.id) for page_set in page_sets for doc in page_set.documents]
+    with path.open("a", encoding="utf-8") as file:
+        for number, one in enumerate(schemes):
+            for (set_name, doc_id), row in zip(names, rows, strict=True):
+                page = row.schemes[number]
+                fingerprint = page.fingerprint
+                line = {
+                    "set": set_name, "id": doc_id, "scheme": one.scheme.id, "text": text,
+                    "fingerprint":
+                        None if fingerprint is None else to_hex(fingerprint, one.scheme.bits),
+                    "tokens": page.tokens, "way": page.way, "weak": page.weak,
+                    "skipped": page.skipped,
+                }  # fmt: skip
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def environment(seed: int) -> dict[str, Any]:
+    """Where and with what the figures were got."""
+    versions = {name: found for name in PACKAGES if (found := version_of(name))}
+    return {
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "versions": versions,
+        "seed": seed,
+    }
+
+
+def show_sets(page_sets: Sequence[PageSet]) -> dict[str, Any]:
+    """What there is to find."""
+    report, rows = {}, []
+    for page_set in page_sets:
+        bands: Counter[str] = Counter()
+        for kind, count in page_set.kinds().items():
+            bands[kind.band] += count
+        pages = sum(doc.page is not None for doc in page_set.documents)
+        counts = [len(page_set.documents), pages, page_set.left_out]
+        counts += [bands[MUST], bands[BETWEEN], bands[WRONG]]
+        languages = sorted({doc.lang for doc in page_set.documents})
+        source = "made" if page_set.made else "pairs.tsv"
+        rows.append([page_set.name, " ".join(languages), source, *map(str, counts)])
+        report[page_set.name] = {"languages": languages, "source": source, **bands}
+    header = ["set", "languages", "pairs from", "documents", "pages", "too short"]
+    header += [MUST, BETWEEN, WRONG]
+    print(output.table(header, rows, left=3))
+    return report
+
+
+def show_schemes(schemes: Sequence[Entry]) -> None:
+    """Each with its tables, and each peer."""
+    for one in schemes:
+        print(f"{one.name}: {one.scheme.id}")
+        for k in one.distances:
+            plan = plan_for(one.scheme.bits, k) or "no plan"
+            print(f"    k = {k}: {plan}{', its own' if k == one.own_k else ''}")
+
+
+def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add = parser.add_argument
+    add("folders", nargs="+", type=Path, metavar="CORPUS")
+    add("--text", choices=("page", "truth", "both"), default="page",
+        help="serve pages (extraction and all), or the cleaned texts")  # fmt: skip
+    add("--scheme", action="append", default=[],
+        metavar="PRESET[:bits[:shingle_length[:weighting]]]")  # fmt: skip
+    add("--k", action="append", default=[], metavar="[BITS=]K,K,…", help="distances to measure")
+    add("--min-tokens", type=int, default=DEFAULT_MIN_TOKENS)
+    add("--edits", type=int, nargs="?", const=120, default=0, metavar="TEXTS",
+        help="edit that many real texts, too")  # fmt: skip
+    add("--no-peers", action="store_true")
+    add("--no-openings", action="store_true", help="don't measure short texts")
+    add("--curves", type=Path, metavar="FILE", help="recall against precision, PNG or SVG")
+    add("--fingerprints", type=Path, metavar="FILE", help="write what was scored, JSON lines")
+    add("--json", type=Path, metavar="FILE", help="write all figures")
+    add("--seed", type=int, default=SEED)
+    add("--processes", type=int, default=PROCESSES)
+    return parser.parse_args(argv)
+
+
+def show_environment(found: dict[str, Any], schemes: Sequence[Entry], peers: Sequence[str]) -> None:
+    """Everything that the figures depend on."""
+    for name, value in found.items():
+        items = value.items() if isinstance(value, dict) else ()
+        print(f"{name}:", ", ".join(f"{k} {v}" for k, v in items) or value)
+    show_schemes(schemes)
+    for name in peers:
+        peer = PEERS[name]
+        print(f"{name}: {peer.description}; {peer.version() or 'not installed'}")
+
+
+def measure_text(
+    text: str,
+    page_sets: Sequence[PageSet],
+    schemes: Sequence[Entry],
+    peers: Sequence[str],
+    arguments: argparse.Namespace,
+) -> tuple[Measured, dict[str, Any]]:
+    """Serve pages or texts, score and print them."""
+    rows = served_rows(page_sets, schemes, installed(peers), arguments, pages=text == "page")
+    heading(f"{text}: what the detector did")
+    did = {
+        one.name: show_served(one.name, [row.schemes[number] for row in rows])
+        for number, one in enumerate(schemes)
+    }
+    measured = measure(page_sets, schemes, rows, peers)
+    report = {"served": did, **show(measured, text, arguments.seed)}
+    if arguments.fingerprints:
+        write_fingerprints(arguments.fingerprints, text, page_sets, schemes, rows)
+    if arguments.curves:
+        path: Path = arguments.curves
+        if arguments.text == "both":
+            path = path.with_name(f"{path.stem}-{text}{path.suffix}")
+        draw(measured, text, path)
+    return measured, report
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Read, serve, score, print."""
+    arguments = arguments_of(argv)
+    if arguments.curves:
+        curves.check()
+    if arguments.fingerprints:
+        arguments.fingerprints.write_text("")
+    schemes = entries(arguments.scheme, arguments.k)
+    peers = () if arguments.no_peers else tuple(PEERS)
+    report: dict[str, Any] = {"environment": environment(arguments.seed)}
+    show_environment(report["environment"], schemes, peers)
+    page_sets = [corpus.load(folder) for folder in arguments.folders]
+    heading("sets")
+    report["sets"] = show_sets(page_sets)
+    own: list[Result] = []
+    for text in ("page", "truth") if arguments.text == "both" else (arguments.text,):
+        measured, report[text] = measure_text(text, page_sets, schemes, peers, arguments)
+        own = own or measured.own
+    if not arguments.no_openings:
+        report["openings"] = show_openings(page_sets, schemes, arguments)
+    if arguments.edits:
+        report["edits"] = edit_results.measure(page_sets, schemes, own, arguments)
+        for size in edits.SIZES:
+            heading(f"edits: texts of {size}, recall by share of tokens edited")
+            print(edit_results.table(report["edits"], size))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def draw(measured: Measured, text: str, path: Path) -> None:
+    """The curves, with a mark for each scheme's own distance and each peer."""
+    marks = []
+    for result in measured.own:
+        finder = result.finder
+        if result.missing or finder.pairs == DROPPED:
+            continue
+        figures = result.figures()
+        if figures.recall is not None and figures.precision is not None:
+            distance = "" if finder.k is None else f", k = {finder.k}"
+            label = f"{finder.name}{distance}, {finder.by}"
+            marks.append((finder.name, label, figures.recall, figures.precision))
+    title = f"Near-duplicates of {len(measured.every[0].sets)} page sets, served as {text}"
+    curves.draw(measured.lines, marks, path, title)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Parts of the quality benchmark; see ``quality.py``."""
