@@ -179,7 +179,10 @@ def _open_leveldb(
         if made is None:
             made = _new_manifest(scheme, plan, max_distance)
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            made.write(directory)
+            try:
+                made.write(directory)
+            except FileExistsError:  # another process was faster
+                return _open_leveldb(directory, scheme, plan, max_distance)
         else:
             _check_same(str(directory), made, scheme, plan, max_distance)
             changed = differences(made.environment, environment())

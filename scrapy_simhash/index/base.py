@@ -88,7 +88,8 @@ class Index(Protocol):
     def confirm(self, observed: Observation | str) -> None:
         """The page was handled without an error: store it, all of its rows or none.
 
-        Given a key, all pending observations of that key. Nothing pending: does nothing.
+        Given a key, all observations of that key that are pending through this index. Nothing
+        pending: does nothing.
         """
 
     def discard(self, observed: Observation | str) -> None:

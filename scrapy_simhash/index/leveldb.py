@@ -44,7 +44,8 @@ def translated_errors(location: str) -> Iterator[None]:
                 "another process has it open (LevelDB allows one): wait for that crawl to end, "
                 "or give this one a directory of its own with SIMHASH_DIR",
             ) from error
-        if "No such file" in text or "missing" in text:
+        if text.endswith(("No such file or directory", "Invalid argument")):
+            # A file of the database is gone, or ends before what it is said to hold.
             raise _corrupt(location, text) from error
         raise StorageError(
             location, f"it cannot be read or written ({text}): check disk space and rights"
@@ -80,8 +81,6 @@ class LevelDBStore:
     """
 
     def __init__(self, directory: Path, plan: TablePlan) -> None:
-        import plyvel
-
         self._location = str(directory)
         self._plan = plan
         self._width_bytes = plan.bits // 8
@@ -91,17 +90,26 @@ class LevelDBStore:
             raise _corrupt(self._location, f"{path / 'CURRENT'} is missing")
         with translated_errors(self._location):
             path.mkdir(mode=0o700, exist_ok=True)
-            self._db: Any = plyvel.DB(
-                str(path),
-                create_if_missing=True,
-                # Fingerprints don't compress, and plyvel's small cache with snappy costs a
-                # factor of three.
-                compression=None,
-                lru_cache_size=_CACHE_BYTES,
-                write_buffer_size=_WRITE_BUFFER_BYTES,
-                bloom_filter_bits=10,
-            )
+            self._path = path
+            self._closed = self._write_failed = False
+            self._db = self._open()
             self._next_sequence, self._entries = self._state()
+
+    def _open(self) -> Any:
+        import plyvel
+
+        return plyvel.DB(
+            str(self._path),
+            create_if_missing=True,
+            # A damaged block is an error, and no compaction writes it out again as sound.
+            paranoid_checks=True,
+            # Fingerprints don't compress, and plyvel's small cache with snappy costs a factor
+            # of three.
+            compression=None,
+            lru_cache_size=_CACHE_BYTES,
+            write_buffer_size=_WRITE_BUFFER_BYTES,
+            bloom_filter_bits=10,
+        )
 
     @property
     def next_sequence(self) -> int:
@@ -123,7 +131,7 @@ class LevelDBStore:
         from_bytes = int.from_bytes
         with self._translated():
             for prefix in records.table_prefixes(self._plan, fingerprint):
-                with self._db.iterator(prefix=prefix, verify_checksums=True) as rows:
+                with self._database().iterator(prefix=prefix, verify_checksums=True) as rows:
                     for row, value in rows:
                         distance = hamming_distance(fingerprint, from_bytes(value, "big"))
                         if distance <= max_distance:
@@ -135,7 +143,7 @@ class LevelDBStore:
         with self._translated():
             replaced = self.entry(put.key)
             entries = self._entries + (replaced is None)
-            with self._db.write_batch(transaction=True) as batch:
+            with self._batch() as batch:
                 if replaced is not None and replaced.fingerprint != put.fingerprint:
                     self._delete_rows(batch, replaced)
                 for entry in remove:
@@ -157,7 +165,7 @@ class LevelDBStore:
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
         """See `Store.log`."""
         value = records.encode_near_duplicate(near_duplicate, self._width_bytes)
-        with self._translated(), self._db.write_batch(transaction=True) as batch:
+        with self._translated(), self._batch() as batch:
             batch.put(records.log_row(near_duplicate.sequence), value)
             batch.put(records.STATE_KEY, records.encode_state(next_sequence, self._entries))
         self._next_sequence = next_sequence
@@ -167,7 +175,7 @@ class LevelDBStore:
         start, stop = records.log_row(since_sequence), records.log_row((1 << 64) - 1)
         with (
             self._translated(),
-            self._db.iterator(
+            self._database().iterator(
                 start=start, stop=stop, include_stop=True, verify_checksums=True
             ) as rows,
         ):
@@ -177,14 +185,38 @@ class LevelDBStore:
 
     def close(self) -> None:
         """See `Store.close`."""
+        self._closed = True
         self._db.close()
 
     def __len__(self) -> int:
         return self._entries
 
     def _get(self, row: bytes) -> bytes | None:
-        value: bytes | None = self._db.get(row, verify_checksums=True)
+        value: bytes | None = self._database().get(row, verify_checksums=True)
         return value
+
+    @contextmanager
+    def _batch(self) -> Iterator[Any]:
+        """One WriteBatch: written whole when the block ends without an error."""
+        import plyvel
+
+        if self._write_failed:
+            # Part of a batch may stand in LevelDB's log, and what is written behind it would be
+            # lost: opening anew cuts it off.
+            self._db.close()
+        database = self._database()
+        self._write_failed = False
+        try:
+            with database.write_batch(transaction=True) as batch:
+                yield batch
+        except plyvel.Error:
+            self._write_failed = True
+            raise
+
+    def _database(self) -> Any:
+        if self._db.closed and not self._closed:
+            self._db = self._open()
+        return self._db
 
     def _delete_rows(self, batch: Any, entry: Entry) -> None:
         number = records.number_bytes(entry.number)
@@ -209,6 +241,9 @@ class LevelDBStore:
     def _state(self) -> tuple[int, int]:
         value = self._get(records.STATE_KEY)
         if value is None:
+            with self._db.iterator(include_value=False) as rows:
+                if next(rows, None) is not None:
+                    raise _corrupt(self._location, "its state row is missing")
             return 1, 0
         try:
             return records.decode_state(value)

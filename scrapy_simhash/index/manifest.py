@@ -42,7 +42,10 @@ class Manifest:
     environment: Mapping[str, str]
 
     def write(self, directory: Path) -> None:
-        """Write ``manifest.json``, whole or not at all."""
+        """Write ``manifest.json``, whole or not at all.
+
+        :raises FileExistsError: there is one already, maybe by another process just now.
+        """
         content = {
             "format": _FORMAT_NAME,
             "format_version": FORMAT_VERSION,
@@ -54,7 +57,10 @@ class Manifest:
         }
         temporary = directory / f".{FILE_NAME}.{os.getpid()}"
         temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-        temporary.replace(directory / FILE_NAME)
+        try:
+            os.link(temporary, directory / FILE_NAME)
+        finally:
+            temporary.unlink()
 
     @classmethod
     def read(cls, directory: Path) -> Manifest | None:
@@ -69,9 +75,12 @@ class Manifest:
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            if directory.exists() and any(
+            others = directory.exists() and any(
                 not entry.name.startswith(f".{FILE_NAME}") for entry in directory.iterdir()
-            ):
+            )
+            if others and path.exists():  # another process made it just now
+                return cls.read(directory)
+            if others:
                 raise IndexForeign(
                     str(directory),
                     f"it has no {FILE_NAME} but other files: choose another directory, or move "
@@ -85,8 +94,10 @@ class Manifest:
     @classmethod
     def _from_json(cls, directory: Path, text: str) -> Manifest:
         try:
-            content: dict[str, Any] = json.loads(text)
-            if content["format"] != _FORMAT_NAME:
+            content: Any = json.loads(text)
+            if content is None:
+                raise TypeError("it is empty")
+            if not isinstance(content, dict) or content.get("format") != _FORMAT_NAME:
                 raise IndexForeign(
                     str(directory),
                     f"its {FILE_NAME} is not ours: choose another directory; nothing was changed",
@@ -98,15 +109,25 @@ class Manifest:
                     f"{FORMAT_VERSION}: use the release that made it, or start anew with "
                     "SIMHASH_RESET = True",
                 )
+            scheme = Scheme.from_dict(content["scheme"])
+            plan = TablePlan(**content["plan"])
+            max_distance = content["max_distance"]
+            if any(type(value) is not int for value in (max_distance, *asdict(plan).values())):
+                raise TypeError("the plan and the distance are whole numbers")
+            if plan.bits != scheme.bits or not 0 <= max_distance < scheme.bits:
+                raise ValueError("the plan and the distance don't fit the scheme")
             return cls(
-                Scheme.from_dict(content["scheme"]),
-                TablePlan(**content["plan"]),
-                int(content["max_distance"]),
+                scheme,
+                plan,
+                max_distance,
                 {str(name): str(version) for name, version in content["environment"].items()},
             )
         except (IndexForeign, IndexMismatch):
             raise
-        except (KeyError, TypeError, ValueError, AttributeError, SimhashError) as error:
+        except (
+            *(KeyError, TypeError, ValueError, AttributeError),
+            *(OverflowError, RecursionError, SimhashError),
+        ) as error:
             raise cls._damaged(directory, error) from error
 
     @staticmethod

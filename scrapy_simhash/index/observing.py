@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class _Pending:
     observation: Observation
-    # What queries see: for an unchanged page its stored entry, so that fingerprints don't drift.
+    # What queries see, and what is stored at confirm.
     entry: Entry
 
 
@@ -230,7 +230,11 @@ class ObservingIndex:
             now = int(self._clock())
             self._hold(observation, Entry(sequence, key, fingerprint, sequence, now, now))
         elif stored.met < self.began:
-            met = replace(stored, met=sequence, last_seen_s=int(self._clock()))
+            now = int(self._clock())
+            met = replace(stored, met=sequence, last_seen_s=now)
+            if not self.incremental:
+                # An empty index would know this crawl's content, not that of an earlier one.
+                met = replace(met, fingerprint=fingerprint)
             self._hold(observation, met)
         return observation
 
@@ -259,8 +263,14 @@ class ObservingIndex:
             return
         if stored is not None:
             if hamming_distance(stored.fingerprint, entry.fingerprint) <= self.max_distance:
-                # The same content again keeps its number and fingerprint.
-                entry = replace(stored, met=entry.met, last_seen_s=entry.last_seen_s)
+                # The same content again keeps its number, and its fingerprint while that counts.
+                kept = stored if self._counts(stored) else entry
+                entry = replace(
+                    stored,
+                    fingerprint=kept.fingerprint,
+                    met=entry.met,
+                    last_seen_s=entry.last_seen_s,
+                )
             else:
                 entry = replace(entry, first_seen_s=stored.first_seen_s)
         shared.store.write(entry, self._yielding(entry), shared.next_sequence)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from scrapy_simhash.errors import PlanError
 
 MIN_RECALL = 0.95
+MAX_TABLES = 4096
 # With shorter prefixes, each query of an index of a million pages would meet thousands of
 # candidates in every table.
 _MIN_PREFIX_BITS = 12
@@ -41,7 +42,8 @@ class TablePlan:
     :param bits: width of the fingerprints, f.
     :param blocks: number of blocks, m; widths differ by at most one bit.
     :param chosen: blocks brought to the front in each table, c.
-    :raises PlanError: there are fewer bits than blocks, or fewer blocks than chosen.
+    :raises PlanError: there are fewer bits than blocks, fewer blocks than chosen, or more than
+        4096 tables.
     """
 
     bits: int
@@ -53,6 +55,10 @@ class TablePlan:
             raise PlanError(
                 f"{self.blocks} blocks of {self.bits} bits with {self.chosen} chosen: "
                 "1 <= chosen <= blocks <= bits is needed"
+            )
+        if comb(self.blocks, self.chosen) > MAX_TABLES:
+            raise PlanError(
+                f"{self.blocks} blocks with {self.chosen} chosen make more than {MAX_TABLES} tables"
             )
 
     @classmethod

@@ -1,0 +1,279 @@
+"""The contract of `Index` within one crawl, over every back end."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.index import Match, NearDuplicate
+
+from .backends import BITS, FAR, K, flip, found, seen
+
+A, B, C, D = FAR
+
+
+def test_a_first_page_is_new_and_pending_until_confirmed(index):
+    observation = index.observe("a", A)
+    assert seen(observation) == ("new", None, None)
+    assert (observation.key, observation.fingerprint) == ("a", A)
+    assert len(index) == 0
+    assert index.query(A) == [Match("a", A, 0)]
+    index.confirm(observation)
+    assert len(index) == 1
+    assert index.query(A) == [Match("a", A, 0)]
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_exactly_the_pages_within_k_are_found(index, confirmed):
+    index.observe("a", B)
+    if confirmed:
+        index.confirm("a")
+    for distance in range(K + 2):
+        for bits in combinations(range(BITS), distance):
+            expected = [("a", B, distance)] if distance <= K else []
+            assert found(index.query(flip(B, *bits))) == expected
+
+
+@pytest.mark.parametrize("bits", [(0, 1, 2, 3), (0, 5, 10, 15), (12, 13, 14, 15), (3, 4, 7, 8)])
+def test_a_page_at_distance_k_is_a_near_duplicate_and_one_bit_more_is_new(index, bits):
+    index.confirm(index.observe("a", C))
+    assert seen(index.observe("at-k", flip(C, *bits[:K]))) == ("near-duplicate", "a", K)
+    assert seen(index.observe("beyond-k", flip(C, *bits))) == ("new", None, None)
+
+
+@pytest.mark.parametrize("confirm", [(), ("far", "near"), ("near",), ("near", "far")])
+def test_the_nearest_representative_wins(index, confirm):
+    index.observe("far", flip(A, 0, 1))
+    index.observe("near", flip(A, 10, 11))
+    for key in confirm:
+        index.confirm(key)
+    assert seen(index.observe("page", flip(A, 10))) == ("near-duplicate", "near", 1)
+    assert found(index.query(flip(A, 10))) == [
+        ("near", flip(A, 10, 11), 1),
+        ("far", flip(A, 0, 1), 3),
+    ]
+
+
+@pytest.mark.parametrize("keys", [("z", "a"), ("a", "z")])
+@pytest.mark.parametrize("confirm_order", [(0, 1), (1, 0), (1,), (0,), ()])
+def test_ties_go_to_the_page_observed_first(index, keys, confirm_order):
+    older, younger = keys
+    index.observe(older, flip(A, 0, 1))
+    index.observe(younger, flip(A, 8, 9))
+    for position in confirm_order:
+        index.confirm(keys[position])
+    assert seen(index.observe("page", A)) == ("near-duplicate", older, 2)
+    assert [match.key for match in index.query(A)] == [older, younger]
+
+
+def test_near_duplicates_are_logged_and_not_stored(index):
+    index.confirm(index.observe("a", A))
+    observations = [
+        index.observe("b", flip(A, 1)),
+        index.observe("c", flip(A, 1, 2)),
+        index.observe("b", flip(A, 1)),
+    ]
+    for observation in observations:
+        index.confirm(observation)
+    assert len(index) == 1
+    assert found(index.query(A)) == [("a", A, 0)]
+    logged = list(index.near_duplicates(this_crawl=True))
+    assert logged == list(index.near_duplicates())
+    assert all(
+        isinstance(line, NearDuplicate) and line.seen_at_s > 1_600_000_000 for line in logged
+    )
+    assert [
+        (line.key, line.representative, line.distance, line.fingerprint, line.sequence)
+        for line in logged
+    ] == [(o.key, "a", o.distance, o.fingerprint, o.sequence) for o in observations]
+
+
+def test_observations_are_numbered_in_their_order(index):
+    kinds = [
+        index.observe("a", A),
+        index.observe("b", A),
+        index.observe("a", A),
+        index.observe("a", B),
+    ]
+    assert [o.kind for o in kinds] == ["new", "near-duplicate", "unchanged", "changed"]
+    sequences = [o.sequence for o in kinds]
+    assert sequences == sorted(set(sequences))
+
+
+@pytest.mark.parametrize("by", ["key", "observation"])
+def test_a_discarded_page_does_not_stand_in_the_way_of_its_copy(index, by):
+    observation = index.observe("a", A)
+    assert index.observe("copy", flip(A, 0)).kind == "near-duplicate"
+    index.discard(observation if by == "observation" else "a")
+    assert index.query(A) == []
+    copy = index.observe("copy", flip(A, 0))
+    assert copy.kind == "new"
+    index.confirm(copy if by == "observation" else "copy")
+    assert seen(index.observe("a", A)) == ("near-duplicate", "copy", 1)
+    assert len(index) == 1
+
+
+def test_settling_what_is_not_pending_does_nothing(index):
+    index.confirm("never seen")
+    index.discard("never seen")
+    stored = index.observe("a", A)
+    index.confirm(stored)
+    index.discard(stored)
+    index.discard("a")
+    near_duplicate = index.observe("b", A)
+    discarded = index.observe("c", D)
+    index.discard(discarded)
+    for observation in (stored, near_duplicate, discarded):
+        index.confirm(observation)
+    assert len(index) == 1
+    assert found(index.query(A)) == [("a", A, 0)]
+    assert index.query(D) == []
+
+
+def test_unchanged_pages_keep_the_stored_fingerprint_so_that_they_do_not_drift(index):
+    index.confirm(index.observe("a", A))
+    for bits in ((0,), (0, 1), (0, 1, 2)):
+        again = index.observe("a", flip(A, *bits))
+        assert seen(again) == ("unchanged", None, len(bits))
+        index.confirm(again)
+        assert found(index.query(A)) == [("a", A, 0)]
+    assert seen(index.observe("a", flip(A, 0, 1, 2, 3))) == ("changed", None, 4)
+
+
+@pytest.mark.parametrize("settle", ["confirm", "discard"])
+def test_a_changed_page_is_replaced_at_confirm_and_not_before(index, settle):
+    index.confirm(index.observe("a", A))
+    changed = index.observe("a", B)
+    assert seen(changed) == ("changed", None, 8)
+    assert found(index.query(A)) == [("a", A, 0)]
+    assert found(index.query(B)) == [("a", B, 0)]
+    assert seen(index.observe("old copy", A)) == ("near-duplicate", "a", 0)
+    assert seen(index.observe("new copy", B)) == ("near-duplicate", "a", 0)
+    getattr(index, settle)(changed)
+    stays, goes = (B, A) if settle == "confirm" else (A, B)
+    assert found(index.query(stays)) == [("a", stays, 0)]
+    assert index.query(goes) == []
+    assert len(index) == 1
+    assert index.observe("copy of what is gone", goes).kind == "new"
+
+
+def test_a_page_that_became_a_copy_of_another_is_its_near_duplicate(index):
+    index.confirm(index.observe("a", A))
+    index.confirm(index.observe("b", B))
+    assert seen(index.observe("b", flip(A, 3))) == ("near-duplicate", "a", 1)
+    assert seen(index.observe("b", B)) == ("unchanged", None, 0)
+
+
+ORDERS = [
+    order for outcomes in ("cc", "cd", "dc", "dd") for order in permutations(enumerate(outcomes))
+]
+
+
+@pytest.mark.parametrize(
+    "order", ORDERS, ids=lambda order: "".join(f"{n}{how}" for n, how in order)
+)
+@pytest.mark.parametrize(
+    ("prior", "first", "second"),
+    [
+        (None, A, A),
+        (None, A, flip(A, 0, 1)),
+        (None, A, B),
+        (D, A, B),
+        (D, A, flip(A, 0, 1)),
+        (A, B, C),
+        (A, B, A),
+        (A, B, flip(B, 2)),
+    ],
+)
+def test_two_observations_of_a_key_in_flight_do_not_disturb_each_other(
+    index, order, prior, first, second
+):
+    if prior is not None:
+        index.confirm(index.observe("a", prior))
+    observations = [index.observe("a", first), index.observe("a", second)]
+    for number, how in order:
+        (index.confirm if how == "c" else index.discard)(observations[number])
+    # What was confirmed last in the order of observation is what the page is now.
+    kept = [observations[number].fingerprint for number, how in sorted(order) if how == "c"]
+    current = kept[-1] if kept else prior
+    assert len(index) == (current is not None)
+    stored = {match.fingerprint for fp in (A, B, C, D) for match in index.query(fp)}
+    if current is None:
+        assert stored == set()
+    else:
+        (fingerprint,) = stored
+        assert (fingerprint ^ current).bit_count() <= K
+        assert index.observe("a", current).kind == "unchanged"
+
+
+def test_confirming_a_key_confirms_all_its_pending_observations(index):
+    index.observe("a", A)
+    index.observe("a", B)
+    index.confirm("a")
+    assert found(index.query(B)) == [("a", B, 0)]
+    assert index.query(A) == []
+    index.observe("a", C)
+    index.observe("a", D)
+    index.discard("a")
+    assert index.query(C) == index.query(D) == []
+    assert found(index.query(B)) == [("a", B, 0)]
+
+
+def test_chains_of_near_duplicates_do_not_drift(index):
+    representatives = {}
+    for step in range(BITS + 1):
+        fingerprint = (1 << step) - 1  # one bit from the page before
+        observation = index.observe(f"page {step}", fingerprint)
+        if observation.kind == "new":
+            index.confirm(observation)
+            representatives[observation.key] = fingerprint
+        else:
+            stored = representatives[observation.representative]
+            assert observation.distance == (stored ^ fingerprint).bit_count() <= K
+    assert list(representatives.values()) == [(1 << step) - 1 for step in (0, 4, 8, 12, 16)]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(key=st.text(st.characters(exclude_categories=()), min_size=1))
+def test_keys_are_any_unicode_with_lone_surrogates(backend, key):
+    with backend.open() as index:
+        index.confirm(index.observe(key, A))
+        copy = index.observe(key + "'", A)
+        assert (copy.key, copy.representative) == (key + "'", key)
+    with backend.open(incremental=True) as index:
+        assert [line.key for line in index.near_duplicates()][-1] == key + "'"
+        assert [match.key for match in index.query(A)] == [key]
+        assert index.observe(key, A).kind == "unchanged"
+
+
+def test_keys_may_be_very_long(backend):
+    keys = ["ü" * 50_000 + tail for tail in ("a", "b")]
+    with backend.open() as index:
+        index.confirm(index.observe(keys[0], A))
+        index.confirm(index.observe(keys[1], B))
+        assert index.observe(keys[1], flip(A, 0)).representative == keys[0]
+    with backend.open() as index:
+        assert [index.observe(key, fp).kind for key, fp in zip(keys, (A, B), strict=True)] == [
+            "unchanged"
+        ] * 2
+        assert next(index.near_duplicates()).representative == keys[0]
+
+
+@pytest.mark.parametrize("key", ["", None, 7, b"bytes"])
+def test_what_is_not_a_key_is_refused(index, key):
+    with pytest.raises(SchemeError, match="key"):
+        index.observe(key, A)
+    assert index.query(A) == []
+
+
+@pytest.mark.parametrize("fingerprint", [-1, 1 << BITS, 1 << 64, "0", 1.0, None])
+def test_fingerprints_of_another_width_are_refused(index, fingerprint):
+    for ask in (lambda: index.observe("a", fingerprint), lambda: index.query(fingerprint)):
+        with pytest.raises(SchemeError, match=f"{BITS} bits"):
+            ask()
+    index.confirm("a")
+    assert len(index) == 0

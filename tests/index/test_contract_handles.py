@@ -1,0 +1,122 @@
+"""The contract of `Index` where several threads or handles use it, over every back end."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from scrapy_simhash.errors import IndexClosed
+
+from .backends import BITS, FAR, K, flip, found, seen
+
+A, B, C, D = FAR
+
+
+@pytest.fixture
+def eager_threads():
+    """Threads take turns as often as they can."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("eager_threads")
+@pytest.mark.parametrize(
+    ("max_distance", "families"),
+    [
+        (K, [[flip(centre, bit) for bit in range(BITS)] for centre in FAR]),
+        (0, [[n] for n in range(60)]),
+    ],
+    ids=["within k", "equal"],
+)
+def test_of_many_threads_that_meet_one_family_exactly_one_is_first(backend, max_distance, families):
+    threads = 64
+    barrier = Barrier(threads)
+
+    def observe(number):
+        barrier.wait(timeout=60)
+        observations = []
+        for family, members in enumerate(families):
+            member = members[number % len(members)]
+            observations.append(index.observe(f"{family} {number}", member))
+            index.confirm(observations[-1])
+        return observations
+
+    with backend.open(max_distance=max_distance) as index:
+        with ThreadPoolExecutor(threads) as pool:
+            observed = list(zip(*pool.map(observe, range(threads)), strict=True))
+        for observations in observed:
+            (first,) = [o for o in observations if o.kind == "new"]
+            assert {o.representative for o in observations if o is not first} == {first.key}
+        assert len({o.sequence for family in observed for o in family}) == threads * len(families)
+        assert len(index) == len(families)
+        assert len(list(index.near_duplicates())) == (threads - 1) * len(families)
+
+
+def test_a_closed_index_says_so_and_closing_twice_is_harmless(backend):
+    with backend.open() as index:
+        observation = index.observe("a", A)
+        index.confirm(observation)
+    index.close()
+    for use in (
+        lambda: index.observe("b", B),
+        lambda: index.confirm(observation),
+        lambda: index.discard("a"),
+        lambda: index.query(A),
+        lambda: len(index),
+        index.near_duplicates,
+    ):
+        with pytest.raises(IndexClosed, match="close"):
+            use()
+
+
+def test_two_handles_share_entries_pending_pages_and_sequences(backend):
+    with backend.open() as one, backend.open() as other:
+        observation = one.observe("a", A)
+        assert found(other.query(A)) == [("a", A, 0)]
+        assert other.observe("copy", A).sequence > observation.sequence
+        one.confirm(observation)
+        assert len(one) == len(other) == 1
+
+
+def test_what_another_handle_meets_counts_for_handles_that_were_open_then(backend):
+    with backend.open() as one, backend.open() as other:
+        one.observe("a", A)
+        with backend.open() as later, backend.open(incremental=True) as incremental:
+            assert seen(other.observe("copy", A)) == ("near-duplicate", "a", 0)
+            assert seen(incremental.observe("copy", A)) == ("near-duplicate", "a", 0)
+            assert seen(later.observe("copy", A)) == ("new", None, None)
+
+
+def test_closing_one_handle_forgets_its_own_pending_pages_alone(backend):
+    one, other = backend.open(), backend.open()
+    one.observe("a", A)
+    other.observe("b", B)
+    stored = other.observe("c", C)
+    one.close()
+    one.close()
+    assert other.query(A) == []
+    assert found(other.query(B)) == [("b", B, 0)]
+    other.confirm(stored)
+    with pytest.raises(IndexClosed):
+        one.query(A)
+    other.close()
+    with backend.open() as again:
+        assert len(again) == 1
+
+
+def test_an_observation_of_an_earlier_opening_settles_nothing_now(backend):
+    with backend.open() as index:
+        stale = index.observe("a", A)
+    with backend.open() as index:
+        pending = index.observe("b", B)
+        assert pending.sequence == stale.sequence  # nothing was written under it
+        index.confirm(stale)
+        index.discard(stale)
+        assert len(index) == 0
+        index.confirm(pending)
+        assert len(index) == 1

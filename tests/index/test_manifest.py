@@ -1,0 +1,161 @@
+"""The manifest: written whole, read back, and refused where it makes no sense."""
+
+from __future__ import annotations
+
+import json
+from importlib import metadata
+
+import pytest
+
+from scrapy_simhash import Scheme
+from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexMismatch, StorageError
+from scrapy_simhash.index import TablePlan
+from scrapy_simhash.index.manifest import FILE_NAME, Manifest, differences, environment
+
+from .backends import files
+
+MANIFEST = Manifest(Scheme(bits=64), TablePlan(64, 6, 3), 3, {"lxml": "5.0", "jieba": "0.42.1"})
+
+
+@pytest.fixture
+def written(tmp_path):
+    """The directory of a manifest, and a way to edit it as JSON."""
+    MANIFEST.write(tmp_path)
+    path = tmp_path / FILE_NAME
+
+    def edit(*keys, value=None, remove=False):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        place = content
+        for key in keys[:-1]:
+            place = place[key]
+        if remove:
+            del place[keys[-1]]
+        else:
+            place[keys[-1]] = value
+        path.write_text(json.dumps(content), encoding="utf-8")
+        return tmp_path
+
+    return edit
+
+
+def test_a_manifest_comes_back_as_it_was_and_leaves_one_file(tmp_path):
+    MANIFEST.write(tmp_path)
+    assert Manifest.read(tmp_path) == MANIFEST
+    assert list(files(tmp_path)) == [FILE_NAME]
+
+
+def test_a_person_can_read_it(tmp_path):
+    MANIFEST.write(tmp_path)
+    content = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
+    assert content["format"] == "scrapy-simhash index"
+    assert content["format_version"] == 1
+    assert content["scheme_id"] == MANIFEST.scheme.id
+    assert content["plan"] == {"bits": 64, "blocks": 6, "chosen": 3}
+    assert content["max_distance"] == 3
+    assert content["environment"] == {"lxml": "5.0", "jieba": "0.42.1"}
+
+
+def test_a_missing_or_empty_directory_has_none(tmp_path):
+    assert Manifest.read(tmp_path) is None
+    assert Manifest.read(tmp_path / "missing" / "deeper") is None
+
+
+def test_what_a_crash_left_of_a_manifest_is_no_foreign_file(tmp_path):
+    (tmp_path / f".{FILE_NAME}.4711").write_text('{"format": "scra')
+    assert Manifest.read(tmp_path) is None
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "leveldb", "manifest.json.bak", ".hidden"])
+def test_a_directory_with_other_things_is_foreign(tmp_path, name):
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(IndexForeign, match="choose another directory") as caught:
+        Manifest.read(tmp_path)
+    assert str(tmp_path) in str(caught.value)
+    assert files(tmp_path) == {name: b"mine"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"manifest_version": 3, "name": "an extension of a browser", "version": "1.0"}',
+        '{"short_name": "app", "icons": []}',
+        '{"format": "another", "format_version": 1}',
+        '["/index.js", "/style.css"]',
+    ],
+)
+def test_a_manifest_of_something_else_is_foreign(tmp_path, text):
+    (tmp_path / FILE_NAME).write_text(text)
+    with pytest.raises(IndexForeign, match="not ours"):
+        Manifest.read(tmp_path)
+
+
+def test_another_format_version_is_a_mismatch_that_names_both(written):
+    with pytest.raises(IndexMismatch, match=r"format version 2, this release reads 1"):
+        Manifest.read(written("format_version", value=2))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff\xfe\x00", b"null", b"\x00" * 500, b'{"format": "scrapy-sim', b"[" * 100_000],
+)
+def test_a_manifest_that_is_not_readable_is_corrupt(tmp_path, content):
+    (tmp_path / FILE_NAME).write_bytes(content)
+    with pytest.raises(IndexCorrupt, match=FILE_NAME) as caught:
+        Manifest.read(tmp_path)
+    assert "SIMHASH_RESET" in str(caught.value)
+    assert files(tmp_path) == {FILE_NAME: content}
+
+
+@pytest.mark.parametrize("key", ["format_version", "scheme", "plan", "max_distance", "environment"])
+def test_a_manifest_without_a_part_is_corrupt(written, key):
+    with pytest.raises(IndexCorrupt, match=key):
+        Manifest.read(written(key, remove=True))
+
+
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        (("scheme",), None),
+        (("scheme",), []),
+        (("scheme", "bits"), 63),
+        (("scheme", "bits"), "64"),
+        (("scheme", "weighting"), ["tf"]),
+        (("scheme", "unheard_of"), 1),
+        (("plan",), 4),
+        (("plan", "blocks"), 65),
+        (("plan", "blocks"), "6"),
+        (("plan", "blocks"), 6.0),
+        (("plan", "extra"), 1),
+        (("plan", "bits"), 128),
+        (("max_distance",), "three"),
+        (("max_distance",), None),
+        (("max_distance",), float("inf")),
+        (("max_distance",), -1),
+        (("max_distance",), 64),
+        (("environment",), ["lxml"]),
+    ],
+)
+def test_a_manifest_with_impossible_values_is_corrupt(written, keys, value):
+    with pytest.raises(IndexCorrupt):
+        Manifest.read(written(*keys, value=value))
+
+
+def test_a_file_where_the_directory_should_be_is_an_error_of_the_file_system(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError):
+        Manifest.read(tmp_path / "file")
+    assert not issubclass(StorageError, OSError)
+
+
+def test_the_environment_names_what_tokens_depend_on():
+    versions = environment()
+    assert set(versions) == {"python", "unicode", "libxml2", "lxml", "readability-lxml", "jieba"}
+    assert versions["jieba"] == metadata.version("jieba")
+    assert all(versions.values())
+    assert differences(versions, environment()) == []
+
+
+def test_differences_name_both_versions_and_leave_python_out():
+    recorded = {"python": "3.10.1", "lxml": "5.0", "jieba": "0.42.1"}
+    current = {"python": "3.12.0", "lxml": "6.0", "jieba": "0.42.1", "unicode": "15.1"}
+    assert differences(recorded, current) == ["lxml: 5.0 → 6.0", "unicode: not recorded → 15.1"]
