@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import EmptyText, ExtractionError
-from scrapy_simhash.extraction import extract
+from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
+from scrapy_simhash.extraction import Extraction, extract
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -19,13 +19,19 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_MIN_TOKENS = 30
+# Of a shorter text each changed word moves many bits, and what is left of a page may be a notice
+# that others have too: see docs/decisions/default.md.
+SHORT_TOKENS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageFingerprint:
     """The fingerprint of a page, or why there is none.
 
-    :param skipped: ``no_text``, ``few_tokens`` or ``extraction_error``; None if there is one.
+    :param way: how the text was got, see `Extraction`.
+    :param weak: verdicts that rest on it are weak: the text is short, or an extractor's fallback.
+    :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``; None
+        if there is a fingerprint.
     :param error: what the extractor said.
     :param extraction_ms: CPU time of the thread, as are the other two: the wall clock would
         count what other threads do meanwhile.
@@ -33,6 +39,8 @@ class PageFingerprint:
 
     fingerprint: int | None = None
     tokens: int = 0
+    way: str = ""
+    weak: bool = False
     skipped: str | None = None
     error: str | None = None
     extraction_ms: float = 0.0
@@ -54,22 +62,25 @@ class Detector:
         """Extract the main text of a page and fingerprint it. Never raises for a page's sake."""
         started = time.thread_time()
         try:
-            text = extract(html, self.scheme.extractor).text
+            extraction = extract(html, self.scheme.extractor, self.scheme.selectors)
         except ExtractionError as error:
             return PageFingerprint(
                 skipped="extraction_error", error=str(error), extraction_ms=_cpu_ms_since(started)
             )
-        return self.fingerprint_text(text, extraction_ms=_cpu_ms_since(started))
+        return self._fingerprint(extraction, _cpu_ms_since(started))
 
-    def fingerprint_text(self, text: str, *, extraction_ms: float = 0.0) -> PageFingerprint:
+    def fingerprint_text(self, text: str) -> PageFingerprint:
         """The same for a text that is there already."""
+        return self._fingerprint(Extraction(text), 0.0)
+
+    def _fingerprint(self, extraction: Extraction, extraction_ms: float) -> PageFingerprint:
         started = time.thread_time()
-        tokens = self.scheme.tokens(text)
+        tokens = self.scheme.tokens(extraction.text, extraction.title)
         tokenization_ms = _cpu_ms_since(started)
         started = time.thread_time()
         fingerprint = None
         skipped = None
-        if not tokens:
+        if not any(tokens):  # the tokenizer of the package simhash gives an empty one
             skipped = "no_text"
         elif len(tokens) < self.min_tokens:
             skipped = "few_tokens"
@@ -78,9 +89,13 @@ class Detector:
                 fingerprint = self.scheme.fingerprint_tokens(tokens)
             except EmptyText:
                 skipped = "no_text"
+            except UnsupportedText:
+                skipped = "unsupported_text"
         return PageFingerprint(
             fingerprint=fingerprint,
             tokens=len(tokens),
+            way=extraction.way,
+            weak=extraction.weak or len(tokens) < SHORT_TOKENS,
             skipped=skipped,
             extraction_ms=extraction_ms,
             tokenization_ms=tokenization_ms,
@@ -104,6 +119,7 @@ class Detector:
             fingerprint=page.fingerprint,
             representative=observation.representative,
             distance=observation.distance,
+            weak=page.weak,
             index_ms=(time.perf_counter() - started) * 1000,
             observation=observation,
         )

@@ -8,6 +8,7 @@
     ├── PlanError (ValueError)          tables that cannot find what is asked of them
     ├── ExtractionError                 the extractor failed on a page
     ├── EmptyText                       no feature is left to fingerprint
+    ├── UnsupportedText (ValueError)    a text that the scheme cannot take
     └── StorageError                    an index that cannot be used; never deleted by us
         ├── IndexLocked                 another process has it open
         ├── IndexForeign                the directory holds something else
@@ -58,6 +59,10 @@ class ExtractionError(SimhashError):
 
 class EmptyText(SimhashError):
     """No feature is left of a text, so that it has no fingerprint."""
+
+
+class UnsupportedText(SimhashError, ValueError):
+    """A text that the scheme cannot take, such as one beyond ASCII for ``ascii-mt19937``."""
 
 
 class StorageError(SimhashError):

@@ -1,67 +1,96 @@
-"""Page to main text, by name: readability (default), or all visible text.
+"""Page to main text, by name: readability with a fallback (default), or another extractor.
 
 Parsers get a string that Scrapy has decoded, never open the network, never load entities, and
 keep libxml2's own limits on depth and size: a page nested deeper than those yields what stands
 above the limit.
+
+readability is made for articles. On other pages, such as documentation, it often returns a
+sidebar or next to nothing, and different pages that yielded the same remainder would look like
+copies. So its answer is held against the running text of the page: where it is less than
+`MIN_PROSE_SHARE` of that, the page's content lines are taken instead, and the extraction is
+*weak*. The rule looks at the page alone, so that a page has the same text tomorrow; the figures
+behind it are in ``docs/decisions/extraction.md``.
 """
 
 from __future__ import annotations
 
-import logging
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.errors import ExtractionError
+from scrapy_simhash.blocks import content_blocks, iterate_blocks, join, prose_characters
+from scrapy_simhash.errors import ExtractionError, SchemeError
+from scrapy_simhash.readable import article_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lxml.html import HtmlElement
 
-# What a browser shows on lines of its own; elsewhere tags don't separate words.
-_BLOCKS = frozenset(
-    "address article aside blockquote body br caption center dd details dialog dir div dl dt "
-    "fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html "
-    "legend li main menu nav ol optgroup option p pre section select summary table tbody td "
-    "tfoot th thead title tr ul".split()
-)
-_INVISIBLE = frozenset(
-    "applet audio canvas embed head iframe math noframes noscript object script style svg "
-    "template textarea video".split()
-)
-_CONTROLS = re.compile(
-    "[\x01-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
-    "|&#0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|6553[45])(?![0-9]);?"
-    "|&#x0*(?:[0-8bcef]|1[0-9a-f]|fff[ef])(?![0-9a-f]);?",
-    re.IGNORECASE,
+MIN_PROSE_SHARE = 0.45
+_IMPORT_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_CONTROL_REFERENCES = re.compile(
+    "&#0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|6553[45])(?![0-9]);?"
+    "|&#[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]|[fF]{3}[efEF])(?![0-9a-fA-F]);?"
 )
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """The main text of a page, blocks on lines of their own, and the way it was got."""
+    """The main text of a page, blocks on lines of their own.
+
+    :param title: of the page; empty if it has none.
+    :param way: ``readability``, ``content`` (its fallback), ``selected``, or the extractor's name.
+    :param weak: the text may be more or less than the content: verdicts that rest on it are weak.
+    """
 
     text: str
-    extractor: str
+    title: str = ""
+    way: str = ""
+    weak: bool = False
 
 
-def extract(html: str, extractor: str = "readability") -> Extraction:
+@dataclass(frozen=True)
+class Selectors:
+    """What people know of their sites: CSS selectors, or XPath where they begin with ``/`` or
+    ``(``. What `select` finds is the content, without asking an extractor; what `remove` finds is
+    taken out first.
+    """
+
+    select: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+def extract(
+    html: str, extractor: str = "readability", selectors: Selectors | None = None
+) -> Extraction:
     """The main text of an HTML page; empty if it has none.
 
     :param html: a decoded page; it may be broken, empty, or not HTML at all.
-    :param extractor: a name in `EXTRACTORS`.
+    :param extractor: a name in `EXTRACTORS`, or the import path of a function from HTML to text.
     :raises ExtractionError: the extractor gave up on the page.
+    :raises SchemeError: there is no such extractor, or a selector makes no sense.
     """
-    html = without_controls(html)
-    if not html.strip():
-        return Extraction("", extractor)
+    find = find_extractor(extractor)
+    # White space at the ends of lines only costs time.
+    lines = (line.strip() for line in without_controls(html).split("\n"))
+    html = "\n".join([line for line in lines if line])
+    if not html:
+        return Extraction("", way=extractor)
     try:
-        text = EXTRACTORS[extractor](html)
+        page = Page(html, selectors or Selectors())
+        if page.selected is not None:
+            return Extraction(page.selected, page.title, "selected")
+        return find(page)
+    except SchemeError:
+        raise
     except Exception as error:
         raise ExtractionError(extractor, f"{type(error).__name__}: {error}") from error
-    return Extraction(text, extractor)
 
 
 def without_controls(html: str) -> str:
@@ -69,76 +98,198 @@ def without_controls(html: str) -> str:
     references; browsers show nothing for them.
     """
     html = html.replace("\0", "")
-    return _CONTROLS.sub(" ", html) if _CONTROLS.search(html) else html
+    if _CONTROLS.search(html):
+        html = _CONTROLS.sub(" ", html)
+    return _CONTROL_REFERENCES.sub(" ", html) if "&#" in html else html
 
 
-def readability_text(html: str) -> str:
-    """The article as readability-lxml finds it."""
-    document_class, unparseable = _readability()
-    try:
-        summary = document_class(html).summary(html_partial=True)
-    except unparseable:
-        # It says so of pages without any element, too, which are only empty.
-        if _parse(html) is None:
-            return ""
-        raise
-    return visible_text(summary)
+class Page:
+    """A page that is parsed when somebody asks for its tree.
+
+    :param html: decoded, not empty.
+    """
+
+    def __init__(self, html: str, selectors: Selectors) -> None:
+        self._bytes = html.encode("utf-8", "replace")
+        self._remove = [compiled_selector(text) for text in selectors.remove]
+        self.root = self.parse()
+        self.selected: str | None = None
+        if self.root is not None and selectors.select:
+            found = [
+                element
+                for text in selectors.select
+                for element in compiled_selector(text)(self.root)
+                if hasattr(element, "iter")
+            ]
+            # Of nested ones the outer, and each once.
+            known = dict.fromkeys(found)
+            outer = [e for e in known if not any(above in known for above in e.iterancestors())]
+            if outer:
+                self.selected = "\n".join(join(iterate_blocks(element)) for element in outer)
+
+    def parse(self) -> HtmlElement | None:
+        """A fresh tree, without what is to be removed; None if the page has no element."""
+        from lxml import etree
+        from lxml.html import document_fromstring
+
+        try:
+            # Bytes, for lxml refuses strings with an encoding declaration of their own.
+            root: HtmlElement = document_fromstring(self._bytes, parser=_parser())
+        except etree.ParserError:  # no element at all: empty, or comments alone
+            return None
+        for find in self._remove:
+            for element in find(root):
+                if hasattr(element, "drop_tree") and element.getparent() is not None:
+                    element.drop_tree()
+        return root
+
+    def parse_again(self) -> HtmlElement:
+        """A fresh tree of a page that has one."""
+        root = self.parse()
+        if root is None:  # pragma: no cover - the same bytes gave one before
+            raise ValueError("the page has no element")
+        return root
+
+    def html(self) -> str:
+        """The page as text, without what is to be removed."""
+        from lxml.html import tostring
+
+        if not self._remove or self.root is None:
+            return self._bytes.decode("utf-8")
+        text: str = tostring(self.root, encoding="unicode")
+        return text
+
+    @property
+    def title(self) -> str:
+        """Text of the first ``title`` element."""
+        found = None if self.root is None else self.root.find(".//title")
+        return "" if found is None else " ".join(found.text_content().split())
 
 
-def visible_text(html: str) -> str:
-    """All text that a browser would show, whatever its place on the page."""
-    root = _parse(html)
-    return "" if root is None else _text_of(root)
+def _parser() -> Any:
+    """A parser whose elements are all HtmlElement: lxml.html's own asks Python for the class of
+    each one, which costs as much as the parsing.
+    """
+    from lxml import etree
+    from lxml.html import HtmlElement
+
+    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=HtmlElement))
+    return parser
 
 
-EXTRACTORS: Mapping[str, Callable[[str], str]] = {
-    "readability": readability_text,
-    "text": visible_text,
+def _readability(page: Page) -> Extraction:
+    if page.root is None:
+        return Extraction("", way="readability")
+    title = page.title
+    article, visible_characters = article_of(page.root, page.parse_again)
+    text = join(iterate_blocks(article))
+    # Where the article is most of what the page shows, it is most of its running text, too.
+    if len(text) < MIN_PROSE_SHARE * visible_characters:
+        content = content_blocks(iterate_blocks(page.parse_again()))
+        if len(text) < MIN_PROSE_SHARE * prose_characters(content):
+            return Extraction(join(content), title, "content", weak=True)
+    return Extraction(text, title, "readability")
+
+
+def _plain_readability(page: Page) -> Extraction:
+    if page.root is None:
+        return Extraction("", way="readability-only")
+    title = page.title
+    article, _ = article_of(page.root, page.parse_again)
+    return Extraction(join(iterate_blocks(article)), title, "readability-only")
+
+
+def _visible_text(page: Page) -> Extraction:
+    if page.root is None:
+        return Extraction("", way="text")
+    return Extraction(join(iterate_blocks(page.root)), page.title, "text")
+
+
+def _trafilatura(page: Page) -> Extraction:
+    from trafilatura import extract as trafilatura_extract
+
+    text = trafilatura_extract(page.html(), fast=True, include_comments=False)
+    return Extraction(text or "", page.title, "trafilatura")
+
+
+def _resiliparse(page: Page) -> Extraction:
+    from resiliparse.extract.html2text import extract_plain_text
+
+    text = extract_plain_text(page.html(), main_content=True, alt_texts=False)
+    return Extraction(text, page.title, "resiliparse")
+
+
+EXTRACTORS: Mapping[str, Callable[[Page], Extraction]] = {
+    "readability": _readability,
+    "readability-only": _plain_readability,
+    "text": _visible_text,
+    "trafilatura": _trafilatura,
+    "resiliparse": _resiliparse,
 }
 
 
-@lru_cache(maxsize=1)
-def _readability() -> tuple[Any, type[Exception]]:
-    from readability import Document
-    from readability.readability import Unparseable
-
-    # It logs each candidate of each page at DEBUG, and a traceback for each page it gives up;
-    # we count the latter.
-    log = logging.getLogger("readability.readability")
-    if log.level == logging.NOTSET:
-        log.setLevel(logging.CRITICAL)
-    return Document, Unparseable
+_EXTRAS = ("trafilatura", "resiliparse")
 
 
-def _parse(html: str) -> HtmlElement | None:
-    from lxml import etree
-    from lxml.html import HTMLParser, document_fromstring
+def is_extractor(name: str) -> bool:
+    """Whether a name could be that of an extractor; import paths are not tried."""
+    return name in EXTRACTORS or _IMPORT_PATH.fullmatch(name) is not None
 
-    parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+
+@lru_cache(maxsize=64)
+def find_extractor(name: str) -> Callable[[Page], Extraction]:
+    """The extractor of that name or import path. :raises SchemeError: there is none."""
+    if name in _EXTRAS and find_spec(name) is None:
+        raise SchemeError(
+            f"the extractor {name} is not installed: pip install scrapy-simhash[{name}]"
+        )
+    if name in EXTRACTORS:
+        return EXTRACTORS[name]
+    module, _, attribute = name.rpartition(".")
     try:
-        # Bytes, for lxml refuses strings with an encoding declaration of their own.
-        return document_fromstring(html.encode("utf-8", "replace"), parser=parser)
-    except etree.ParserError:  # no element at all: empty, or comments alone
-        return None
+        function: Callable[[str], object] = getattr(import_module(module), attribute)
+        if not callable(function):
+            raise TypeError("not callable")
+    except Exception as error:
+        raise SchemeError(
+            f"extractor={name!r}: one of {', '.join(EXTRACTORS)}, or the import path of a "
+            f"function from HTML to text ({type(error).__name__}: {error})"
+        ) from error
+
+    def extracted(page: Page) -> Extraction:
+        text = function(page.html())
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"it gave {type(text).__name__} instead of a text")
+        return Extraction(text or "", page.title, name)
+
+    return extracted
 
 
-def _text_of(root: HtmlElement) -> str:
+@lru_cache(maxsize=256)
+def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
+    """A CSS selector, or an XPath if it begins with ``/`` or ``(``, ready to be used.
+
+    :raises SchemeError: it is neither.
+    """
+    from cssselect import HTMLTranslator, SelectorError
     from lxml import etree
 
-    pieces: list[str] = []
-    walker = etree.iterwalk(root, events=("start", "end"))
-    for event, element in walker:
-        tag = element.tag
-        if event == "start":
-            if tag in _INVISIBLE:
-                walker.skip_subtree()
-                continue
-            if tag in _BLOCKS:
-                pieces.append("\n")
-            pieces.append(element.text or "")
-        else:
-            if tag in _BLOCKS:
-                pieces.append("\n")
-            pieces.append(element.tail or "")
-    lines = (" ".join(line.split()) for line in "".join(pieces).split("\n"))
-    return "\n".join(line for line in lines if line)
+    try:
+        path = text if text.startswith(("/", "(")) else HTMLTranslator().css_to_xpath(text)
+        compiled = etree.XPath(path, namespaces={"re": "http://exslt.org/regular-expressions"})
+        # Functions and prefixes that don't exist come out when it is asked.
+        compiled(etree.Element("html"))
+    except (SelectorError, etree.XPathError, ValueError) as error:
+        raise SchemeError(f"selector {text!r} is neither CSS nor XPath: {error}") from error
+
+    def find(root: HtmlElement) -> list[HtmlElement]:
+        found = compiled(root)
+        return found if isinstance(found, list) else []
+
+    return find
+
+
+def visible_text(html: str) -> str:
+    """All text of a page, or a piece of one, that a browser would show."""
+    return extract(html, "text").text

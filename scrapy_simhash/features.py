@@ -1,4 +1,4 @@
-"""Tokens to weighted features: n-grams, counted or not.
+"""Tokens to weighted features: n-grams, and how much each weighs.
 
 Which features and weights find near-duplicates is measured, not argued: see the table of
 quality in the documentation. Term frequencies alone let a few common words decide the sums,
@@ -7,45 +7,137 @@ which is why the default damps them (1 + log tf).
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+from scrapy_simhash.errors import SchemeError
 
-Weighting = Literal["uniform", "tf", "log-tf"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+Weighting = Literal["uniform", "tf", "log-tf", "tf-squared", "levels", "tf-idf"]
 
 # Cannot occur inside a token of our tokenizers, so that ("a b",) and ("a", "b") differ.
-_JOINER = "\x1f"
+JOINER = "\x1f"
+LEVELS = 5
 
 
-def _log_tf(count: int) -> float:
-    # Rounded, so that the last bit of a platform's logarithm decides nothing.
-    return 1.0 + round(math.log(count) * 2**20) / 2**20
-
-
-WEIGHTINGS: Mapping[str, Callable[[int], float]] = {
-    "uniform": lambda _count: 1.0,
-    "tf": float,
-    "log-tf": _log_tf,
-}
-
-
-def shingles(tokens: Sequence[str], length: int) -> list[str]:
+def shingles(tokens: Sequence[str], length: int, joiner: str = JOINER) -> list[str]:
     """All runs of `length` consecutive tokens; a shorter text is one shingle of all it has."""
     if length == 1:
         return list(tokens)
     if not tokens:
         return []
     last = max(len(tokens) - length, 0)
-    return [_JOINER.join(tokens[i : i + length]) for i in range(last + 1)]
+    return [joiner.join(tokens[i : i + length]) for i in range(last + 1)]
+
+
+def _uniform(counts: Counter[str], _idf: IdfTable | None) -> dict[str, float]:
+    return dict.fromkeys(counts, 1.0)
+
+
+def _tf(counts: Counter[str], _idf: IdfTable | None) -> dict[str, float]:
+    return {feature: float(count) for feature, count in counts.items()}
+
+
+def _log_tf(counts: Counter[str], _idf: IdfTable | None) -> dict[str, float]:
+    # Rounded, so that the last bit of a platform's logarithm decides nothing.
+    by_count = {
+        count: 1.0 + round(math.log(count) * 2**20) / 2**20 for count in set(counts.values())
+    }
+    return {feature: by_count[count] for feature, count in counts.items()}
+
+
+def _tf_squared(counts: Counter[str], _idf: IdfTable | None) -> dict[str, float]:
+    """Each occurrence adds the feature's frequency."""
+    return {feature: float(count * count) for feature, count in counts.items()}
+
+
+def _levels(counts: Counter[str], _idf: IdfTable | None) -> dict[str, float]:
+    """1 to 5, by the share of the most frequent feature's count."""
+    most = max(counts.values(), default=1)
+    return {feature: float(-(-LEVELS * count // most)) for feature, count in counts.items()}
+
+
+def _tf_idf(counts: Counter[str], idf: IdfTable | None) -> dict[str, float]:
+    if idf is None:
+        raise SchemeError("the weighting tf-idf needs an IDF table")
+    total = counts.total()
+    # In jieba's order of operations.
+    return {feature: count * (idf.get(feature) / total) for feature, count in counts.items()}
+
+
+WEIGHTINGS: Mapping[str, Callable[[Counter[str], IdfTable | None], dict[str, float]]] = {
+    "uniform": _uniform,
+    "tf": _tf,
+    "log-tf": _log_tf,
+    "tf-squared": _tf_squared,
+    "levels": _levels,
+    "tf-idf": _tf_idf,
+}
 
 
 def weighted_features(
-    tokens: Sequence[str], *, shingle_length: int, weighting: Weighting
+    tokens: Sequence[str],
+    *,
+    shingle_length: int,
+    weighting: Weighting,
+    joiner: str = JOINER,
+    stop_words: Collection[str] = (),
+    idf: IdfTable | None = None,
+    top: int = 0,
 ) -> dict[str, float]:
-    """Feature → weight, in order of first occurrence; empty for no tokens."""
-    weight = WEIGHTINGS[weighting]
-    counts = Counter(shingles(tokens, shingle_length))
-    return {feature: weight(count) for feature, count in counts.items()}
+    """Feature → weight; empty for no tokens.
+
+    :param stop_words: tokens that are left out, case-folded.
+    :param top: keep this many of the heaviest, the earlier of equal ones; 0 keeps all.
+    """
+    if stop_words:
+        tokens = [token for token in tokens if token.casefold() not in stop_words]
+    features = WEIGHTINGS[weighting](Counter(shingles(tokens, shingle_length, joiner)), idf)
+    if 0 < top < len(features):
+        heaviest = sorted(features, key=features.__getitem__, reverse=True)[:top]
+        return {feature: features[feature] for feature in heaviest}
+    return features
+
+
+class IdfTable:
+    """Inverse document frequencies by word; unknown words get the median, as in jieba.
+
+    :param path: a UTF-8 file with a word and a number on each line.
+    :raises SchemeError: it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            content = path.read_bytes()
+            pairs = (line.rsplit(" ", 1) for line in content.decode("utf-8").splitlines() if line)
+            self._values = {word: float(value) for word, value in pairs}
+        except (OSError, ValueError) as error:
+            raise SchemeError(
+                f"IDF table {path}: a word and a number are needed on each line ({error})"
+            ) from error
+        if not self._values:
+            raise SchemeError(f"IDF table {path} is empty")
+        if not all(0 <= value < math.inf for value in self._values.values()):
+            raise SchemeError(f"IDF table {path}: its numbers must be finite and not negative")
+        self._median = sorted(self._values.values())[len(self._values) // 2]
+        self.digest = hashlib.blake2b(content, digest_size=8).hexdigest()
+
+    def get(self, word: str) -> float:
+        """The value of a word."""
+        return self._values.get(word, self._median)
+
+
+@lru_cache(maxsize=8)
+def idf_table(name: str) -> IdfTable:
+    """``jieba`` for the table that comes with jieba, or the path of a file."""
+    if name == "jieba":
+        import jieba
+
+        return IdfTable(Path(jieba.__file__).parent / "analyse" / "idf.txt")
+    return IdfTable(Path(name))

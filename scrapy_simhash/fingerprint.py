@@ -15,41 +15,37 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 from scrapy_simhash.errors import EmptyText, SchemeError
+from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 TieRule = Literal["zero", "one"]
-FeatureHash = Literal["xxh3"]
 
 _MANTISSA_BITS = 52
 # Unpacked bits are kept to a few megabytes at a time, however many features there are.
 _CHUNK_FEATURES = 4096
 
 
-def _xxh3_digests(features: Iterable[str], bits: int) -> bytes:
-    """Concatenated `bits`-bit hashes: xxh3_128 with seeds 0, 1, … as far as bits need them."""
-    import xxhash
+def weighted_sums(bits: NDArray[np.uint8], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each bit the weights of the features that have it set, less those of the others.
 
-    encoded = [feature.encode("utf-8", "surrogatepass") for feature in features]
-    digest = xxhash.xxh3_128_digest
-    width = bits // 8
-    if bits <= 128:  # noqa: PLR2004 - the width of one xxh3_128 digest
-        return b"".join([digest(feature)[:width] for feature in encoded])
-    seeds = range(-(-bits // 128))
-    return b"".join(
-        [b"".join([digest(feature, seed) for seed in seeds])[:width] for feature in encoded]
-    )
-
-
-FEATURE_HASHES: Mapping[str, Callable[[Iterable[str], int], bytes]] = {"xxh3": _xxh3_digests}
+    :param bits: 0 or 1, a row for each feature, a column for each bit.
+    :param weights: whole numbers of which the sum is below 2**52, so that it is exact.
+    """
+    total: float = weights.sum()
+    sums: NDArray[np.float64] = 2 * (weights @ bits) - total
+    return sums
 
 
 def simhash(
     features: Mapping[str, float],
     bits: int,
     *,
-    feature_hash: FeatureHash = "xxh3",
+    feature_hash: FeatureHashName = "xxh3",
     tie: TieRule = "zero",
 ) -> int:
     """The SimHash of weighted features.
@@ -63,35 +59,42 @@ def simhash(
     """
     import numpy as np
 
-    kept = {feature: weight for feature, weight in features.items() if weight != 0}
-    if not kept:
-        raise EmptyText("no feature is left to fingerprint")
+    names = list(features)
     try:
-        weights = np.fromiter(kept.values(), dtype=np.float64, count=len(kept))
+        weights = np.fromiter(features.values(), dtype=np.float64, count=len(names))
     except (OverflowError, TypeError, ValueError) as error:
         raise SchemeError(f"feature weights must be finite numbers: {error}") from error
-    if not np.isfinite(weights).all() or weights.min() < 0:
+    heaviest = float(weights.max(initial=0.0))
+    lightest = float(weights.min(initial=heaviest))
+    if not (lightest >= 0 and heaviest < math.inf):  # this way around for NaN
         raise SchemeError("feature weights must be finite and not negative")
+    if heaviest == 0:
+        raise EmptyText("no feature is left to fingerprint")
+    if lightest == 0:
+        names = [name for name, weight in zip(names, weights, strict=True) if weight]
+        weights = weights[weights > 0]
     # Scaling by a power of two is exact, so whole-number weights stay what they are.
-    spare_bits = _MANTISSA_BITS - len(kept).bit_length()
-    weights = np.rint(np.ldexp(weights, spare_bits - math.frexp(float(weights.max()))[1]))
+    spare_bits = _MANTISSA_BITS - len(names).bit_length()
+    weights = np.rint(np.ldexp(weights, spare_bits - math.frexp(heaviest)[1]))
 
-    names = list(kept)
-    hash_features = FEATURE_HASHES[feature_hash]
-    ones = np.zeros(bits, dtype=np.float64)
+    digests = FEATURE_HASHES[feature_hash].digests
+    sums = np.zeros(bits, dtype=np.float64)
     for start in range(0, len(names), _CHUNK_FEATURES):
-        digests = hash_features(names[start : start + _CHUNK_FEATURES], bits)
-        rows = np.frombuffer(digests, dtype=np.uint8).reshape(-1, bits // 8)
-        ones += weights[start : start + _CHUNK_FEATURES] @ np.unpackbits(rows, axis=1)
-    # The sum over +weight and -weight is 2 * ones - total.
-    total = float(weights.sum())
-    chosen = 2 * ones >= total if tie == "one" else 2 * ones > total
+        chunk = slice(start, start + _CHUNK_FEATURES)
+        rows = np.frombuffer(digests(names[chunk], bits), dtype=np.uint8).reshape(-1, bits // 8)
+        sums += weighted_sums(np.unpackbits(rows, axis=1), weights[chunk])
+    chosen = sums >= 0 if tie == "one" else sums > 0
     return int.from_bytes(np.packbits(chosen).tobytes(), "big")
 
 
 def hamming_distance(a: int, b: int) -> int:
     """Number of differing bits of two fingerprints of the same width."""
     return (a ^ b).bit_count()
+
+
+def equal_bits_share(a: int, b: int, bits: int) -> float:
+    """Share of equal bits of two fingerprints, from 0 to 1."""
+    return 1 - hamming_distance(a, b) / bits
 
 
 def to_hex(fingerprint: int, bits: int) -> str:

@@ -35,12 +35,15 @@ class Policy:
     :param action: ``drop`` keeps content that was seen from the spider, ``tag`` marks it.
     :param follow: whether links on a page whose content was seen are followed. To follow links
         of dropped pages the callback must run; its items are then dropped instead.
+    :param drop_weak: whether weak verdicts are acted upon as others are; else their pages are
+        tagged, and their links followed.
     :param incremental: content of earlier crawls counts as seen: unchanged pages are treated as
         near-duplicates are.
     """
 
     action: PolicyAction = "drop"
     follow: bool = False
+    drop_weak: bool = False
     incremental: bool = False
 
     def seen(self, verdict: Verdict) -> bool:
@@ -51,7 +54,7 @@ class Policy:
 
     def decide(self, verdict: Verdict) -> Action:
         """The action for a verdict."""
-        if not self.seen(verdict):
+        if not self.seen(verdict) or (verdict.weak and not self.drop_weak):
             return PASS
         if self.action == "tag":
             return Action(call=True, items=True, follow=self.follow)

@@ -1,115 +1,97 @@
-"""Scheme: all that determines a fingerprint, with a stable name; presets as data."""
+"""Scheme: how a page becomes a fingerprint; and presets, which are data.
+
+`wide` is the default; `classic` is the literature's. The other presets are algorithms that were
+published elsewhere and run here as their authors wrote them, so that their fingerprints and
+figures can be reproduced and people can move over: each names its source.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import EmptyText, SchemeError
-from scrapy_simhash.extraction import EXTRACTORS
-from scrapy_simhash.features import WEIGHTINGS, Weighting, weighted_features
-from scrapy_simhash.fingerprint import FEATURE_HASHES, FeatureHash, TieRule, simhash
+from scrapy_simhash.extraction import Selectors
+from scrapy_simhash.features import idf_table, weighted_features
+from scrapy_simhash.fingerprint import simhash
+from scrapy_simhash.parameters import SchemeParameters
+from scrapy_simhash.parts import select_parts
 from scrapy_simhash.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MIN_BITS = 8
-MAX_BITS = 512
-MAX_SHINGLE_LENGTH = 16
 
-
-@dataclass(frozen=True, kw_only=True)
-class Scheme:
-    """How a page becomes a fingerprint.
+class Scheme(SchemeParameters):
+    """How a page becomes a fingerprint; see `SchemeParameters` for what it is made with.
 
     Two schemes with equal `id` give equal fingerprints from equal tokens, on every machine, in
     every process and Python version.
-
-    :param bits: width of the fingerprint, a multiple of 8 from 8 to 512.
-    :param extractor: how a page becomes text, see `scrapy_simhash.extraction`.
-    :param tokenizer: how text becomes tokens, see `scrapy_simhash.tokenization`.
-    :param shingle_length: consecutive tokens in one feature, 1 to 16.
-    :param weighting: weight of a feature by its count: uniform, tf, log-tf (1 + log tf).
-    :param feature_hash: hash of a feature.
-    :param tie: the bit where the weighted sum is exactly zero.
-    :param version: counts changes of the algorithm under the same names.
-    :raises SchemeError: a value is outside its range.
     """
 
-    bits: int = 256
-    extractor: str = "readability"
-    tokenizer: str = "jieba"
-    shingle_length: int = 1
-    weighting: Weighting = "log-tf"
-    feature_hash: FeatureHash = "xxh3"
-    tie: TieRule = "zero"
-    version: int = 1
-
-    def __post_init__(self) -> None:
-        if not _is_whole(self.bits, MIN_BITS, MAX_BITS) or self.bits % 8:
-            raise SchemeError(f"bits={self.bits!r}: a multiple of 8 from {MIN_BITS} to {MAX_BITS}")
-        if not _is_whole(self.shingle_length, 1, MAX_SHINGLE_LENGTH):
-            raise SchemeError(
-                f"shingle_length={self.shingle_length!r}: from 1 to {MAX_SHINGLE_LENGTH}"
-            )
-        if not _is_whole(self.version, 1, 1):
-            raise SchemeError(f"version={self.version!r}: this release knows version 1")
-        for name, known in (
-            ("extractor", EXTRACTORS),
-            ("tokenizer", TOKENIZERS),
-            ("weighting", WEIGHTINGS),
-            ("feature_hash", FEATURE_HASHES),
-            ("tie", ("zero", "one")),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in known:
-                raise SchemeError(f"{name}={value!r}: one of {', '.join(known)}")
-
     @property
-    def id(self) -> str:
-        """Stable printable name, equal for equal schemes."""
-        return (
-            f"simhash{self.bits}:{self.extractor}:{self.tokenizer}:{self.shingle_length}-gram"
-            f":{self.weighting}:{self.feature_hash}:tie-{self.tie}:v{self.version}"
-        )
+    def selectors(self) -> Selectors:
+        """`select` and `remove`, for extraction."""
+        return Selectors(self.select, self.remove)
 
     @classmethod
     def preset(cls, name: str) -> Scheme:
         """The scheme of a named preset. :raises SchemeError: there is none of that name."""
         return preset(name).scheme
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Scheme:
-        """The scheme that `to_dict` wrote. :raises SchemeError: unknown or impossible values."""
-        unknown = set(values) - {field.name for field in fields(cls)}
-        if unknown:
-            raise SchemeError(f"unknown scheme parameters: {', '.join(sorted(unknown))}")
-        return cls(**values)
+    def tokens(self, text: str, title: str = "") -> list[str]:
+        """The tokens of a text, or of its parts, in order."""
+        return TOKENIZERS[self.tokenizer].tokens(select_parts(text, self.parts, title))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Parameters as plain values, for JSON."""
-        return asdict(self)
+    def features(self, tokens: Sequence[str]) -> dict[str, float]:
+        """The weighted features of tokens."""
+        return weighted_features(
+            tokens,
+            shingle_length=self.shingle_length,
+            weighting=self.weighting,
+            joiner=TOKENIZERS[self.tokenizer].joiner,
+            stop_words=frozenset(self.stop_words),
+            idf=idf_table(self.idf) if self.idf else None,
+            top=self.top,
+        )
 
-    def tokens(self, text: str) -> list[str]:
-        """The tokens of a text, in order."""
-        return TOKENIZERS[self.tokenizer](text)
+    def fingerprint(self, text: str, title: str = "") -> int:
+        """Fingerprint of a plain text, ``0 <= fp < 2**bits``.
 
-    def fingerprint(self, text: str) -> int:
-        """Fingerprint of a plain text, ``0 <= fp < 2**bits``. :raises EmptyText: no token."""
-        return self.fingerprint_tokens(self.tokens(text))
+        :raises EmptyText: no feature is left of it.
+        :raises UnsupportedText: the hash cannot take it.
+        """
+        return self.fingerprint_tokens(self.tokens(text, title))
 
     def fingerprint_tokens(self, tokens: Sequence[str]) -> int:
-        """The same from ready tokens. :raises EmptyText: there are none."""
-        if not tokens:
-            raise EmptyText("no token is left to fingerprint")
-        return self.fingerprint_features(
-            weighted_features(tokens, shingle_length=self.shingle_length, weighting=self.weighting)
-        )
+        """The same from ready tokens."""
+        return self.fingerprint_features(self.features(tokens))
+
+    def fingerprint_record(self, record: Mapping[str, str]) -> int:
+        """The same from the fields of a record: each adds its features with its weight.
+
+        :raises SchemeError: the scheme has no `field_weights`.
+        """
+        if not self.field_weights:
+            raise SchemeError("field_weights are needed to fingerprint a record")
+        total: dict[str, float] = {}
+        for name, field_weight in self.field_weights:
+            text = record.get(name)
+            if not text:
+                continue
+            for feature, weight in self.features(self.tokens(text)).items():
+                total[feature] = total.get(feature, 0.0) + field_weight * weight
+        return self.fingerprint_features(total)
 
     def fingerprint_features(self, features: Mapping[str, float]) -> int:
         """The same from ready features and their weights (finite, ≥ 0)."""
-        return simhash(features, self.bits, feature_hash=self.feature_hash, tie=self.tie)
+        try:
+            return simhash(features, self.bits, feature_hash=self.feature_hash, tie=self.tie)
+        except EmptyText:
+            if self.empty == "error":
+                raise
+            return (1 << self.bits) - 1 if self.tie == "one" else 0
 
     def check_fingerprint(self, fingerprint: int) -> int:
         """The fingerprint itself. :raises SchemeError: not an int of this width."""
@@ -118,31 +100,102 @@ class Scheme:
         return fingerprint
 
 
-def _is_whole(value: object, low: int, high: int) -> bool:
-    return type(value) is int and low <= value <= high
+# Of jieba's keyword extraction.
+_JIEBA_STOP_WORDS = tuple(
+    "the of is and to in that we for an are by be as on with can if from which you it this then "
+    "at have all not one has or that".split()
+)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A scheme with the distance that goes with it, and where it comes from."""
+    """A scheme with the distance that goes with it, and where it comes from.
+
+    :param max_distance: k, inclusive.
+    :param has_tables: permuted tables find pairs at that distance, so that it can drive a crawl;
+        else only a linear scan does, such as the index ``memory:``.
+    """
 
     scheme: Scheme
     max_distance: int
     source: str
+    has_tables: bool = True
 
 
-PRESETS: Mapping[str, Preset] = {
-    "wide": Preset(
-        Scheme(bits=256),
-        max_distance=28,
-        source="256 bits, measured on real pages; the default",
-    ),
-    "classic": Preset(
-        Scheme(bits=64),
-        max_distance=3,
-        source="64 bits and k = 3 as in Manku, Jain and Das Sarma (WWW 2007), section 2.1",
-    ),
-}
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "wide": Preset(
+            scheme=Scheme(bits=256),
+            max_distance=36,
+            source="Measured on real pages: see docs/decisions/default.md.",
+        ),
+        "classic": Preset(
+            scheme=Scheme(bits=64),
+            max_distance=3,
+            source="64 bits and k = 3 as in Manku, Jain and Das Sarma, Detecting Near-Duplicates "
+            "for Web Crawling (WWW 2007), section 2.1.",
+        ),
+        "lyq": Preset(
+            scheme=Scheme(bits=32, tokenizer="tagged", weighting="tf-squared", feature_hash="bkdr"),
+            # More than half of the bits are equal.
+            max_distance=15,
+            has_tables=False,
+            source="linyiqun's lyq-algorithms-lib, folder Simhash: words of a tagged text, each "
+            "occurrence weighing its frequency, BKDR hash, similar when more than half of the "
+            "bits are equal.",
+        ),
+        "levels": Preset(
+            scheme=Scheme(bits=64, weighting="levels"),
+            max_distance=3,
+            source="The description of SimHash with word weights in five levels, 64 bits and "
+            "k = 3, that many Chinese articles repeat.",
+        ),
+        "string-hash-64": Preset(
+            scheme=Scheme(bits=64, weighting="tf", feature_hash="string-hash", tie="one"),
+            max_distance=3,
+            source="The C++ program with the multiplicative string hash of Python 2 (1000003), "
+            "weight 1 for each word, and four blocks of 16 bits.",
+        ),
+        "ascii-mt19937": Preset(
+            scheme=Scheme(
+                bits=32,
+                tokenizer="raw-characters",
+                weighting="tf",
+                feature_hash="mt19937",
+                tie="one",
+                empty="ties",
+            ),
+            max_distance=2,
+            source="The C++ program with ASCII characters as features, 32-bit hashes from "
+            "std::mt19937 seeded with 19260817, and a match at distance < 3.",
+        ),
+        "jieba-tfidf": Preset(
+            scheme=Scheme(
+                bits=64,
+                tokenizer="jieba-keywords",
+                stop_words=_JIEBA_STOP_WORDS,
+                weighting="tf-idf",
+                idf="jieba",
+                top=50,
+                feature_hash="string-hash",
+            ),
+            max_distance=3,
+            source="The Python program that weighs the 50 keywords of jieba's extract_tags by "
+            "TF-IDF and takes 64 bits of the 128-bit string hash.",
+        ),
+        "leonsim": Preset(
+            scheme=Scheme(
+                bits=64,
+                tokenizer="simhash-package",
+                shingle_length=4,
+                weighting="tf",
+                feature_hash="md5",
+            ),
+            max_distance=3,
+            source="The PyPI package simhash with its defaults: Simhash(text).value.",
+        ),
+    }
+)
 DEFAULT_PRESET = "wide"
 
 

@@ -23,6 +23,7 @@ class Verdict:
     :param fingerprint: None if skipped.
     :param representative: key of the page it is a near-duplicate of.
     :param distance: to the representative, or to the page's own stored fingerprint, in bits.
+    :param weak: it rests on a short text or on an extractor's fallback.
     :param reason: why it was skipped.
     :param index_ms: wall-clock time spent in the index.
     :param observation: for `Index.confirm` and `Index.discard`; None if skipped.
@@ -34,6 +35,7 @@ class Verdict:
     fingerprint: int | None = None
     representative: str | None = None
     distance: int | None = None
+    weak: bool = False
     reason: str | None = None
     index_ms: float = 0.0
     observation: Observation | None = None
@@ -50,5 +52,6 @@ class Verdict:
             "representative": self.representative,
             "distance": self.distance,
             "fingerprint": self.fingerprint_hex,
+            "weak": self.weak,
             "reason": self.reason,
         }

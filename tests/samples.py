@@ -44,3 +44,22 @@ def article_page(*paragraphs: str, aside: str = NAVIGATION, head: str = "") -> s
         f'<div id="content" class="article"><h1>A new ferry</h1>{body}</div>'
         f'<div class="footer"><p>{FOOTER}</p></div></body></html>'
     )
+
+
+TAGGED = "渡轮/n 今天/t 上午/t 离开/v 码头/n ，/wd 渡轮/n 满载/v 面包/n 和/c 报纸/n 、/wn 还有/v 邮件/n 。/wj"
+GREEK = "Το πλοίο φεύγει στις έξι το πρωί. Όποιος το χάσει περιμένει ως το μεσημέρι."
+
+# Many small sections of their own, as in a reference: readability takes one for the article.
+REFERENCE_PAGE = (
+    "<html><head><title>Counting boats</title></head><body>"
+    '<nav><ul><li><a href="/">The front page of the documentation</a></li></ul></nav><div>'
+    + "".join(
+        '<section><div class="a"><div class="b"><div class="c">'
+        f"<p>Returns how many {boats} lie in the harbour at that hour, as counted by the watch of "
+        "the harbour office, who writes them down, by hand, in a book.</p>"
+        f"<p>Between midnight and six in the morning nobody counts {boats}: the last count of the "
+        "evening is returned instead, with a warning.</p></div></div></div></section>"
+        for boats in "ferries barges tugs yachts trawlers canoes dredgers liners pilots".split()
+    )
+    + "</div></body></html>"
+)

@@ -1,25 +1,25 @@
 from __future__ import annotations
 
-import gzip
-import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 import readability
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector, PageFingerprint
+from scrapy_simhash.detector import (
+    DEFAULT_MIN_TOKENS,
+    SHORT_TOKENS,
+    Detector,
+    PageFingerprint,
+)
 from scrapy_simhash.errors import IndexClosed, SchemeError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import open_index
 from scrapy_simhash.scheme import PRESETS, Scheme
-from tests.samples import CHINESE, PARAGRAPHS, article_page
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.real_pages import real_pages
+from tests.samples import CHINESE, PARAGRAPHS, REFERENCE_PAGE, article_page
 
 SCHEME = Scheme.preset("wide")
 PAGE = article_page()
@@ -43,8 +43,8 @@ class TestFingerprint:
     @pytest.mark.parametrize("preset", PRESETS)
     def test_of_a_page_is_that_of_its_main_text(self, preset):
         scheme = Scheme.preset(preset)
-        page = Detector(scheme).fingerprint_page(PAGE)
-        text = "\n".join(["A new ferry", *PARAGRAPHS])
+        page = Detector(scheme).fingerprint_page(PAGE.replace("é", "e"))
+        text = "\n".join(["A new ferry", *PARAGRAPHS]).replace("é", "e")
         assert page.fingerprint == scheme.fingerprint(text)
         assert page.tokens == len(scheme.tokens(text))
         assert page.skipped is None
@@ -53,10 +53,27 @@ class TestFingerprint:
         assert sum(timings(page)) > 0
 
     def test_of_a_ready_text(self):
-        page = Detector(SCHEME).fingerprint_text(CHINESE, extraction_ms=1.5)
+        page = Detector(SCHEME).fingerprint_text(CHINESE)
         assert page.fingerprint == SCHEME.fingerprint(CHINESE)
-        assert page.extraction_ms == 1.5
+        assert page.way == ""
+        assert page.extraction_ms == 0
         assert min(timings(page)) >= 0
+
+    def test_says_which_way_the_text_was_got(self):
+        for scheme, way in (
+            (SCHEME, "readability"),
+            (Scheme(extractor="text"), "text"),
+            (Scheme(select=["#content"]), "selected"),
+            (Scheme(select=["#none"]), "readability"),
+        ):
+            assert Detector(scheme).fingerprint_page(PAGE).way == way
+
+    def test_parts_take_the_title_of_the_page(self):
+        scheme = Scheme(parts=["title", "first-sentences"], tokenizer="words")
+        page = Detector(scheme, min_tokens=1).fingerprint_page(PAGE)
+        text = "\n".join(["A new ferry", *PARAGRAPHS])
+        assert page.fingerprint == scheme.fingerprint(text, "Ferry news")
+        assert page.fingerprint != scheme.fingerprint(text)
 
     @pytest.mark.parametrize("more", [-1, 0, 1])
     def test_min_tokens_is_the_fewest_that_suffice(self, more):
@@ -85,9 +102,27 @@ class TestFingerprint:
         assert page.error is None
         assert min(timings(page)) >= 0
 
-    @pytest.mark.parametrize("min_tokens", [0, 1])
-    def test_no_text_is_skipped_whatever_is_asked_for(self, min_tokens):
-        assert Detector(SCHEME, min_tokens=min_tokens).fingerprint_page("").skipped == "no_text"
+    @pytest.mark.parametrize("min_tokens", [0, 1, 30])
+    @pytest.mark.parametrize("preset", PRESETS)
+    def test_no_text_is_skipped_whatever_is_asked_for(self, preset, min_tokens):
+        detector = Detector(Scheme.preset(preset), min_tokens=min_tokens)
+        page = detector.fingerprint_page("")
+        assert (page.skipped, page.fingerprint) == ("no_text", None)
+
+    def test_only_stop_words_are_no_text(self):
+        detector = Detector(Scheme(stop_words=["word"]), min_tokens=1)
+        assert detector.fingerprint_text("word Word WORD").skipped == "no_text"
+
+    def test_a_text_that_the_hash_does_not_take_is_a_reason(self):
+        detector = Detector(Scheme.preset("ascii-mt19937"))
+        page = detector.fingerprint_text(CHINESE)
+        assert (page.skipped, page.fingerprint, page.error) == ("unsupported_text", None, None)
+        assert page.tokens == len(CHINESE)
+        with open_index("memory:", detector.scheme) as index:
+            verdict = detector.judge(index, "a", page)
+            assert (verdict.kind, verdict.reason) == ("skipped", "unsupported_text")
+            assert len(index) == 0
+        assert detector.fingerprint_text(" ".join(PARAGRAPHS).replace("é", "e")).skipped is None
 
     def test_an_extractor_that_fails_is_a_reason(self, monkeypatch, caplog):
         caplog.set_level(logging.DEBUG)
@@ -116,6 +151,46 @@ class TestFingerprint:
         with ThreadPoolExecutor(6) as pool:
             together = [page.fingerprint for page in pool.map(detector.fingerprint_page, pages)]
         assert together == alone
+
+
+class TestWeak:
+    @pytest.mark.parametrize("tokens", [30, SHORT_TOKENS - 1, SHORT_TOKENS, SHORT_TOKENS + 1])
+    def test_short_texts_are(self, tokens):
+        page = Detector(SCHEME).fingerprint_text(" ".join(f"word{n}" for n in range(tokens)))
+        assert page.tokens == tokens
+        assert page.fingerprint is not None
+        assert page.weak == (tokens < SHORT_TOKENS)
+
+    def test_fifty_tokens_are_not_short(self):
+        assert SHORT_TOKENS == 50
+
+    def test_an_extractors_fallback_is(self):
+        found = Detector(SCHEME).fingerprint_page(REFERENCE_PAGE)
+        assert found.tokens > 4 * SHORT_TOKENS
+        assert (found.way, found.weak) == ("content", True)
+        assert not Detector(SCHEME).fingerprint_page(PAGE).weak
+        selected = Detector(Scheme(select=["body"])).fingerprint_page(REFERENCE_PAGE)
+        assert (selected.way, selected.weak) == ("selected", False)
+
+    def test_a_verdict_is_as_weak_as_the_page_it_is_about(self):
+        detector = Detector(SCHEME)
+        with open_index("memory:", SCHEME) as index:
+            kinds = [
+                (key, verdict.kind, verdict.weak)
+                for key, page in (
+                    ("a", REFERENCE_PAGE),
+                    ("b", REFERENCE_PAGE.replace("in a book", "on paper", 1)),
+                    ("c", PAGE),
+                    ("d", COPY),
+                )
+                for verdict in [detector.check(index, key, page)]
+            ]
+        assert kinds == [
+            ("a", "new", True),
+            ("b", "near-duplicate", True),
+            ("c", "new", False),
+            ("d", "near-duplicate", False),
+        ]
 
 
 class TestVerdict:
@@ -192,13 +267,6 @@ class TestVerdict:
             Detector(SCHEME).check(index, "a", PAGE)
 
 
-def real_pages(directory: Path, count: int) -> list[bytes]:
-    """Pages of a set, evenly spread."""
-    lines = (directory / "docs.jsonl").read_text(encoding="utf-8").splitlines()
-    names = [json.loads(line)["file"] for line in lines[:: len(lines) // count][:count]]
-    return [gzip.decompress((directory / name).read_bytes()) for name in names]
-
-
 def test_real_pages_however_they_are_decoded(shared):
     detector = Detector(SCHEME)
     misreadings = [
@@ -211,7 +279,7 @@ def test_real_pages_however_they_are_decoded(shared):
     bodies = [
         body
         for name in ("daniel", "trafi_multi")
-        for body in real_pages(shared / "data" / name, 25)
+        for _, body in real_pages(shared / "data" / name, 25)
     ]
     fingerprinted = 0
     for number, body in enumerate(bodies):

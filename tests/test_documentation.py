@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.crawl.settings import SETTINGS
+from scrapy_simhash.index import TablePlan
 from scrapy_simhash.scheme import PRESETS
 
 ROOT = Path(__file__).parent.parent
@@ -32,9 +33,24 @@ def test_every_setting_that_a_document_names_exists():
 
 def test_readme_names_every_preset_with_its_distance():
     table = settings_table()
-    for name, preset in PRESETS.items():
+    for name in ("wide", "classic"):
         assert f'`"{name}"`' in table["SIMHASH_PRESET"][1]
-        assert f"{preset.max_distance} for `{name}`" in table["SIMHASH_MAX_DISTANCE"][1]
+        assert f"{PRESETS[name].max_distance} for `{name}`" in table["SIMHASH_MAX_DISTANCE"][1]
+
+
+def test_presets_are_all_described_with_distance_and_tables():
+    text = (ROOT / "docs" / "presets.md").read_text(encoding="utf-8")
+    text = text[: text.index("## What they find")]
+    rows = dict(re.findall(r"^\| `([\w-]+)` \| (.+) \|$", text, re.MULTILINE))
+    assert set(rows) == set(PRESETS)
+    for name, preset in PRESETS.items():
+        cells = [cell.strip() for cell in rows[name].split("|")]
+        plan = (
+            str(TablePlan.for_distance(preset.scheme.bits, preset.max_distance))
+            if preset.has_tables
+            else "none: linear scan"
+        )
+        assert cells[:3] == [str(preset.scheme.bits), str(preset.max_distance), plan]
 
 
 def literals_passed_to(*functions):

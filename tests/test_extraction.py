@@ -9,10 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.errors import ExtractionError
-from scrapy_simhash.extraction import EXTRACTORS, Extraction, extract, visible_text
-from tests.samples import FOOTER, NAVIGATION, PARAGRAPHS, article_page
+from scrapy_simhash.extraction import MIN_PROSE_SHARE, Extraction, extract, visible_text
+from tests.extractors import INSTALLED, OURS
+from tests.samples import (
+    CHINESE,
+    ENGLISH,
+    FOOTER,
+    NAVIGATION,
+    PARAGRAPHS,
+    REFERENCE_PAGE,
+    article_page,
+)
 
-both = pytest.mark.parametrize("extractor", EXTRACTORS)
+each = pytest.mark.parametrize("extractor", INSTALLED)
+# Others leave out what is too short or too deep for them.
+each_of_ours = pytest.mark.parametrize("extractor", OURS)
 
 
 class TestVisibleText:
@@ -88,7 +99,7 @@ class TestVisibleText:
 
 
 class TestOddPages:
-    @both
+    @each_of_ours
     @pytest.mark.parametrize(
         "html",
         [
@@ -115,13 +126,13 @@ class TestOddPages:
         assert text in {"", "<"}
         assert bool(text) == (html == "<")
 
-    @both
+    @each_of_ours
     @pytest.mark.parametrize("broken", ["<p>{}", "<div><p>{}</div></p>", "<p>{}</b></x><td>", "{}"])
     def test_broken_markup_keeps_its_text(self, extractor, broken):
         sentence = "The harbour was closed all night, and the ferry waited outside."
         assert sentence in extract(broken.format(sentence), extractor).text
 
-    @both
+    @each
     @pytest.mark.parametrize("part", [0.3, 0.5, 0.7, 0.9, 0.99])
     def test_a_page_cut_off_anywhere_is_read_as_far_as_it_goes(self, extractor, part):
         page = article_page()
@@ -129,13 +140,13 @@ class TestOddPages:
         text = extract(cut, extractor).text
         assert ("The new ferry" in text) == ("The new ferry" in cut)
 
-    @both
+    @each
     def test_lone_surrogates_cost_one_character(self, extractor):
         text = extract(article_page("\ud800 " + PARAGRAPHS[0] + "\udfff", *PARAGRAPHS), extractor)
         assert PARAGRAPHS[0] in text.text
         text.text.encode("utf-8")
 
-    @both
+    @each
     @pytest.mark.parametrize("character", ["\0", "\x01", "\x0b", "\x1f", "\ufffe", "&#1;"])
     @pytest.mark.parametrize(
         "markup",
@@ -154,13 +165,13 @@ class TestOddPages:
         for paragraph in PARAGRAPHS:
             assert paragraph in text
 
-    @both
+    @each
     def test_nul_is_ignored_as_browsers_do(self, extractor):
         page = article_page()
         riddled = "\0".join(page[i : i + 7] for i in range(0, len(page), 7))
         assert extract(riddled, extractor) == extract(page, extractor)
 
-    @both
+    @each
     @pytest.mark.parametrize(
         "declaration",
         [
@@ -177,7 +188,7 @@ class TestOddPages:
             assert "第一班渡轮准时离开码头,旅客很多。" in text
             assert "a café, or both" in text
 
-    @both
+    @each_of_ours
     @pytest.mark.parametrize("tag", ["div", "span", "table", "b", "ul"])
     def test_a_hundred_thousand_levels_yield_what_stands_above_the_limit(self, extractor, tag):
         depth = 100_000
@@ -186,7 +197,7 @@ class TestOddPages:
         assert "Words at the top." in extract(page, extractor).text
         assert time.perf_counter() - started < 30
 
-    @both
+    @each_of_ours
     def test_nests_that_browsers_show_are_read_to_the_ground(self, extractor):
         page = f"{'<div>' * 150}The ferry waits at the pier, at the very bottom.{'</div>' * 150}"
         assert "at the very bottom" in extract(page, extractor).text
@@ -205,8 +216,17 @@ class TestReadability:
 
     def test_it_is_the_default_and_says_so(self):
         assert extract(article_page()) == extract(article_page(), "readability")
-        assert extract(article_page()).extractor == "readability"
-        assert extract("", "text") == Extraction("", "text")
+        assert extract(article_page()).way == "readability"
+        assert not extract(article_page()).weak
+        assert extract("", "text") == Extraction("", way="text")
+
+    def test_the_title_is_known_whatever_finds_the_text(self):
+        for extractor in INSTALLED:
+            assert extract(article_page(), extractor).title == "Ferry news"
+        assert (
+            extract("<title> A\n <b>ferry</b> </title><title>B</title>x").title == "A <b>ferry</b>"
+        )
+        assert extract("<p>x").title == extract("").title == ""
 
     def test_the_sidebar_changes_nothing(self):
         one = extract(article_page(aside="Home News Contact")).text
@@ -243,3 +263,64 @@ class TestReadability:
         caplog.set_level(logging.DEBUG)
         extract(page)
         assert caplog.records == []
+
+
+class TestFallback:
+    def test_a_page_of_which_readability_takes_a_piece_gives_its_content(self):
+        piece = extract(REFERENCE_PAGE, "readability-only")
+        assert (piece.way, piece.weak) == ("readability-only", False)
+        assert piece.text.count("Returns how many") == 1
+        found = extract(REFERENCE_PAGE)
+        assert (found.way, found.weak, found.title) == ("content", True, "Counting boats")
+        assert found.text.count("Returns how many") == 9
+        assert "front page" not in found.text, "navigation is no content"
+
+    def test_two_such_pages_don_t_look_like_copies(self):
+        other = REFERENCE_PAGE.replace("yachts", "sailing boats").replace("ferries", "steamers")
+        assert extract(other).text != extract(REFERENCE_PAGE).text
+
+    @pytest.mark.parametrize("page", [article_page(), article_page(CHINESE), article_page(ENGLISH)])
+    def test_an_article_does_not_need_it(self, page):
+        found = extract(page)
+        assert (found.way, found.weak) == ("readability", False)
+        assert found.text == extract(page, "readability-only").text
+
+    @pytest.mark.parametrize(("more", "way"), [(0, "readability"), (1, "content")])
+    def test_the_article_must_be_that_share_of_the_running_text(self, more, way):
+        def text(length: int) -> str:
+            return ("boats, " * 100)[: length - 1] + "."
+
+        # Comments, which readability leaves out: as many characters as it may, and one more.
+        rest = int(400 / MIN_PROSE_SHARE) - 400 + more
+        page = (
+            f"<div class='content'><p>{text(400)}</p></div><div class='comment'>{text(rest)}</div>"
+        )
+        assert len(extract(page, "readability-only").text) == 400
+        found = extract(page)
+        assert (found.way, found.weak) == (way, way == "content")
+        assert len(found.text.split("\n")) == 1 + more
+
+    def test_pages_without_running_text_do_not_need_it(self):
+        for page in ("<p>Closed.</p>", "<ul><li>one<li>two</ul>", "<nav><p>Menu</p></nav>"):
+            assert not extract(page).weak
+
+    def test_what_is_hidden_is_not_missed(self):
+        hidden = "".join(f"<p hidden>{paragraph}</p>" for paragraph in PARAGRAPHS * 9)
+        page = article_page().replace("</body>", f"<div style='display:none'>{hidden}</div></body>")
+        found = extract(page)
+        assert found.way == "readability"
+        assert found.text == extract(article_page()).text
+
+    def test_it_is_the_same_again(self):
+        assert extract(REFERENCE_PAGE) == extract(REFERENCE_PAGE)
+
+
+def test_what_a_page_hides_is_no_text_of_it():
+    for extractor in OURS:
+        for attribute in ("hidden", "style='display:none'", "style='visibility: hidden'"):
+            page = article_page(
+                *PARAGRAPHS, "</p><p " + attribute + ">Hidden words. " + PARAGRAPHS[0]
+            )
+            text = extract(page, extractor).text
+            assert "Hidden" not in text
+            assert PARAGRAPHS[2] in text

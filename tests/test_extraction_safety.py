@@ -7,10 +7,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from scrapy_simhash.extraction import EXTRACTORS, extract
+from scrapy_simhash.extraction import extract
+from tests.extractors import INSTALLED
 from tests.samples import PARAGRAPHS, article_page
 
-both = pytest.mark.parametrize("extractor", EXTRACTORS)
+each = pytest.mark.parametrize("extractor", INSTALLED)
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def server():
     server.server_close()
 
 
-@both
+@each
 @pytest.mark.parametrize(
     "prologue",
     [
@@ -56,7 +57,7 @@ def test_no_page_causes_a_request(extractor, prologue, server):
     assert asked == []
 
 
-@both
+@each
 def test_no_page_reads_a_file(extractor, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("the combination of the safe")
@@ -66,7 +67,7 @@ def test_no_page_reads_a_file(extractor, tmp_path):
         assert "combination" not in extract(page, extractor).text
 
 
-@both
+@each
 def test_entities_of_the_page_do_not_grow(extractor):
     entities = '<!ENTITY e0 "harbour">' + "".join(
         f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10)

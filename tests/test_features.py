@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.features import WEIGHTINGS, shingles, weighted_features
+from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.features import WEIGHTINGS, IdfTable, idf_table, shingles, weighted_features
+from tests import oracles
 
 token_lists = st.lists(st.sampled_from(["a", "b", "c", "d e"]), max_size=30)
 
@@ -45,6 +47,7 @@ def test_the_callers_tokens_are_left_alone():
         ("uniform", lambda _: 1.0),
         ("tf", lambda count: count),
         ("log-tf", lambda count: 1 + math.log(count)),
+        ("tf-squared", lambda count: count * count),
     ],
 )
 @given(tokens=token_lists, length=st.integers(1, 3))
@@ -62,6 +65,146 @@ def test_features_stand_in_order_of_first_occurrence():
     assert list(features.items()) == [("b", 2.0), ("a", 1.0), ("c", 1.0)]
 
 
+@pytest.mark.parametrize(
+    ("counts", "weights"),
+    [
+        ({"a": 1}, {"a": 5}),
+        ({"a": 7, "b": 7}, {"a": 5, "b": 5}),
+        ({"a": 5, "b": 4, "c": 3, "d": 2, "e": 1}, {"a": 5, "b": 4, "c": 3, "d": 2, "e": 1}),
+        ({"a": 10, "b": 2, "c": 3, "d": 1}, {"a": 5, "b": 1, "c": 2, "d": 1}),
+        ({"a": 1000, "b": 1}, {"a": 5, "b": 1}),
+    ],
+)
+def test_levels_are_fifths_of_the_most_frequent(counts, weights):
+    tokens = list(Counter(counts).elements())
+    assert weighted_features(tokens, shingle_length=1, weighting="levels") == weights
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
+def test_levels_are_never_less_than_one_nor_more_than_five(counts):
+    tokens = [token for token, count in zip("abcdef", counts, strict=False) for _ in range(count)]
+    assert weighted_features(tokens, shingle_length=1, weighting="levels") == oracles.levels(tokens)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "idf.txt"
+    path.write_text("ferry 4.0\nthe 0.5\n\nnew york 8\nzero 0\nbread 2e0\n", encoding="utf-8")
+    return path
+
+
+class TestIdf:
+    def test_weights_are_frequencies_times_the_tables_value(self, table):
+        features = weighted_features(
+            ["the", "ferry", "the", "bread", "zero"],
+            shingle_length=1,
+            weighting="tf-idf",
+            idf=IdfTable(table),
+        )
+        assert features == pytest.approx({"the": 0.2, "ferry": 0.8, "bread": 0.4, "zero": 0.0})
+
+    def test_words_hold_spaces_and_unknown_ones_get_the_median(self, table):
+        idf = IdfTable(table)
+        assert idf.get("new york") == 8
+        assert idf.get("york") == idf.get("unknown") == 2, "the third of five"
+
+    def test_jiebas_own_is_there_by_name(self):
+        assert idf_table("jieba") is idf_table("jieba")
+        assert idf_table("jieba").get("劳动防护") == 13.900677652
+
+    def test_its_digest_follows_from_its_content(self, table, tmp_path):
+        digest = IdfTable(table).digest
+        copy = tmp_path / "copy"
+        copy.write_bytes(table.read_bytes())
+        assert IdfTable(copy).digest == digest
+        copy.write_bytes(table.read_bytes() + b"rain 3\n")
+        assert IdfTable(copy).digest != digest
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"",
+            b"\n\n",
+            b"ferry\n",
+            b"ferry 1\nbread\n",
+            b"ferry four\n",
+            b"ferry 1,5\n",
+            b"ferry\t1.5\n",
+            b"f\xe9rry 1\n",
+            b"ferry nan\n",
+            b"ferry inf\n",
+            b"ferry -1\n",
+            None,
+        ],
+        ids=repr,
+    )
+    def test_what_is_no_table_is_refused(self, tmp_path, content):
+        path = tmp_path / "idf.txt"
+        if content is not None:
+            path.write_bytes(content)
+        for read in (IdfTable, lambda path: idf_table(str(path))):
+            with pytest.raises(SchemeError, match=r"IDF table .*idf\.txt"):
+                read(path)
+
+    def test_a_directory_or_an_impossible_path_is_refused(self, tmp_path):
+        for name in (str(tmp_path), "nul\0", "a" * 5000):
+            with pytest.raises(SchemeError, match="IDF table"):
+                idf_table(name)
+
+    def test_without_a_table_there_are_no_such_weights(self):
+        with pytest.raises(SchemeError, match="needs an IDF table"):
+            weighted_features(["a"], shingle_length=1, weighting="tf-idf")
+
+
+class TestTop:
+    TOKENS = "b c c a d d d e a".split()
+
+    @pytest.mark.parametrize(
+        ("top", "kept"),
+        [(0, "bcade"), (1, "d"), (2, "dc"), (3, "dca"), (4, "dcab"), (5, "bcade"), (99, "bcade")],
+    )
+    def test_the_heaviest_are_kept_the_earlier_of_equal_ones(self, top, kept):
+        features = weighted_features(self.TOKENS, shingle_length=1, weighting="tf", top=top)
+        assert "".join(features) == kept
+        assert features == {feature: self.TOKENS.count(feature) for feature in kept}
+
+    def test_it_counts_features_not_tokens(self):
+        features = weighted_features("a b a b a c".split(), shingle_length=2, weighting="tf", top=2)
+        assert features == {"a\x1fb": 2.0, "b\x1fa": 2.0}
+
+
+def test_stop_words_are_left_out_before_shingles_are_made():
+    features = weighted_features(
+        ["The", "ferry", "THE", "the", "bread"],
+        shingle_length=2,
+        weighting="tf",
+        stop_words={"the"},
+    )
+    assert features == {"ferry\x1fbread": 1.0}
+
+
+def test_tokens_that_are_all_stop_words_leave_nothing():
+    found = weighted_features(["a", "A"], shingle_length=1, weighting="tf", stop_words={"a"})
+    assert found == {}
+
+
+def test_what_joins_shingles_can_be_chosen():
+    features = weighted_features(list("abcd"), shingle_length=3, weighting="tf", joiner="")
+    assert list(features) == ["abc", "bcd"]
+
+
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
-def test_no_tokens_have_no_features(weighting):
-    assert weighted_features([], shingle_length=2, weighting=weighting) == {}
+@given(tokens=token_lists, chance=st.randoms(use_true_random=False))
+def test_where_order_is_no_feature_it_changes_nothing(weighting, tokens, chance):
+    idf = idf_table("jieba") if weighting == "tf-idf" else None
+    shuffled = chance.sample(tokens, len(tokens))
+    assert weighted_features(
+        shuffled, shingle_length=1, weighting=weighting, idf=idf
+    ) == weighted_features(tokens, shingle_length=1, weighting=weighting, idf=idf)
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("length", [1, 2])
+def test_no_tokens_have_no_features(weighting, length):
+    idf = idf_table("jieba") if weighting == "tf-idf" else None
+    assert weighted_features([], shingle_length=length, weighting=weighting, idf=idf) == {}

@@ -62,6 +62,20 @@ def test_the_exceptions_of_a_crawl_are_scrapys():
     assert issubclass(scrapy_simhash.EmptyText, SimhashError)
 
 
+def test_what_the_documentation_promises_of_a_scheme():
+    scheme = scrapy_simhash.Scheme.preset("classic")
+    assert scheme.bits == 64
+    assert 0 <= scheme.fingerprint("some text") < 2**64
+    assert scheme.fingerprint_tokens(["some", "text"]) == scheme.fingerprint("some text")
+    assert scheme.fingerprint_features({"some": 1, "text": 1.0}) == scheme.fingerprint("some text")
+    assert scrapy_simhash.hamming_distance(0b1011, 0b0001) == 2
+    with pytest.raises(scrapy_simhash.EmptyText):
+        scheme.fingerprint("…")
+    with pytest.raises(ValueError, match="no preset"):
+        scrapy_simhash.Scheme.preset("none")
+    assert scrapy_simhash.Scheme.from_dict(scheme.to_dict()) == scheme
+
+
 def test_the_names_work_together():
     scheme = scrapy_simhash.Scheme.preset("classic")
     fingerprint = scheme.fingerprint(ENGLISH)

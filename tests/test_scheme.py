@@ -3,31 +3,16 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
 import pickle
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from scrapy_simhash.errors import EmptyText, SchemeError
-from scrapy_simhash.extraction import EXTRACTORS
-from scrapy_simhash.features import WEIGHTINGS, weighted_features
-from scrapy_simhash.fingerprint import FEATURE_HASHES, simhash
-from scrapy_simhash.index import TablePlan
-from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme, preset
-from scrapy_simhash.tokenization import TOKENIZERS
-from tests.samples import ENGLISH, FEATURES, PARAGRAPHS, TOKENS
-
-schemes = st.builds(
-    Scheme,
-    bits=st.integers(1, 64).map(lambda size: 8 * size),
-    extractor=st.sampled_from(sorted(EXTRACTORS)),
-    tokenizer=st.sampled_from(sorted(TOKENIZERS)),
-    shingle_length=st.integers(1, 16),
-    weighting=st.sampled_from(sorted(WEIGHTINGS)),
-    feature_hash=st.sampled_from(sorted(FEATURE_HASHES)),
-    tie=st.sampled_from(["zero", "one"]),
-)
+from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.scheme import PRESETS, Scheme
+from tests.samples import TOKENS
+from tests.schemes import schemes
 
 
 class TestParameters:
@@ -37,16 +22,82 @@ class TestParameters:
             *itertools.product(["bits"], [0, -8, 4, 7, 9, 63, 520, 64.0, "64", None, True]),
             *itertools.product(["shingle_length"], [0, -1, 17, 1.0, "2", None, True]),
             *itertools.product(["version"], [0, 2, 1.0, "1", None, True]),
+            *itertools.product(["top"], [-1, 1_000_001, 1.0, "2", None, True]),
             *itertools.product(
-                ["extractor", "tokenizer", "weighting", "feature_hash", "tie"],
+                ["extractor", "tokenizer", "weighting", "feature_hash", "tie", "empty"],
                 ["", "magic", None, 1, ["text"]],
             ),
-            ("extractor", "Readability"),
+            *itertools.product(
+                ["extractor"],
+                ["Readability", ".dotted", "a.", "a..b", "a.b c", "a.1b", "a.b\n", "a:b"],
+            ),
+            *itertools.product(
+                ["select", "remove", "parts", "stop_words"],
+                ["title", None, 5, [""], ["title", None], [b"title"], {"title": 1}],
+            ),
+            *itertools.product(
+                ["field_weights"],
+                [
+                    "title",
+                    None,
+                    5,
+                    ["title"],
+                    ["a1"],
+                    {"title": 1.0},
+                    {"a1": 1.0},
+                    [("title",)],
+                    [("title", 1.0, 2.0)],
+                    [("", 1.0)],
+                    [(None, 1.0)],
+                    [(1, 1.0)],
+                    [("title", None)],
+                    [("title", -1.0)],
+                    [("title", math.nan)],
+                    [("title", math.inf)],
+                    [("title", 10**400)],
+                    [("title", 1.0), ("title", 2.0)],
+                ],
+            ),
+            ("idf", "jieba"),
+            ("idf", None),
         ],
     )
     def test_values_outside_their_range_are_refused_by_name(self, name, value):
         with pytest.raises(SchemeError, match=rf"^{name}="):
             Scheme(**{name: value})
+
+    @pytest.mark.parametrize("idf", ["", None, 5, ["jieba"], True])
+    def test_tf_idf_needs_the_name_of_a_table(self, idf):
+        with pytest.raises(SchemeError, match=r"^idf="):
+            Scheme(weighting="tf-idf", idf=idf)
+
+    def test_parts_that_there_are_not_are_refused_by_name(self):
+        with pytest.raises(SchemeError, match=r"^parts: 'Title' is none of title, first-sentences"):
+            Scheme(parts=["title", "Title"])
+
+    @pytest.mark.parametrize("name", ["select", "remove"])
+    @pytest.mark.parametrize(
+        "selector",
+        [
+            "p >",
+            "p[",
+            "p::text",
+            "p:no-such-thing",
+            "//p[",
+            "(//p",
+            " //p",
+            "count(//p)",
+            "\0",
+            "//p\0",
+            "p\ud800",
+            "//p['\ud800']",
+            "//x:p",
+            "x|p",
+        ],
+    )
+    def test_selectors_that_cannot_be_are_refused_when_they_are_given(self, name, selector):
+        with pytest.raises(SchemeError, match="selector"):
+            Scheme(**{name: ["p", selector]})
 
     @pytest.mark.parametrize("bits", [8, 512])
     @pytest.mark.parametrize("shingle_length", [1, 16])
@@ -66,41 +117,108 @@ class TestParameters:
             Scheme(64)
 
 
+CHANGES = [
+    {"bits": 64},
+    {"extractor": "text"},
+    {"extractor": "my.own.extractor"},
+    {"select": ["p"]},
+    {"remove": ["p"]},
+    {"parts": ["title"]},
+    {"tokenizer": "words"},
+    {"stop_words": ["the"]},
+    {"shingle_length": 2},
+    {"weighting": "tf"},
+    {"weighting": "tf-idf", "idf": "jieba"},
+    {"top": 5},
+    {"field_weights": [("title", 1)]},
+    {"feature_hash": "string-hash"},
+    {"tie": "one"},
+    {"empty": "ties"},
+]
+
+
 class TestId:
     def test_the_ids_of_the_presets_never_change(self):
         rest = ":readability:jieba:1-gram:log-tf:xxh3:tie-zero:v1"
         assert Scheme.preset("wide").id == "simhash256" + rest
         assert Scheme.preset("classic").id == "simhash64" + rest
 
-    @given(schemes, schemes)
+    @given(schemes(), schemes())
     def test_ids_are_equal_for_equal_schemes_alone(self, one, other):
         assert (one.id == other.id) == (one == other)
         assert one.id.isprintable()
         assert not any(character.isspace() for character in one.id)
 
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"bits": 64},
-            {"extractor": "text"},
-            {"tokenizer": "words"},
-            {"shingle_length": 2},
-            {"weighting": "tf"},
-            {"tie": "one"},
-        ],
-        ids=lambda change: next(iter(change)),
-    )
+    @pytest.mark.parametrize("change", CHANGES, ids="+".join)
     def test_each_parameter_is_in_the_id(self, change):
-        assert Scheme(**change).id != Scheme().id
+        same = {"bits": 128}
+        assert Scheme(**{**same, **change}).id != Scheme(**same).id
+
+    def test_every_parameter_but_the_version_is_tried(self):
+        tried = {name for case in CHANGES for name in case}
+        assert tried == {field.name for field in dataclasses.fields(Scheme)} - {"version"}
+
+    @pytest.mark.parametrize(
+        ("values", "rest"),
+        [
+            ({"select": ["main", "h1"]}, "select-7e7dfd32f6897f13"),
+            ({"remove": ["main", "h1"]}, "remove-7e7dfd32f6897f13"),
+            ({"parts": ["title", "first-sentences"]}, "parts-60f0f29e76199408"),
+            ({"stop_words": ["the", "渡轮"]}, "stop-words-1b680b3c277f4467"),
+            ({"field_weights": [("title", 2), ("body", 0.5)]}, "field-weights-665ef69b72307350"),
+            ({"top": 7, "empty": "ties"}, "top-7:empty-ties"),
+            ({"weighting": "tf-idf", "idf": "jieba"}, "idf-cf55ef857b99098f"),
+        ],
+        ids=lambda value: "",
+    )
+    def test_ids_never_change(self, values, rest):
+        weighting = values.get("weighting", "log-tf")
+        start = f"simhash256:readability:jieba:1-gram:{weighting}:xxh3:tie-zero:v1"
+        assert Scheme(**values).id == f"{start}:{rest}"
+
+    def test_they_do_not_depend_on_what_a_python_can_print(self):
+        # Han that Unicode 15.1 has, and Python 3.13, but not Python 3.12.
+        assert Scheme(stop_words=["\U0002ebf0"]).id.endswith(":stop-words-cd4b0e2b19f13df8")
+
+    def test_the_order_of_what_is_selected_is_a_difference(self):
+        for name, two in (("select", ["p", "h1"]), ("parts", ["title", "first-sentences"])):
+            assert Scheme(**{name: two}).id != Scheme(**{name: two[::-1]}).id
+
+    def test_one_long_word_is_not_two(self):
+        assert Scheme(stop_words=["a", "b"]).id != Scheme(stop_words=["a', 'b"]).id
+
+    def test_stop_words_in_any_case_and_order_are_one_scheme(self):
+        one = Scheme(stop_words=["The", "of", "A"])
+        other = Scheme(stop_words=("a", "OF", "the", "THE"))
+        assert one == other
+        assert one.id == other.id
+        assert one.stop_words == ("a", "of", "the")
+
+    def test_that_of_a_table_of_words_follows_from_its_content(self, tmp_path):
+        ids = []
+        for name, content in (("a", "rain 2\n"), ("b", "rain 2\n"), ("c", "rain 3\n")):
+            path = tmp_path / name
+            path.write_text(content)
+            ids.append(Scheme(weighting="tf-idf", idf=str(path)).id)
+        assert ids[0] == ids[1] != ids[2]
+        assert str(tmp_path) not in ids[0]
 
 
 class TestDict:
-    @given(schemes)
+    @given(schemes())
     def test_a_scheme_comes_back_from_json(self, scheme):
         back = Scheme.from_dict(json.loads(json.dumps(scheme.to_dict())))
         assert back == scheme
         assert back.id == scheme.id
         assert pickle.loads(pickle.dumps(scheme)) == scheme
+
+    @pytest.mark.parametrize("name", PRESETS)
+    def test_every_preset_comes_back_from_json(self, name):
+        scheme = Scheme.preset(name)
+        back = Scheme.from_dict(json.loads(json.dumps(scheme.to_dict())))
+        assert back == scheme
+        assert back.id == scheme.id
+        assert hash(back) == hash(scheme)
 
     def test_the_dict_holds_every_parameter(self):
         assert set(Scheme().to_dict()) == {field.name for field in dataclasses.fields(Scheme)}
@@ -112,70 +230,6 @@ class TestDict:
     def test_unknown_or_impossible_values_are_refused(self, values, says):
         with pytest.raises(SchemeError, match=says):
             Scheme.from_dict(values)
-
-
-class TestPresets:
-    def test_they_are_these(self):
-        assert {name: (p.scheme.bits, p.max_distance) for name, p in PRESETS.items()} == {
-            "wide": (256, 28),
-            "classic": (64, 3),
-        }
-        assert DEFAULT_PRESET == "wide"
-        assert Scheme() == Scheme.preset("wide")
-
-    @pytest.mark.parametrize("name", PRESETS)
-    def test_each_can_be_indexed_at_its_distance(self, name):
-        found = preset(name)
-        assert found.scheme is Scheme.preset(name)
-        plan = TablePlan.for_distance(found.scheme.bits, found.max_distance)
-        assert plan.expected_recall(found.max_distance) >= 0.95
-
-    @pytest.mark.parametrize("name", ["", "Classic", "none", None, ["classic"]])
-    def test_an_unknown_name_is_refused_with_those_there_are(self, name):
-        with pytest.raises(SchemeError, match=r"wide, classic"):
-            Scheme.preset(name)
-
-
-class TestFingerprint:
-    @given(schemes)
-    def test_its_parts_are_the_steps_in_order(self, scheme):
-        tokens = scheme.tokens(ENGLISH)
-        assert tokens == TOKENIZERS[scheme.tokenizer](ENGLISH)
-        features = weighted_features(
-            tokens, shingle_length=scheme.shingle_length, weighting=scheme.weighting
-        )
-        expected = simhash(features, scheme.bits, tie=scheme.tie)
-        assert scheme.fingerprint(ENGLISH) == expected
-        assert scheme.fingerprint_tokens(tokens) == expected
-        assert scheme.fingerprint_features(features) == expected
-
-    def test_a_shorter_text_than_a_shingle_has_a_fingerprint(self):
-        scheme = Scheme(shingle_length=5, tokenizer="words")
-        assert scheme.fingerprint("two words") == scheme.fingerprint_features({"two\x1fwords": 1})
-
-    @pytest.mark.parametrize("text", ["", " \n", "... — !?", "\ud800"])
-    def test_a_text_without_tokens_is_empty(self, text):
-        with pytest.raises(EmptyText):
-            Scheme().fingerprint(text)
-
-    def test_no_tokens_and_no_weights_are_empty(self):
-        with pytest.raises(EmptyText):
-            Scheme().fingerprint_tokens([])
-        with pytest.raises(EmptyText):
-            Scheme().fingerprint_features({"ferry": 0.0})
-
-    @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
-    def test_impossible_weights_are_refused(self, weight):
-        with pytest.raises(SchemeError, match="weight"):
-            Scheme().fingerprint_features({**FEATURES, "bad": weight})
-
-    def test_near_texts_are_near_and_others_are_far(self):
-        scheme = Scheme(tokenizer="words")
-        fingerprint = scheme.fingerprint(ENGLISH)
-        edited = scheme.fingerprint(ENGLISH.replace("Fridays", "Sundays"))
-        other = scheme.fingerprint(" ".join(PARAGRAPHS))
-        assert 0 < (fingerprint ^ edited).bit_count() <= 40
-        assert (fingerprint ^ other).bit_count() > 80
 
 
 class TestCheck:

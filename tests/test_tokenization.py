@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.tokenization import (
     TOKENIZERS,
+    _load_jieba,
     jieba_tokenizer,
     jieba_tokens,
     normalize,
@@ -22,12 +23,15 @@ from scrapy_simhash.tokenization import (
 )
 from tests.samples import CHINESE
 
+# Those that normalize; the others leave a text as it is, as their authors did.
+NORMALIZING = {name: TOKENIZERS[name].tokens for name in ("jieba", "words", "characters")}
+OF_WORDS = {name: TOKENIZERS[name].tokens for name in ("jieba", "words")}
 any_text = st.text(st.characters(), max_size=40)  # lone surrogates are among them
 han_text = st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), max_size=30)
 
 
 class TestScripts:
-    @pytest.mark.parametrize("tokenize", TOKENIZERS.values(), ids=TOKENIZERS)
+    @pytest.mark.parametrize("tokenize", OF_WORDS.values(), ids=OF_WORDS)
     @pytest.mark.parametrize(
         ("text", "tokens"),
         [
@@ -80,7 +84,7 @@ class TestScripts:
 
 
 class TestNormalization:
-    @pytest.mark.parametrize("tokenize", TOKENIZERS.values(), ids=TOKENIZERS)
+    @pytest.mark.parametrize("tokenize", NORMALIZING.values(), ids=NORMALIZING)
     @pytest.mark.parametrize(
         ("one", "other"),
         [
@@ -101,7 +105,7 @@ class TestNormalization:
         assert one != other
         assert tokenize(one) == tokenize(other)
 
-    @pytest.mark.parametrize("tokenize", TOKENIZERS.values(), ids=TOKENIZERS)
+    @pytest.mark.parametrize("tokenize", NORMALIZING.values(), ids=NORMALIZING)
     @given(text=any_text)
     def test_composed_and_decomposed_text_is_one(self, tokenize, text):
         forms = {form: unicodedata.normalize(form, text) for form in ("NFC", "NFD", "NFKD")}
@@ -109,7 +113,7 @@ class TestNormalization:
 
 
 class TestAnyText:
-    @pytest.mark.parametrize("tokenize", TOKENIZERS.values(), ids=TOKENIZERS)
+    @pytest.mark.parametrize("tokenize", NORMALIZING.values(), ids=NORMALIZING)
     @given(text=any_text)
     def test_no_text_raises_and_no_letter_is_lost(self, tokenize, text):
         tokens = tokenize(text)
@@ -118,10 +122,17 @@ class TestAnyText:
         letters = {character for character in normalize(text) if character.isalnum()}
         assert letters <= set("".join(tokens))
 
-    @pytest.mark.parametrize("tokenize", TOKENIZERS.values(), ids=TOKENIZERS)
+    @pytest.mark.parametrize("tokenize", NORMALIZING.values(), ids=NORMALIZING)
     @pytest.mark.parametrize("text", ["", " \t\r\n\u3000", "—…!?()", "\ud800\udfff", "\0\x1f"])
     def test_nothing_to_read_has_no_tokens(self, tokenize, text):
         assert tokenize(text) == []
+
+    @pytest.mark.parametrize("tokenizer", TOKENIZERS.values(), ids=TOKENIZERS)
+    @given(text=any_text)
+    def test_every_tokenizer_takes_it_and_says_the_same_again(self, tokenizer, text):
+        tokens = tokenizer.tokens(text)
+        assert all(isinstance(token, str) for token in tokens)
+        assert tokenizer.tokens(text) == tokens
 
     def test_the_separator_of_shingles_is_in_no_token(self):
         assert word_tokens("a\x1fb") == ["a", "b"]
@@ -138,6 +149,42 @@ class TestAnyText:
     @pytest.mark.parametrize("shown_as_nothing", ["\u00ad", "\u2060", "\ufeff"])
     def test_what_is_shown_as_nothing_splits_no_word(self, shown_as_nothing):
         assert word_tokens(f"dampf{shown_as_nothing}schiff") == ["dampfschiff"]
+
+
+class TestOthers:
+    @pytest.mark.parametrize(
+        ("name", "text", "tokens"),
+        [
+            ("characters", "Ab, c-1 ß 渡轮 ①", ["a", "b", "c", "1", "s", "s", "渡", "轮", "1"]),
+            ("whitespace", " The  ferry,\n渡轮\u3000Ａ ", ["The", "ferry,", "渡轮", "Ａ"]),
+            ("raw-characters", "Ab \n\0", ["A", "b", " ", "\n", "\0"]),
+            ("tagged", "渡轮/n  离/开/v\n ，/wd 、/wn 。/wj", ["渡轮", "离/开", "。"]),
+            ("simhash-package", "Ab, c_1 İ 渡轮!", list("abc_1i渡轮")),
+            ("simhash-package", "", [""]),
+            ("simhash-package", "…!?", [""]),
+            ("jieba-keywords", "渡轮离开,码头 ferry a", ["渡轮", "离开", "码头", "ferry"]),
+        ],
+    )
+    def test_each(self, name, text, tokens):
+        assert TOKENIZERS[name].tokens(text) == tokens
+
+    def test_none_was_forgotten(self):
+        assert set(TOKENIZERS) == {
+            *NORMALIZING, "whitespace", "raw-characters", "tagged", "simhash-package", "jieba-keywords"
+        }  # fmt: skip
+
+    def test_keywords_are_cut_with_guesses(self):
+        # The guess at a name that the dictionary does not hold is what HMM is for.
+        text = "渡轮停靠在鲸屿码头"
+        tokenizer = jieba_tokenizer()
+        assert tokenizer.lcut(text, HMM=True) != tokenizer.lcut(text, HMM=False)
+        guessed = [word for word in tokenizer.lcut(text, HMM=True) if len(word) > 1]
+        assert TOKENIZERS["jieba-keywords"].tokens(text) == guessed
+
+    def test_only_the_package_simhash_joins_shingles_by_nothing(self):
+        joiners = {name: tokenizer.joiner for name, tokenizer in TOKENIZERS.items()}
+        assert joiners.pop("simhash-package") == ""
+        assert set(joiners.values()) == {"\x1f"}
 
 
 def test_the_dictionary_of_the_jieba_module_is_not_ours(tmp_path, cache_home):
@@ -233,7 +280,7 @@ class TestLoading:
     ):
         caplog.set_level(logging.INFO)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-        fresh = jieba_tokenizer.__wrapped__()
+        fresh = _load_jieba.__wrapped__()
         assert fresh.lcut("渡轮离开码头", HMM=False) == ["渡轮", "离开", "码头"]
         (cached,) = (tmp_path / "xdg" / "scrapy-simhash").iterdir()
         assert cached.stat().st_size > 10**6
@@ -248,7 +295,7 @@ class TestLoading:
         home.chmod(0o777)
         (home / "jieba.cache").write_bytes(b"not ours")
         monkeypatch.setenv("XDG_CACHE_HOME", str(home.parent))
-        fresh = jieba_tokenizer.__wrapped__()
+        fresh = _load_jieba.__wrapped__()
         assert fresh.lcut("渡轮离开码头", HMM=False) == ["渡轮", "离开", "码头"]
         assert [path.name for path in home.iterdir()] == ["jieba.cache"]
         assert list(temporary.iterdir()) == []

@@ -14,6 +14,7 @@ FOUND = Verdict(
     fingerprint=0xAB,
     representative="https://a.example/1",
     distance=2,
+    weak=True,
 )
 SKIPPED = Verdict(kind="skipped", key="https://a.example/3", bits=64, reason="few_tokens")
 
@@ -38,6 +39,7 @@ def test_a_skipped_page_has_no_fingerprint():
                 "representative": "https://a.example/1",
                 "distance": 2,
                 "fingerprint": "00000000000000ab",
+                "weak": True,
                 "reason": None,
             },
         ),
@@ -48,6 +50,7 @@ def test_a_skipped_page_has_no_fingerprint():
                 "representative": None,
                 "distance": None,
                 "fingerprint": None,
+                "weak": False,
                 "reason": "few_tokens",
             },
         ),

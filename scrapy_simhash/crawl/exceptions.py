@@ -6,10 +6,19 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import DropItem, IgnoreRequest
 
+from scrapy_simhash.crawl.stats import printable
+
 if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_simhash.verdict import Verdict
+
+
+def _said(verdict: Verdict) -> str:
+    if verdict.representative is None:
+        return f"{verdict.kind} since an earlier crawl"
+    representative = printable(verdict.representative)
+    return f"{verdict.kind} of {representative} at distance {verdict.distance}"
 
 
 class NearDuplicatePage(IgnoreRequest):
@@ -19,11 +28,7 @@ class NearDuplicatePage(IgnoreRequest):
     """
 
     def __init__(self, response: Response, verdict: Verdict) -> None:
-        super().__init__(
-            f"{verdict.kind} of {verdict.representative} at distance {verdict.distance}"
-            if verdict.representative
-            else f"{verdict.kind} since an earlier crawl"
-        )
+        super().__init__(_said(verdict))
         self.response = response
         self.verdict = verdict
 
@@ -33,9 +38,7 @@ class NearDuplicateItem(DropItem):
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(
-            f"{verdict.kind} of {verdict.representative} at distance {verdict.distance}"
-            if verdict.representative
-            else f"{verdict.kind} since an earlier crawl",
+            _said(verdict),
             # One line for each would bury the log; they are counted.
             log_level="DEBUG",
         )

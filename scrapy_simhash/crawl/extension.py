@@ -176,7 +176,7 @@ class SimhashExtension:
             "as simhash/errors/%s.",
             step,
             printable(about),
-            error,
+            printable(str(error)),
             step,
         )
 

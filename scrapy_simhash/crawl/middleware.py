@@ -17,6 +17,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.stats import printable
 from scrapy_simhash.policy import PASS
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class SimhashDownloaderMiddleware:
             extension.failed("fingerprint", error, response.url)
             return response
         extension.stats.time(page)
+        if page.way:
+            extension.stats.count(f"extraction/{page.way}")
         if page.skipped is not None:
             extension.stats.skip(page.skipped)
         if page.error is not None:
@@ -72,8 +75,8 @@ class SimhashDownloaderMiddleware:
             extension.warn_once(
                 "extraction",
                 "simhash: no text of %s: %s. Further ones are counted.",
-                response.url,
-                page.error,
+                printable(response.url),
+                printable(page.error),
             )
         extension.pages[response] = page
         return response
@@ -93,7 +96,11 @@ class SimhashDownloaderMiddleware:
 
     def _fingerprint(self, response: Response) -> PageFingerprint:
         # In the thread, for finding out an undeclared encoding takes long.
-        return self._extension.detector.fingerprint_page(response.text)
+        try:
+            return self._extension.detector.fingerprint_page(response.text)
+        except SystemExit as error:
+            # Of somebody's extractor. It would end the thread, and nobody would hear of it.
+            raise RuntimeError(f"SystemExit({error}) in extraction") from error
 
 
 class SimhashSpiderMiddleware:

@@ -34,7 +34,9 @@ class SimhashPipeline:
         self._extension = extension
         self._settings = extension.settings
         self._item_policy = Policy(
-            action=self._settings.item_action, incremental=self._settings.policy.incremental
+            action=self._settings.item_action,
+            drop_weak=self._settings.policy.drop_weak,
+            incremental=self._settings.policy.incremental,
         )
         # Items of start() have no page to be known by, and another crawl has others.
         self._crawl = uuid4().hex
@@ -72,8 +74,10 @@ class SimhashPipeline:
         verdict = extension.judge_item(key, fingerprint)
         if verdict is None or verdict.observation is None:
             return None
-        if self._item_policy.seen(verdict) and self._item_policy.action == "drop":
+        if not self._item_policy.decide(verdict).items:
             extension.item_stats.count("dropped")
+            if extension.item_index is not None:  # an unchanged one was met again
+                extension.item_index.confirm(verdict.observation)
             raise NearDuplicateItem(verdict)
         page = None if origin is None else origin.page
         extension.settlement.item_observed(page, item, verdict.observation)

@@ -6,7 +6,8 @@ in the documentation is checked against both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -16,7 +17,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
-from scrapy_simhash.errors import PlanError, SettingsError
+from scrapy_simhash.errors import PlanError, SchemeError, SettingsError
+from scrapy_simhash.extraction import find_extractor
 from scrapy_simhash.index import TablePlan
 from scrapy_simhash.policy import Policy, PolicyAction
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
@@ -28,22 +30,27 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.scheme import Scheme
 
-_VERDICT_FIELDS = ("kind", "representative", "distance", "fingerprint")
+_TAGGED_FIELDS = ("kind", "representative", "distance", "fingerprint")
+_VERDICT_FIELDS = (*_TAGGED_FIELDS, "weak")
 
 SETTINGS: Mapping[str, Any] = MappingProxyType(
     {
         "SIMHASH_ENABLED": False,
         "SIMHASH_ACTION": "drop",
         "SIMHASH_FOLLOW": None,
+        "SIMHASH_DROP_WEAK": False,
         "SIMHASH_INCREMENTAL": False,
         "SIMHASH_RESET": False,
         "SIMHASH_PRESET": DEFAULT_PRESET,
         "SIMHASH_MAX_DISTANCE": None,
+        "SIMHASH_EXTRACTOR": None,
+        "SIMHASH_CONTENT_SELECT": [],
+        "SIMHASH_CONTENT_REMOVE": [],
         "SIMHASH_DIR": "simhash",
         "SIMHASH_SHARED": False,
         "SIMHASH_MIN_TOKENS": DEFAULT_MIN_TOKENS,
         "SIMHASH_MAX_BYTES": 8_000_000,
-        "SIMHASH_ITEM_TAGS": {field: f"simhash_{field}" for field in _VERDICT_FIELDS},
+        "SIMHASH_ITEM_TAGS": {field: f"simhash_{field}" for field in _TAGGED_FIELDS},
         "SIMHASH_ITEM_FIELDS": [],
         "SIMHASH_ITEM_ACTION": None,
         "SIMHASH_DEBUG": False,
@@ -57,7 +64,7 @@ class SimhashSettings:
 
     :param directory: of the index of pages.
     :param item_directory: of the index of items, made only where it is needed.
-    :param scheme: of the preset.
+    :param scheme: of the preset, with the extractor and selectors of this crawl.
     :param item_tags: verdict field → item field.
     """
 
@@ -83,24 +90,33 @@ class SimhashSettings:
         item_action = read.choice("SIMHASH_ITEM_ACTION", ("drop", "tag"), unset=action)
         preset_name = read.choice("SIMHASH_PRESET", tuple(PRESETS))
         preset = PRESETS[preset_name]
+        scheme = read.scheme(preset.scheme)
         max_distance = read.whole(
             "SIMHASH_MAX_DISTANCE", 0, preset.scheme.bits - 1, unset=preset.max_distance
         )
         try:
             TablePlan.for_distance(preset.scheme.bits, max_distance)
         except PlanError as error:
+            if max_distance == preset.max_distance:
+                raise SettingsError(
+                    "SIMHASH_PRESET",
+                    preset_name,
+                    "one that tables can serve, to crawl with; this one needs the linear scan of "
+                    f"open_index('memory:') ({error})",
+                ) from error
             raise SettingsError("SIMHASH_MAX_DISTANCE", max_distance, str(error)) from error
         directory, item_directory = read.directories(spider_name)
         return cls(
             policy=Policy(
                 action=cast("PolicyAction", action),
                 follow=read.boolean("SIMHASH_FOLLOW", unset=action == "tag"),
+                drop_weak=read.boolean("SIMHASH_DROP_WEAK"),
                 incremental=read.boolean("SIMHASH_INCREMENTAL"),
             ),
             item_action=cast("PolicyAction", item_action),
             reset=read.boolean("SIMHASH_RESET"),
             preset=preset_name,
-            scheme=preset.scheme,
+            scheme=scheme,
             max_distance=max_distance,
             directory=directory,
             item_directory=item_directory,
@@ -175,6 +191,36 @@ class _Reader:
         if not all(isinstance(value, str) and value for value in values):
             raise SettingsError(name, self._value(name), "a list of field names")
         return tuple(values)
+
+    def selectors(self, name: str) -> tuple[str, ...]:
+        values = value = self._value(name)
+        if isinstance(value, str):  # from the command line; commas are part of CSS
+            try:
+                values = json.loads(value) if value.startswith("[") else [value]
+            except ValueError:
+                values = None
+        if not isinstance(values, (list, tuple)) or not all(
+            isinstance(selector, str) and selector for selector in values
+        ):
+            raise SettingsError(name, value, "a list of CSS selectors and XPaths")
+        return tuple(values)
+
+    def scheme(self, scheme: Scheme) -> Scheme:
+        """The preset's scheme with what the settings say of extraction."""
+        extractor = self._value("SIMHASH_EXTRACTOR")
+        if extractor is not None:
+            scheme = self._changed(scheme, "SIMHASH_EXTRACTOR", extractor=extractor)
+        select, remove = "SIMHASH_CONTENT_SELECT", "SIMHASH_CONTENT_REMOVE"
+        scheme = self._changed(scheme, select, select=self.selectors(select))
+        return self._changed(scheme, remove, remove=self.selectors(remove))
+
+    def _changed(self, scheme: Scheme, name: str, **changes: Any) -> Scheme:
+        try:
+            changed = replace(scheme, **changes)
+            find_extractor(changed.extractor)
+        except SchemeError as error:
+            raise SettingsError(name, self._value(name), str(error)) from error
+        return changed
 
     def item_tags(self) -> Mapping[str, str]:
         name = "SIMHASH_ITEM_TAGS"

@@ -54,6 +54,8 @@ class CrawlStats:
             return False
         self._clusters[verdict.representative] += 1
         self.count(f"distance/{verdict.distance}")
+        if verdict.weak:
+            self.count("weak")
         return self._verdicts["near-duplicate"] == 1
 
     def index_size(self, entries: int) -> None:

@@ -60,7 +60,7 @@ def open_index(
     :raises StorageError: it is locked, foreign, corrupt, or cannot be read or written.
     """
     if url == "memory:":
-        made = _new_manifest(scheme, plan, max_distance)
+        made = _new_manifest(scheme, plan, max_distance, scans=True)
         shared = SharedStore(MemoryStore(), made, "memory")
         return _share(shared, max_distance, incremental=incremental)
     directory = _leveldb_directory(url)
@@ -117,7 +117,11 @@ def _unusable(directory: Path, error: OSError) -> StorageError:
 
 
 def _new_manifest(
-    scheme: Scheme | None, plan: TablePlan | None, max_distance: int | None
+    scheme: Scheme | None,
+    plan: TablePlan | None,
+    max_distance: int | None,
+    *,
+    scans: bool = False,
 ) -> Manifest:
     default = preset(DEFAULT_PRESET)
     if scheme is None:
@@ -128,7 +132,12 @@ def _new_manifest(
             raise SchemeError(f"max_distance is needed: no preset has the scheme {scheme.id}")
         max_distance = known[0]
     if plan is None:
-        plan = TablePlan.for_distance(scheme.bits, max_distance)
+        # A linear scan finds all there is, at distances that no tables could serve, too.
+        plan = (
+            TablePlan(scheme.bits, min(max_distance + 1, scheme.bits))
+            if scans
+            else TablePlan.for_distance(scheme.bits, max_distance)
+        )
     elif plan.bits != scheme.bits:
         raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
     _check_distance(plan, max_distance)

@@ -25,7 +25,7 @@ MIN_RECALL = 0.95
 MAX_TABLES = 4096
 # With shorter prefixes, each query of an index of a million pages would meet thousands of
 # candidates in every table.
-_MIN_PREFIX_BITS = 12
+_MIN_PREFIX_BITS = 10
 
 
 class Block(NamedTuple):
@@ -65,7 +65,7 @@ class TablePlan:
     def for_distance(cls, bits: int, max_distance: int) -> TablePlan:
         """The fewest one-block tables that find at least 95 % of pairs at `max_distance`.
 
-        :raises PlanError: that would take prefixes shorter than 12 bits.
+        :raises PlanError: that would take prefixes shorter than 10 bits.
         """
         if not 0 <= max_distance < bits:
             raise PlanError(f"distance {max_distance} of {bits} bits: from 0 to {bits - 1}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 import jieba
 import readability
 from itemadapter import ItemAdapter
+from parsel import Selector
 from scrapy import Request
 from scrapy.exceptions import DropItem
 
@@ -32,7 +34,7 @@ _summary = readability.Document.summary
 
 
 def _giving_up(document: Any, *args: Any, **kwargs: Any) -> str:
-    if FAILING_MARK in str(document.input):
+    if FAILING_MARK in document.input.text_content():
         raise ZeroDivisionError("readability stumbled")
     return _summary(document, *args, **kwargs)
 
@@ -68,7 +70,8 @@ class SwallowingMiddleware:
 
 
 def log_dictionaries() -> None:
-    """A line of the log for each tokenizer that loads jieba's dictionary."""
+    """A line of the log for each tokenizer that loads jieba's dictionary, without rjieba."""
+    sys.modules["rjieba"] = None  # type: ignore[assignment]
     initialize = jieba.Tokenizer.initialize
     lock = threading.Lock()
     known = []
@@ -81,3 +84,23 @@ def log_dictionaries() -> None:
         initialize(tokenizer, *args)
 
     jieba.Tokenizer.initialize = logged
+
+
+def story_of(html: str) -> str:
+    """An extractor: the text of the story."""
+    return Selector(html).css(".story").xpath("string()").get("")
+
+
+def no_story(html: str) -> str:
+    """An extractor that fails."""
+    raise RuntimeError(f"no story in {len(html)} characters")
+
+
+def story_in_bytes(html: str) -> bytes:
+    """An extractor that gives the wrong type."""
+    return story_of(html).encode()
+
+
+def no_way_out(html: str) -> str:
+    """An extractor that ends the program."""
+    raise SystemExit(len(html))

@@ -102,6 +102,7 @@ def test_tag_shows_the_verdict_to_the_callback(results, site):
         "representative": None,
         "distance": None,
         "fingerprint": original["verdict"]["fingerprint"],
+        "weak": False,
         "reason": None,
     }
     assert original["flags"] == []

@@ -1,0 +1,129 @@
+"""Hashes of features: the default, and those that the presets' authors chose.
+
+Each takes features and a width and gives their hashes as bytes, one after the other, most
+significant bit first. None depends on the process, its hash seed or the machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from itertools import repeat
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from scrapy_simhash.errors import UnsupportedText
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+FeatureHashName = Literal["xxh3", "md5", "bkdr", "string-hash", "mt19937"]
+
+_XXH3_BITS = 128
+_INT_BITS = 32
+_LONG_BITS = 64
+
+
+class FeatureHash(NamedTuple):
+    """A hash function of features.
+
+    :param digests: (features, bits) → their hashes, bits / 8 bytes each.
+    :param widths: the numbers of bits that it can give.
+    """
+
+    digests: Callable[[Sequence[str], int], bytes]
+    widths: range
+
+
+def _xxh3(features: Sequence[str], bits: int) -> bytes:
+    """xxh3_128 with seeds 0, 1, … as far as the bits need them."""
+    import numpy as np
+    import xxhash
+
+    digest = xxhash.xxh3_128_digest
+    encoded = _encoded(features)
+    seeds = -(-bits // _XXH3_BITS)
+    parts = [b""] * (seeds * len(encoded))
+    for seed in range(seeds):
+        parts[seed::seeds] = map(digest, encoded, repeat(seed))
+    digests = b"".join(parts)
+    if bits % _XXH3_BITS == 0 or not digests:
+        return digests
+    rows = np.frombuffer(digests, dtype=np.uint8).reshape(len(encoded), -1)
+    return rows[:, : bits // 8].tobytes()
+
+
+def _encoded(features: Sequence[str]) -> list[bytes]:
+    try:
+        return list(map(str.encode, features))
+    except UnicodeEncodeError:  # lone surrogates, from a broken page
+        return [feature.encode("utf-8", "surrogatepass") for feature in features]
+
+
+def _md5(features: Sequence[str], bits: int) -> bytes:
+    """The last bits of MD5, as the PyPI package simhash takes them."""
+    width = bits // 8
+    return b"".join(
+        [
+            hashlib.md5(feature, usedforsecurity=False).digest()[-width:]
+            for feature in _encoded(features)
+        ]
+    )
+
+
+def _bkdr(features: Sequence[str], bits: int) -> bytes:
+    """BKDR with seed 31 over UTF-16 units, in Java's 64-bit arithmetic, cut to its low bits.
+
+    Up to 32 bits the value is a Java int, beyond a long; a negative one has no bit set, for the
+    bits are read off by halving while the value is above zero.
+    """
+    sign = 1 << ((_INT_BITS if bits <= _INT_BITS else _LONG_BITS) - 1)
+    hashes = []
+    for feature in features:
+        units = feature.encode("utf-16-be", "surrogatepass")
+        value = 0
+        for i in range(0, len(units), 2):
+            value = value * 31 + (units[i] << 8 | units[i + 1]) & 0xFFFF_FFFF_FFFF_FFFF
+        value &= (1 << bits) - 1
+        hashes.append((0 if value >= sign else value).to_bytes(bits // 8, "big"))
+    return b"".join(hashes)
+
+
+def _string_hash(features: Sequence[str], bits: int) -> bytes:
+    """The multiplicative hash of strings of Python 2 (1000003), cut to its low bits."""
+    mask = (1 << bits) - 1
+    hashes = []
+    for feature in features:
+        value = ord(feature[0]) << 7 if feature else 0
+        for character in feature:
+            value = (value * 1000003 ^ ord(character)) & mask
+        hashes.append(((value ^ len(feature)) & mask).to_bytes(bits // 8, "big"))
+    return b"".join(hashes)
+
+
+@lru_cache(maxsize=1)
+def _mt19937_outputs() -> tuple[bytes, ...]:
+    import numpy as np
+
+    outputs = np.frombuffer(np.random.RandomState(19260817).bytes(4 * 128), dtype="<u4")
+    return tuple(int(output).to_bytes(4, "big") for output in outputs)
+
+
+def _mt19937(features: Sequence[str], _bits: int) -> bytes:
+    """The c-th output of MT19937 seeded with 19260817 for the ASCII character c."""
+    outputs = _mt19937_outputs()
+    for feature in features:
+        if len(feature) != 1 or not feature.isascii():
+            raise UnsupportedText(
+                f"the feature hash mt19937 takes single ASCII characters, not {feature!r}: choose "
+                "another preset for this text"
+            )
+    return b"".join([outputs[ord(feature)] for feature in features])
+
+
+FEATURE_HASHES: Mapping[str, FeatureHash] = {
+    "xxh3": FeatureHash(_xxh3, range(8, 513, 8)),
+    "md5": FeatureHash(_md5, range(8, 129, 8)),
+    "bkdr": FeatureHash(_bkdr, range(8, 65, 8)),
+    "string-hash": FeatureHash(_string_hash, range(8, 129, 8)),
+    "mt19937": FeatureHash(_mt19937, range(32, 33, 8)),
+}

@@ -1,0 +1,177 @@
+"""The parameters of a scheme: all that determines a fingerprint, checked, with a stable name."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.extraction import EXTRACTORS, compiled_selector, is_extractor
+from scrapy_simhash.features import WEIGHTINGS, Weighting, idf_table
+from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName
+from scrapy_simhash.parts import PARTS, TITLE_PART
+from scrapy_simhash.tokenization import TOKENIZERS, normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from typing_extensions import Self
+
+    from scrapy_simhash.fingerprint import TieRule
+
+MIN_BITS = 8
+MAX_BITS = 512
+MAX_SHINGLE_LENGTH = 16
+_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemeParameters:
+    """What a `Scheme` is made with.
+
+    :param bits: width of the fingerprint, a multiple of 8 from 8 to 512, as far as the hash goes.
+    :param extractor: how a page becomes text: a name in `scrapy_simhash.extraction.EXTRACTORS`,
+        or the import path of a function from HTML to text.
+    :param select: CSS selectors or XPaths of what is the content, where people know their site.
+    :param remove: CSS selectors or XPaths of what is not.
+    :param parts: parts of the text that stand for it, see `scrapy_simhash.parts`; () for all.
+    :param tokenizer: how text becomes tokens, see `scrapy_simhash.tokenization.TOKENIZERS`.
+    :param stop_words: tokens that are left out, whatever their case.
+    :param shingle_length: consecutive tokens in one feature, 1 to 16.
+    :param weighting: weight of a feature by its count: uniform, tf, log-tf (1 + log tf),
+        tf-squared, levels (1 to 5), tf-idf.
+    :param idf: for tf-idf: ``jieba`` for its table, or the path of a file.
+    :param top: how many of the heaviest features are kept; 0 for all.
+    :param field_weights: for records: names of fields and what their features weigh.
+    :param feature_hash: hash of a feature, see `scrapy_simhash.hashes`.
+    :param tie: the bit where the weighted sum is exactly zero.
+    :param empty: a text without features is an ``error`` (EmptyText), or all ``ties``.
+    :param version: counts changes of the algorithm under the same names.
+    :raises SchemeError: a value is outside its range.
+    """
+
+    bits: int = 256
+    extractor: str = "readability"
+    select: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    tokenizer: str = "jieba"
+    stop_words: tuple[str, ...] = ()
+    shingle_length: int = 1
+    weighting: Weighting = "log-tf"
+    idf: str = ""
+    top: int = 0
+    field_weights: tuple[tuple[str, float], ...] = ()
+    feature_hash: FeatureHashName = "xxh3"
+    tie: TieRule = "zero"
+    empty: Literal["error", "ties"] = "error"
+    version: int = _VERSION
+
+    def __post_init__(self) -> None:
+        for name in ("select", "remove", "parts"):
+            object.__setattr__(self, name, _texts(name, getattr(self, name)))
+        words = {normalize(word) for word in _texts("stop_words", self.stop_words)}
+        object.__setattr__(self, "stop_words", tuple(sorted(words)))
+        object.__setattr__(self, "field_weights", _field_weights(self.field_weights))
+        for name, known in (
+            ("tokenizer", TOKENIZERS),
+            ("weighting", WEIGHTINGS),
+            ("feature_hash", FEATURE_HASHES),
+            ("tie", ("zero", "one")),
+            ("empty", ("error", "ties")),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in known:
+                raise SchemeError(f"{name}={value!r}: one of {', '.join(known)}")
+        if not _is_whole(self.bits, MIN_BITS, MAX_BITS) or self.bits % 8:
+            raise SchemeError(f"bits={self.bits!r}: a multiple of 8 from {MIN_BITS} to {MAX_BITS}")
+        widths = FEATURE_HASHES[self.feature_hash].widths
+        if self.bits not in widths:
+            raise SchemeError(
+                f"bits={self.bits!r}: the hash {self.feature_hash} gives {widths[0]} to "
+                f"{widths[-1]}"
+            )
+        for name, low, high in (
+            ("shingle_length", 1, MAX_SHINGLE_LENGTH),
+            ("top", 0, 1_000_000),
+            ("version", _VERSION, _VERSION),
+        ):
+            if not _is_whole(getattr(self, name), low, high):
+                raise SchemeError(f"{name}={getattr(self, name)!r}: from {low} to {high}")
+        if not isinstance(self.extractor, str) or not is_extractor(self.extractor):
+            raise SchemeError(
+                f"extractor={self.extractor!r}: one of {', '.join(EXTRACTORS)}, or the import "
+                "path of a function from HTML to text"
+            )
+        for part in self.parts:
+            if part != TITLE_PART and part not in PARTS:
+                raise SchemeError(f"parts: {part!r} is none of {TITLE_PART}, {', '.join(PARTS)}")
+        for selector in (*self.select, *self.remove):
+            compiled_selector(selector)
+        if not isinstance(self.idf, str) or (self.weighting == "tf-idf") != bool(self.idf):
+            raise SchemeError(
+                f"idf={self.idf!r}: a table is needed with the weighting tf-idf, and with no other"
+            )
+
+    @property
+    def id(self) -> str:
+        """Stable printable name, equal for equal schemes."""
+        name = (
+            f"simhash{self.bits}:{self.extractor}:{self.tokenizer}:{self.shingle_length}-gram"
+            f":{self.weighting}:{self.feature_hash}:tie-{self.tie}:v{self.version}"
+        )
+        if self.idf:
+            name += f":idf-{idf_table(self.idf).digest}"
+        if self.top:
+            name += f":top-{self.top}"
+        if self.empty != "error":
+            name += f":empty-{self.empty}"
+        for label in ("select", "remove", "parts", "stop_words", "field_weights"):
+            if value := getattr(self, label):
+                digest = hashlib.blake2b(ascii(value).encode(), digest_size=8).hexdigest()
+                name += f":{label.replace('_', '-')}-{digest}"
+        return name
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The scheme that `to_dict` wrote. :raises SchemeError: unknown or impossible values."""
+        unknown = set(values) - {field.name for field in fields(cls)}
+        if unknown:
+            raise SchemeError(f"unknown scheme parameters: {', '.join(sorted(unknown))}")
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Parameters as plain values, for JSON."""
+        return asdict(self)
+
+
+def _is_whole(value: object, low: int, high: int) -> bool:
+    return type(value) is int and low <= value <= high
+
+
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    """A tuple of texts that are not empty, from a list too, as JSON has it."""
+    if not isinstance(value, (tuple, list)) or not all(isinstance(v, str) and v for v in value):
+        raise SchemeError(f"{name}={value!r}: a list of texts is needed")
+    return tuple(value)
+
+
+def _field_weights(value: object) -> tuple[tuple[str, float], ...]:
+    try:
+        if not isinstance(value, (tuple, list)) or not all(
+            isinstance(pair, (tuple, list)) for pair in value
+        ):
+            raise TypeError("a list of pairs is needed")
+        pairs = tuple((name, float(weight)) for name, weight in value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SchemeError(
+            f"field_weights={value!r}: pairs of a field and its weight are needed"
+        ) from error
+    names = [name for name, _ in pairs]
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        raise SchemeError(f"field_weights={value!r}: fields are named, and each once")
+    if not all(0 <= weight < math.inf for _, weight in pairs):
+        raise SchemeError(f"field_weights={value!r}: weights are finite and not negative")
+    return pairs

@@ -1,0 +1,158 @@
+"""How pages become texts and fingerprints, as settings say; and what becomes of weak verdicts."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_simhash.scheme import PRESETS
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import ARTICLES, page
+
+NOTICE = (
+    "This shop is closed for the day. Orders that reach us after noon are packed on the next "
+    "working day, and the parcel leaves with the evening van. Write to the counter if a box "
+    "arrives open or wet."
+)
+
+
+def boxed(article: str, sidebar: str) -> str:
+    """A page on which a list of other articles' sentences is longer than the article."""
+    _, text = ARTICLES[article]
+    _, other = ARTICLES[sidebar]
+    return (
+        f"<html><body><div class='story'><p>{text}</p></div>"
+        f"<div class='latest'><p>{other}</p><p>{other}</p></div></body></html>"
+    )
+
+
+@pytest.fixture(scope="module")
+def results(site, module_path):
+    notice = "<html><body><div class='article'><p>{}</p></div></body></html>"
+    site.put("/notice", notice.format(NOTICE))
+    site.put("/notice-copy", notice.format(NOTICE.replace("noon", "one")))
+    site.put("/first", boxed("mill", "bees"))
+    site.put("/second", boxed("mill", "paper"))
+    site.put("/other", boxed("tram", "bees"))
+    weak = [site.url(path) for path in ("/notice", "/notice-copy")]
+    boxes = [site.url(path) for path in ("/first", "/second", "/other")]
+    story = {"SIMHASH_CONTENT_SELECT": [".story"]}
+    crawls = {
+        "weak": Crawl(requests=weak, name="weak"),
+        "drop weak": Crawl(requests=weak, name="drop-weak", settings={"SIMHASH_DROP_WEAK": True}),
+        "selected": Crawl(requests=boxes, name="selected", settings=story),
+        "command line": Crawl(
+            requests=boxes, name="line", settings={"SIMHASH_CONTENT_SELECT": ".story, .none"}
+        ),
+        "removed": Crawl(
+            requests=boxes,
+            name="removed",
+            settings={
+                "SIMHASH_CONTENT_REMOVE": ["//div[@class='latest']"],
+                "SIMHASH_EXTRACTOR": "text",
+            },
+        ),
+        "import path": Crawl(
+            requests=boxes,
+            name="imported",
+            settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.story_of"},
+        ),
+        "raising": Crawl(
+            requests=boxes,
+            name="raising",
+            settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.no_story"},
+        ),
+        "bytes": Crawl(
+            requests=boxes,
+            name="bytes",
+            settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.story_in_bytes"},
+        ),
+        "exiting": Crawl(
+            requests=boxes,
+            name="exiting",
+            settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.no_way_out"},
+        ),
+    }
+    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+
+
+def test_weak_near_duplicates_are_tagged_not_dropped(results):
+    result = results["weak"]
+    assert result.seen() == ["/notice", "/notice-copy"]
+    copy = result.event("/notice-copy")
+    assert (copy["verdict"]["kind"], copy["verdict"]["weak"]) == ("near-duplicate", True)
+    assert copy["flags"] == ["near-duplicate"]
+    assert (result.stat("near_duplicate"), result.stat("weak"), result.stat("dropped")) == (1, 1, 0)
+
+
+def test_a_setting_drops_weak_ones_too(results):
+    result = results["drop weak"]
+    assert result.seen() == ["/notice"]
+    assert (result.stat("weak"), result.stat("dropped")) == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["selected", "command line", "removed", "import path"])
+def test_people_who_know_their_site_say_what_is_content(results, name):
+    result = results[name]
+    assert not result.lines("ERROR")
+    assert result.seen() == ["/first", "/other"]
+    assert result.stat("near_duplicate") == 1
+    assert result.stat("distance/0") == 1
+
+
+def test_the_way_of_extraction_is_counted(results):
+    assert results["selected"].stat("extraction/selected") == 3
+    assert results["removed"].stat("extraction/text") == 3
+    assert results["import path"].stat("extraction/tests.crawl.components.story_of") == 3
+
+
+def test_an_extractor_that_raises_is_counted_and_its_pages_pass(results):
+    result = results["raising"]
+    assert result.seen() == ["/first", "/second", "/other"]
+    assert result.stat("errors/extraction") == 3
+    assert result.stat("skipped/extraction_error") == 3
+    assert len(result.lines("WARNING", "no text of")) == 1
+
+
+def test_an_extractor_gives_text_and_nothing_else(results):
+    result = results["bytes"]
+    assert result.seen() == ["/first", "/second", "/other"]
+    assert result.stat("skipped/extraction_error") == 3
+    assert len(result.lines("WARNING", "it gave bytes instead of a text")) == 1
+
+
+def test_an_extractor_that_exits_neither_ends_nor_hangs_the_crawl(results):
+    result = results["exiting"]
+    assert result.finish_reason == "finished"
+    assert result.seen() == ["/first", "/second", "/other"]
+    assert result.stat("errors/fingerprint") == 3
+
+
+@pytest.fixture(scope="module")
+def by_preset(site, module_path):
+    site.put("/mill", page("mill"))
+    site.put("/mill-again", page("mill"))
+    site.put("/tea", page("茶园"))
+    requests = [site.url(path) for path in ("/mill", "/mill-again", "/tea")]
+    crawls = [
+        Crawl(requests=requests, name=name, settings={"SIMHASH_PRESET": name}) for name in PRESETS
+    ]
+    return dict(zip(PRESETS, run(module_path, *crawls), strict=True))
+
+
+@pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.has_tables])
+def test_presets_with_tables_drive_a_crawl(by_preset, name):
+    result = by_preset[name]
+    assert result.error is None
+    assert result.seen() == ["/mill", "/tea"]
+    assert result.stat("near_duplicate") == 1
+
+
+def test_pages_that_a_preset_cannot_take_are_skipped(by_preset):
+    assert by_preset["ascii-mt19937"].stat("skipped/unsupported_text") == 1
+
+
+def test_a_preset_without_tables_is_refused_by_name(by_preset):
+    error = by_preset["lyq"].error
+    assert error is not None
+    assert "SIMHASH_PRESET" in error["message"]
+    assert "linear scan" in error["message"]

@@ -1,0 +1,24 @@
+"""Which extractors can be tried here, and some of our own."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from scrapy_simhash.extraction import EXTRACTORS
+
+OPTIONAL = ("trafilatura", "resiliparse")
+OURS = [name for name in EXTRACTORS if name not in OPTIONAL]
+INSTALLED = [*OURS, *(name for name in OPTIONAL if find_spec(name))]
+NOT_CALLABLE = "text"
+
+
+def upper(html: str) -> str:
+    return html.upper()
+
+
+def nothing(_html: str) -> None:
+    return None
+
+
+def failing(html: str) -> str:
+    raise RuntimeError(f"no idea what {html[:9]} means")

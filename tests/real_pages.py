@@ -1,0 +1,27 @@
+"""Pages of the sets that lie beside the repository, if they do."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def sets_with_pages(shared: Path) -> list[Path]:
+    return [path.parent for path in sorted(shared.glob("data/*/docs.jsonl")) if _files(path.parent)]
+
+
+def real_pages(directory: Path, count: int) -> Iterator[tuple[str, bytes]]:
+    """(name, body) of pages of a set, evenly spread."""
+    files = _files(directory)
+    for name in files[:: max(len(files) // count, 1)][:count]:
+        yield f"{directory.name}/{name}", gzip.decompress((directory / name).read_bytes())
+
+
+def _files(directory: Path) -> list[str]:
+    lines = (directory / "docs.jsonl").read_text(encoding="utf-8").splitlines()
+    return [document["file"] for document in map(json.loads, lines) if "file" in document]

@@ -1,0 +1,40 @@
+"""Schemes with any values, for hypothesis."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from scrapy_simhash.extraction import EXTRACTORS
+from scrapy_simhash.features import WEIGHTINGS
+from scrapy_simhash.hashes import FEATURE_HASHES
+from scrapy_simhash.parts import PARTS, TITLE_PART
+from scrapy_simhash.scheme import Scheme
+from scrapy_simhash.tokenization import TOKENIZERS
+
+NAMES = st.sampled_from(["title", "body", "渡轮", "a:b,c"])
+SELECTORS = st.lists(st.sampled_from(["p", "//div[@id='a']", "h1 > a"]), max_size=2)
+
+
+@st.composite
+def schemes(draw: st.DrawFn) -> Scheme:
+    feature_hash = draw(st.sampled_from(sorted(FEATURE_HASHES)))
+    weighting = draw(st.sampled_from(sorted(WEIGHTINGS)))
+    return Scheme(
+        bits=draw(st.sampled_from(FEATURE_HASHES[feature_hash].widths)),
+        extractor=draw(st.sampled_from([*sorted(EXTRACTORS), "my.own.extractor"])),
+        select=draw(SELECTORS),
+        remove=draw(SELECTORS),
+        parts=draw(st.lists(st.sampled_from([TITLE_PART, *PARTS]), max_size=2)),
+        tokenizer=draw(st.sampled_from(sorted(TOKENIZERS))),
+        stop_words=draw(st.lists(NAMES, max_size=2)),
+        shingle_length=draw(st.integers(1, 16)),
+        weighting=weighting,
+        idf="jieba" if weighting == "tf-idf" else "",
+        top=draw(st.sampled_from([0, 1, 50, 1_000_000])),
+        field_weights=draw(
+            st.lists(st.tuples(NAMES, st.floats(0, 9)), max_size=2, unique_by=lambda pair: pair[0])
+        ),
+        feature_hash=feature_hash,
+        tie=draw(st.sampled_from(["zero", "one"])),
+        empty=draw(st.sampled_from(["error", "ties"])),
+    )

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.parts import LONGEST_SENTENCES, PARTS, TITLE_PART, select_parts, sentences
+
+TEXT = """\
+The ferry left at six. It was late! Nobody minded.
+
+One line without a mark at its end
+渡轮六点离开。旅客很多！谁也不着急。
+"""
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "expected"),
+    [
+        ("One. Two! Three? Four… Five", ["One.", "Two!", "Three?", "Four…", "Five"]),
+        ("渡轮六点离开。旅客很多！真的？是。", ["渡轮六点离开。", "旅客很多！", "真的？", "是。"]),
+        ("Version 3.14 of www.example.com is here.", ["Version 3.14 of www.example.com is here."]),
+        ("यह पहला है। यह दूसरा।", ["यह पहला है।", "यह दूसरा।"]),
+        ("Wait... what?!  Yes.", ["Wait...", "what?!", "Yes."]),
+        ("no mark", ["no mark"]),
+        (" \t", []),
+        ("", []),
+    ],
+)
+def test_sentences_end_at_marks(paragraph, expected):
+    assert sentences(paragraph) == expected
+
+
+@given(st.text(st.characters()))
+def test_sentences_lose_nothing_but_space(paragraph):
+    def letters(text):
+        return "".join(text.split())
+
+    assert letters("".join(sentences(paragraph))) == letters(paragraph)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        (["title"], ["A title"]),
+        (
+            ["first-sentences"],
+            ["The ferry left at six.", "One line without a mark at its end", "渡轮六点离开。"],
+        ),
+        (
+            ["last-sentences"],
+            ["Nobody minded.", "One line without a mark at its end", "谁也不着急。"],
+        ),
+        (
+            ["longest-sentences"],
+            [
+                "One line without a mark at its end",
+                "The ferry left at six.",
+                "Nobody minded.",
+                "It was late!",
+                "渡轮六点离开。",
+            ],
+        ),
+        (
+            ["last-sentences", "title"],
+            ["Nobody minded.", "One line without a mark at its end", "谁也不着急。", "A title"],
+        ),
+    ],
+    ids=lambda value: "+".join(value) if value[0] in (*PARTS, TITLE_PART) else "",
+)
+def test_each_part_in_the_order_asked_for(parts, expected):
+    assert select_parts(TEXT, parts, "A title").split("\n") == expected
+
+
+def test_the_first_of_equally_long_sentences_is_taken():
+    text = "\n".join(f"Sentence number {n}." for n in range(1, 9))
+    assert select_parts(text, ["longest-sentences"]).split("\n") == [
+        f"Sentence number {n}." for n in range(1, LONGEST_SENTENCES + 1)
+    ]
+
+
+def test_no_part_is_all_of_the_text():
+    assert select_parts(TEXT, [], "A title") == TEXT
+
+
+@pytest.mark.parametrize("part", [*PARTS, TITLE_PART])
+def test_of_nothing_every_part_is_nothing(part):
+    assert select_parts("", [part]) == select_parts(" \n \n", [part]) == ""

@@ -1,0 +1,321 @@
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+import warnings
+from functools import lru_cache
+from typing import Any
+
+import pytest
+import simhash as simhash_package
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from scrapy_simhash.errors import EmptyText, PlanError, SchemeError, SimhashError, UnsupportedText
+from scrapy_simhash.fingerprint import hamming_distance, to_hex
+from scrapy_simhash.index import TablePlan, open_index
+from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme, preset
+from scrapy_simhash.tokenization import jieba_tokenizer
+from tests import oracles
+from tests.samples import CHINESE, ENGLISH, GREEK, TAGGED
+
+each = pytest.mark.parametrize("name", PRESETS)
+any_text = st.text(st.characters(), max_size=60)  # lone surrogates are among them
+ascii_text = st.text(st.characters(max_codepoint=127), max_size=60)
+words = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"], exclude_characters=" /"),
+    min_size=1,
+    max_size=6,
+)
+
+
+class TestTable:
+    def test_they_are_these(self):
+        # Bits, distance, and the one-block tables that a crawl would have.
+        assert {
+            name: (
+                found.scheme.bits,
+                found.max_distance,
+                TablePlan.for_distance(found.scheme.bits, found.max_distance).blocks
+                if found.has_tables
+                else None,
+            )
+            for name, found in PRESETS.items()
+        } == {
+            "wide": (256, 36, 19),
+            "classic": (64, 3, 4),
+            "lyq": (32, 15, None),
+            "levels": (64, 3, 4),
+            "string-hash-64": (64, 3, 4),
+            "ascii-mt19937": (32, 2, 3),
+            "jieba-tfidf": (64, 3, 4),
+            "leonsim": (64, 3, 4),
+        }
+
+    def test_wide_is_the_default(self):
+        assert DEFAULT_PRESET == "wide"
+        assert Scheme() == Scheme.preset("wide") == preset("wide").scheme
+
+    @each
+    def test_each_names_its_source_and_cannot_be_changed(self, name):
+        found = preset(name)
+        assert found is PRESETS[name]
+        assert found.scheme is Scheme.preset(name)
+        assert len(found.source) > 30
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            found.max_distance = 1
+        with pytest.raises(TypeError):
+            PRESETS[name] = found
+
+    def test_their_ids_are_distinct(self):
+        assert len({found.scheme.id for found in PRESETS.values()}) == len(PRESETS)
+
+    @each
+    def test_tables_find_what_they_promise_or_there_are_none(self, name):
+        found = preset(name)
+        if found.has_tables:
+            plan = TablePlan.for_distance(found.scheme.bits, found.max_distance)
+            assert plan.expected_recall(found.max_distance) >= 0.95
+        else:
+            with pytest.raises(PlanError):
+                TablePlan.for_distance(found.scheme.bits, found.max_distance)
+
+    @pytest.mark.parametrize("name", PRESETS)
+    def test_what_it_says_of_tables_is_true(self, name):
+        known = PRESETS[name]
+        try:
+            TablePlan.for_distance(known.scheme.bits, known.max_distance)
+        except PlanError:
+            assert not known.has_tables
+        else:
+            assert known.has_tables
+
+    @pytest.mark.parametrize("name", ["", "Classic", "none", None, ["classic"]])
+    def test_an_unknown_name_is_refused_with_those_there_are(self, name):
+        for ask in (preset, Scheme.preset):
+            with pytest.raises(SchemeError, match=", ".join(PRESETS)):
+                ask(name)
+
+
+GOLDEN = {
+    ("wide", "English"): "c16a3a14f49c9281d33a052d9cb1bc39cf538f8bf377f024a87a70015f02cca9",
+    ("wide", "Chinese"): "7c59b285532e3d173b263d19abd108008f59049ec3a330099e186d2d2889d9ad",
+    ("classic", "English"): "c16a3a14f49c9281",
+    ("classic", "Chinese"): "7c59b285532e3d17",
+    ("levels", "English"): "d1621a04d0bc9281",
+    ("levels", "Chinese"): "7c59b285532e3d17",
+    ("lyq", "tagged"): "000de42d",
+    ("string-hash-64", "English"): "623f7f6283cea7fb",
+    ("string-hash-64", "Chinese"): "2000028bd00e268d",
+    ("ascii-mt19937", "English"): "9205e7ad",
+    ("jieba-tfidf", "English"): "f67f6566df67a2fb",
+    ("jieba-tfidf", "Chinese"): "221648c3c14406ad",
+    ("leonsim", "English"): "8f3ddf443f23e4fc",
+    ("leonsim", "Chinese"): "1016da8dc60919c5",
+}
+TEXTS = {"English": ENGLISH, "Chinese": CHINESE, "tagged": TAGGED}
+
+
+def cut(text: str) -> list[str]:
+    """Words by jieba itself; enough for texts of small letters and Han alone."""
+    tokenizer = jieba_tokenizer()
+    runs = re.findall("[\u4e00-\u9fff]+|[a-z]+", text.lower())
+    return [word for run in runs for word in tokenizer.lcut(run, HMM=False)]
+
+
+@lru_cache(maxsize=1)
+def jiebas_extractor() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # it leaves its table open
+        from jieba.analyse import TFIDF
+
+        extractor = TFIDF()
+    extractor.tokenizer = jieba_tokenizer()
+    return extractor
+
+
+def keywords(text: str) -> dict[str, float]:
+    text = "|".join(jieba_tokenizer().cut(text))
+    return dict(jiebas_extractor().extract_tags(text, topK=50, withWeight=True))
+
+
+def oracle(name: str, text: str) -> int:
+    if name in ("wide", "classic"):
+        return oracles.simhash(oracles.log_tf(cut(text)), PRESETS[name].scheme.bits, oracles.xxh3)
+    if name == "levels":
+        return oracles.simhash(oracles.levels(cut(text)), 64, oracles.xxh3)
+    if name == "string-hash-64":
+        counts = {word: cut(text).count(word) for word in cut(text)}
+        return oracles.simhash(counts, 64, oracles.string_hash, tie="one")
+    if name == "jieba-tfidf":
+        return oracles.simhash(keywords(text), 64, oracles.string_hash)
+    if name == "lyq":
+        return oracles.lyq(text, 32)
+    return {"ascii-mt19937": oracles.ascii_mt19937, "leonsim": oracles.simhash_package}[name](text)
+
+
+class TestGolden:
+    @pytest.mark.parametrize(("name", "text"), GOLDEN)
+    def test_fingerprints_are_what_they_have_always_been(self, name, text):
+        scheme = Scheme.preset(name)
+        assert to_hex(scheme.fingerprint(TEXTS[text]), scheme.bits) == GOLDEN[name, text]
+
+    @pytest.mark.parametrize(("name", "text"), GOLDEN)
+    def test_they_follow_from_what_the_authors_wrote(self, name, text):
+        assert int(GOLDEN[name, text], 16) == oracle(name, TEXTS[text])
+
+    def test_there_is_one_for_every_preset(self):
+        assert {name for name, _ in GOLDEN} == set(PRESETS)
+
+
+class TestLyq:
+    SCHEME = Scheme.preset("lyq")
+
+    @pytest.mark.parametrize("bits", [8, 16, 24, 32, 40, 64])
+    @given(st.lists(st.tuples(words, st.sampled_from(["n", "v", "wd", "wn", "w"])), min_size=1))
+    def test_every_width_follows_the_definition(self, bits, tagged):
+        if all(tag in ("wd", "wn") for _, tag in tagged):
+            tagged.append(("渡轮", "n"))
+        text = " ".join(f"{word}/{tag}" for word, tag in tagged)
+        scheme = dataclasses.replace(self.SCHEME, bits=bits)
+        assert scheme.fingerprint(text) == oracles.lyq(text, bits)
+
+    def test_lines_separate_nothing_and_commas_are_no_words(self):
+        assert self.SCHEME.tokens("渡\n轮/n ，/wd  离\r\n开/v 、/wn a/b/n") == [
+            "渡轮",
+            "离开",
+            "a/b",
+        ]
+
+    def test_words_without_a_tag_are_still_told_apart(self):
+        assert self.SCHEME.tokens("渡轮 离开/v 码头") == ["渡轮", "离开", "码头"]
+        assert self.SCHEME.fingerprint(ENGLISH) != self.SCHEME.fingerprint("some other words")
+
+    def test_a_scan_finds_what_no_tables_could(self):
+        found = PRESETS["lyq"]
+        fingerprint = self.SCHEME.fingerprint(TAGGED)
+        places = random.Random(5).sample(range(32), 16)
+        within = fingerprint ^ sum(1 << place for place in places[:15])
+        beyond = fingerprint ^ sum(1 << place for place in places)
+        for k in (None, found.max_distance):
+            with open_index("memory:", self.SCHEME, max_distance=k) as index:
+                assert index.max_distance == 15
+                index.confirm(index.observe("a", fingerprint))
+                assert index.observe("b", within).kind == "near-duplicate"
+                assert index.query(beyond) == []
+
+
+class TestAsciiMt19937:
+    SCHEME = Scheme.preset("ascii-mt19937")
+
+    @given(ascii_text)
+    def test_any_ascii_text_follows_the_definition(self, text):
+        assert self.SCHEME.fingerprint(text) == oracles.ascii_mt19937(text)
+
+    def test_the_oracles_generator_is_the_standards(self):
+        # The 10000th output of a default-seeded std::mt19937, as C++ requires, is 4123659995.
+        state = [5489]
+        for i in range(1, 624):
+            state.append((1812433253 * (state[-1] ^ state[-1] >> 30) + i) % 2**32)
+        generator = random.Random()
+        generator.setstate((3, (*state, 624), None))
+        assert [generator.getrandbits(32) for _ in range(10000)][-1] == 4123659995
+
+    def test_an_empty_text_is_all_ties(self):
+        assert to_hex(self.SCHEME.fingerprint(""), 32) == "ffffffff"
+        assert self.SCHEME.fingerprint_tokens([]) == 0xFFFFFFFF
+
+    @pytest.mark.parametrize("text", [CHINESE, "caf\u00e9", "\x80", ENGLISH + "\u2019", "\ud800"])
+    def test_other_texts_are_refused_by_name(self, text):
+        with pytest.raises(UnsupportedText, match=r"ascii|ASCII"):
+            self.SCHEME.fingerprint(text)
+        assert issubclass(UnsupportedText, SimhashError)
+
+    def test_the_authors_below_three_is_our_up_to_two(self):
+        fingerprint = self.SCHEME.fingerprint(ENGLISH)
+        with open_index("memory:", self.SCHEME) as index:
+            index.confirm(index.observe("a", fingerprint))
+            assert [match.distance for match in index.query(fingerprint ^ 0b11)] == [2]
+            assert index.query(fingerprint ^ 0b111) == []
+
+
+class TestLeonsim:
+    SCHEME = Scheme.preset("leonsim")
+
+    @given(any_text)
+    @example("")
+    @example("😀👍🏽")
+    @example("…!?")
+    @example(ENGLISH)
+    @example(CHINESE)
+    @example(GREEK)
+    @example("İSTANBUL ǅ ß ﬁ")
+    @example("snake_case 3.14 ٣٤")
+    @example("ab")
+    @example("ha" * 120)
+    def test_it_is_the_package_simhash(self, text):
+        assert self.SCHEME.fingerprint(text) == simhash_package.Simhash(text).value
+
+    def test_a_feature_that_is_too_frequent_for_the_package_follows_its_definition(self):
+        # There numpy 2 refuses counts above 255.
+        assert self.SCHEME.fingerprint("ha" * 600) == oracles.simhash_package("ha" * 600)
+
+
+class TestJiebaTfidf:
+    SCHEME = Scheme.preset("jieba-tfidf")
+
+    @given(
+        st.lists(
+            st.sampled_from("渡轮 码头 面包 报纸 邮件 的 岛上 清晨 the URL Ab x ， 12".split())
+        )
+    )
+    def test_any_text_of_words_follows_jiebas_own_keywords(self, pieces):
+        text = "".join(pieces)
+        expected = keywords(text)
+        assert self.SCHEME.features(self.SCHEME.tokens(text)) == expected
+        if expected:
+            assert self.SCHEME.fingerprint(text) == oracles.simhash(
+                expected, 64, oracles.string_hash
+            )
+        else:
+            with pytest.raises(EmptyText):
+                self.SCHEME.fingerprint(text)
+
+    def test_of_more_than_fifty_keywords_the_heaviest_count(self):
+        text = f"{CHINESE}{ENGLISH}{CHINESE[::-1]}"
+        assert len(set(self.SCHEME.tokens(text))) > 60
+        features = self.SCHEME.features(self.SCHEME.tokens(text))
+        assert list(features.items()) == list(keywords(text).items())
+        assert len(features) == 50
+
+
+class TestAnyText:
+    """Whatever the text, a fingerprint or an error that is documented."""
+
+    @each
+    @given(text=any_text)
+    @example(text="")
+    @example(text="\0\x1f\ufeff\ud800 /")
+    @example(text="//// / /n n/")
+    def test_no_text_raises_anything_else(self, name, text):
+        scheme = Scheme.preset(name)
+        try:
+            fingerprint = scheme.fingerprint(text)
+        except EmptyText:
+            assert scheme.empty == "error"
+            return
+        except UnsupportedText:
+            assert not text.isascii()
+            return
+        assert scheme.check_fingerprint(fingerprint) == fingerprint
+        assert scheme.fingerprint(text) == fingerprint
+
+    @each
+    def test_an_edit_moves_few_bits(self, name):
+        scheme = Scheme.preset(name)
+        text = " ".join(f"{word}/n" for word in ENGLISH.split()) if name == "lyq" else ENGLISH
+        edited = text.replace("brass", "steel")
+        assert hamming_distance(scheme.fingerprint(text), scheme.fingerprint(edited)) < (
+            scheme.bits / 4
+        )

@@ -1,0 +1,96 @@
+"""What the published programs printed, where their outputs lie beside the repository."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from scrapy_simhash.fingerprint import equal_bits_share, hamming_distance, to_hex, weighted_sums
+from scrapy_simhash.index import TablePlan
+from scrapy_simhash.scheme import PRESETS, Scheme
+
+
+@pytest.fixture(scope="module")
+def golden(shared):
+    path = shared / "golden" / "seed_systems.json"
+    if not path.is_file():
+        pytest.skip("no outputs of the published programs: shared/golden/seed_systems.json")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def binary(fingerprint: int, bits: int) -> str:
+    return f"{fingerprint:0{bits}b}"
+
+
+def test_lyq(golden):
+    cases = golden["lyq_tf_bkdr"]["cases"]
+    assert len(cases) == 21
+    assert {case["bits"] for case in cases} == {8, 16, 32}
+    for case in cases:
+        scheme = dataclasses.replace(Scheme.preset("lyq"), bits=case["bits"])
+        assert binary(scheme.fingerprint(case["text"]), case["bits"]) == case["fingerprint"], case
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "share"),
+    [
+        ("testNews1", "trainNews2", 0.75),
+        ("trainNews2", "trainNews1", 0.875),
+        ("testNews1", "trainNews1", 0.6875),
+    ],
+)
+def test_lyq_on_its_authors_news(shared, one, other, share):
+    found = PRESETS["lyq"]
+    a, b = (
+        found.scheme.fingerprint(
+            "".join((shared / "data" / "lyq" / f"{name}-split.txt").read_text("gbk").splitlines())
+        )
+        for name in (one, other)
+    )
+    assert equal_bits_share(a, b, 32) == share
+    assert hamming_distance(a, b) <= found.max_distance, "similar, as the author says"
+
+
+def test_levels(golden):
+    toy = golden["levels_1_to_5"]
+    rows = np.array([[int(bit) for bit in bits] for bits, _ in toy["features"]], dtype=np.uint8)
+    weights = np.array([weight for _, weight in toy["features"]], dtype=np.float64)
+    sums = weighted_sums(rows, weights)
+    assert sums.tolist() == toy["sums"] == [9, -9, 1, -1, 1, 9]
+    assert "".join(str(int(total > 0)) for total in sums) == toy["fingerprint"]
+    example = toy["hamming"]
+    assert hamming_distance(int(example["a"], 2), int(example["b"], 2)) == example["distance"] == 3
+
+
+def test_string_hash_64(golden):
+    scheme = Scheme.preset("string-hash-64")
+    plan = TablePlan.for_distance(64, 3)
+    assert plan == TablePlan(64, 4)
+    cases = golden["string_hash_64"]["cases"]
+    assert len(cases) == 7
+    for case in cases:
+        written = case["fingerprint_lsb_first"]
+        assert binary(scheme.fingerprint_tokens(case["tokens"]), 64)[::-1] == written
+        # The author's four blocks are the tables of the fingerprint as it is written.
+        assert plan.prefixes(int(written, 2)) == case["blocks_for_distance_3"]
+
+
+def test_ascii_mt19937(golden):
+    scheme = Scheme.preset("ascii-mt19937")
+    cases = golden["ascii_mt19937_32"]["cases"]
+    assert {"", "a"} < {case["text"] for case in cases}
+    for case in cases:
+        assert to_hex(scheme.fingerprint(case["text"]), 32) == case["fingerprint_hex"], case
+
+
+def test_jieba_tfidf(golden):
+    scheme = Scheme.preset("jieba-tfidf")
+    cases = golden["jieba_tfidf_64"]["cases"]
+    assert len(cases) == 6
+    for case in cases:
+        assert binary(scheme.fingerprint(case["text"]), 64) == case["fingerprint"], case
+    example = golden["jieba_tfidf_64"]["hamming_example"]
+    assert hamming_distance(int(example["a"], 2), int(example["b"], 2)) == example["distance"] == 2

@@ -1,0 +1,186 @@
+"""The lean readability finds what the package's own does."""
+
+from __future__ import annotations
+
+import logging
+import random
+
+import pytest
+from readability import Document
+
+from scrapy_simhash.extraction import Page, Selectors, extract
+from scrapy_simhash.readable import article_of
+from tests.real_pages import real_pages, sets_with_pages
+from tests.samples import CHINESE, PARAGRAPHS, REFERENCE_PAGE, article_page
+
+LONG = (
+    "The harbour was closed all night, because of the storm, and the ferry waited outside with "
+    "ninety passengers, four horses, and the post, until the wind turned at five in the morning."
+)
+
+
+def letters(text: str) -> str:
+    return "".join(text.split())
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog):
+    lean("<p>x")  # makes it quiet for good; what follows is for the package's own
+    caplog.set_level(logging.CRITICAL, logger="readability.readability")
+
+
+def stock(html: str) -> str:
+    """What the package's own summary holds."""
+    return extract(Document(html).summary(html_partial=True), "text").text
+
+
+def lean(html: str) -> str:
+    return extract(html, "readability-only").text
+
+
+def body(*pieces: str) -> str:
+    return f"<html><head><title>News</title></head><body>{''.join(pieces)}</body></html>"
+
+
+PAGES = {
+    "an article": article_page(),
+    "a Chinese article": article_page(CHINESE, CHINESE[::-1], CHINESE),
+    "a reference": REFERENCE_PAGE,
+    "divs for paragraphs": body(*(f"<div>{text}</div>" for text in PARAGRAPHS)),
+    "loose text and line breaks": body(
+        f"<div>{LONG}<br>{PARAGRAPHS[0]}<br><br><b>{PARAGRAPHS[1]}</b> and more<p>{LONG}</p>"
+        f"<em>{LONG}</em>tail<div>inner</div>tail of a block</div>"
+    ),
+    "a picture keeps a div a div": body(
+        f"<div><span><img src=x></span>{LONG}</div><div><picture></picture>{LONG}</div>"
+    ),
+    "unlikely places": body(
+        f"<div class='comment'><p>{LONG}</p></div><div id='sidebar'><p>{LONG}</p></div>"
+        f"<div class='comment content'><p>{PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p></div>"
+    ),
+    "an unlikely place with an article in it": body(
+        f"<div class='footer'><article><p>{LONG}</p><p>{PARAGRAPHS[1]}</p></article></div>"
+    ),
+    "too little without the unlikely": body(
+        f"<div class='sidebar'><p>{LONG}</p><p>{PARAGRAPHS[2]}</p></div><p>Short.</p>"
+    ),
+    "a short page": body("<p>Closed on Mondays.</p>"),
+    "hidden pieces": body(
+        f"<div><p>{LONG}</p><p hidden>{LONG}</p><p style='color:red;display: none'>{LONG}</p>"
+        f"<p style='visibility:hidden'>{LONG}</p><p>{PARAGRAPHS[0]}</p></div>"
+    ),
+    "forms, lists, tables, links": body(
+        f"<div><form>{LONG}<input></form><ul>{'<li><a href=x>link</a></li>' * 9}</ul>"
+        f"<p>{LONG}</p><table><tr><td>{LONG}</td></tr></table><p><a href=x>{LONG}</a></p>"
+        f"<p>{PARAGRAPHS[0]}</p><h2><a href=x>A heading made of a link</a></h2></div>"
+    ),
+    "a call to action": body(
+        f"<div><p>Subscribe <a href=x>to our letter, please, today</a></p><p>{LONG}</p></div>"
+    ),
+    "table layout": body(
+        f"<table><tr><td>{'<a href=x>link</a> ' * 20}<td><p>{LONG}<p>{PARAGRAPHS[1]}</table>"
+    ),
+    "scripts, styles, comments": body(
+        f"<div><p>{LONG}<!-- no --><script>var no;</script></p><style>no</style>"
+        f"<noscript>no</noscript><p>{PARAGRAPHS[2]}</p></div>"
+    ),
+    "no element": "only text, without an element, and yet a page for a browser",
+}
+
+
+class TestSameText:
+    @pytest.mark.parametrize("name", PAGES)
+    def test_of_pages_that_take_each_of_its_turns(self, name):
+        assert letters(lean(PAGES[name])) == letters(stock(PAGES[name]))
+        assert lean(PAGES[name]) != ""
+
+    def test_of_pages_made_at_random(self):
+        pages = [random_page(random.Random(seed)) for seed in range(250)]
+        differing = [
+            number
+            for number, page in enumerate(pages)
+            if letters(lean(page)) != letters(stock(page))
+        ]
+        assert sum(bool(lean(page)) for page in pages) > 220
+        # A link density at its very threshold may fall on the other side.
+        assert len(differing) <= 1, differing
+
+    def test_of_real_pages(self, shared):
+        count = 0
+        differing = []
+        for directory in sets_with_pages(shared):
+            for name, content in real_pages(directory, 23):
+                count += 1
+                html = content.decode("utf-8", "replace").replace("\0", "")
+                if letters(lean(html)) != letters(stock(html)):
+                    differing.append(name)
+        assert count >= 230
+        assert len(differing) <= count / 100, differing
+
+
+WORDS = "the ferry harbour bread, post island rain. storm boats, captain night. of and to".split()
+TAGS = (
+    "div div div p p span a b em section article main aside ul li table tr td h1 h2 form pre code "
+    "blockquote img br nav header footer iframe noscript script style font dl dd"
+).split()
+CLASSES = [
+    *[""] * 4, "content", "sidebar", "comment", "article-body", "text", "menu", "entry main",
+    "footer", "share tool", "ad-break", "story-lead", "c",
+]  # fmt: skip
+STYLES = ["hidden", "style='display:none'", "style='visibility: hidden'", "style='color:red'"]
+
+
+def random_page(chance: random.Random, depth: int = 0) -> str:
+    pieces = []
+    for _ in range(chance.randint(2, 5)):
+        if depth > 5 or chance.random() < 0.35:
+            pieces.append(" ".join(chance.choices(WORDS, k=chance.choice([1, 3, 10, 30, 60]))))
+            pieces.append(chance.choice(["", "\n", " \n\t", "\xa0"]))
+        else:
+            tag = chance.choice(TAGS)
+            attributes = f" {chance.choice(['class', 'id'])}='{chance.choice(CLASSES)}'"
+            if chance.random() < 0.05:
+                attributes += " " + chance.choice(STYLES)
+            pieces.append(f"<{tag}{attributes}>")
+            if tag not in ("img", "br"):
+                pieces.append(f"{random_page(chance, depth + 1)}</{tag}>")
+    return "".join(pieces) if depth else body(*pieces)
+
+
+class TestIndependence:
+    def test_no_page_is_read_in_the_light_of_earlier_ones(self):
+        """The same class names on pages that mean different things by them."""
+        pages = [
+            body(f"<div class='{name}'><p>{LONG}</p><p>{PARAGRAPHS[0]}</p></div><p>{LONG}</p>")
+            for name in ("comment", "comment main", "content", "menu", "text", "")
+        ]
+        alone = [stock(page) for page in pages]
+        assert len(set(alone)) > 1
+        for order in (pages, pages[::-1], pages * 2):
+            assert [lean(page) for page in order] == [alone[pages.index(page)] for page in order]
+
+    def test_more_class_names_than_it_remembers(self):
+        page = article_page()
+        before = lean(page)
+        for start in range(0, 20_000, 5_000):
+            lean(body(*(f"<i class='menu{n}'></i>" for n in range(start, start + 5_000))))
+        assert lean(page) == before
+
+    @pytest.mark.parametrize("name", PAGES)
+    def test_the_same_page_has_the_same_text_again(self, name):
+        assert len({lean(PAGES[name]) for _ in range(3)}) == 1
+
+
+def test_it_counts_the_characters_that_a_page_shows_at_most():
+    page = Page(body("<p>12345</p><p hidden>no</p><script>no</script>67"), Selectors())
+    article, characters = article_of(page.root, page.parse_again)
+    assert article.text_content() == "1234567"
+    assert characters == len("News" + "12345" + "67")
+
+
+def test_the_packages_own_document_is_left_as_it_is():
+    before = Document(article_page()).summary(html_partial=True)
+    lean(article_page())
+    after = Document(article_page()).summary(html_partial=True)
+    assert after == before
+    assert before.startswith("<div>"), "with its markup"

@@ -1,0 +1,129 @@
+"""With rjieba and without it: the same tokens of every Chinese text, so the same fingerprints."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.tokenization import jieba_tokenizer, jieba_tokens, normalize
+from tests.samples import CHINESE, ENGLISH
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("rjieba", reason="rjieba is not installed: nothing to compare")
+
+HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\u3005\u3007"
+RUN = re.compile(f"[{HAN}]+")
+TEXTS = [
+    CHINESE,
+    ENGLISH,
+    "新渡輪於週六下水,取代服役五十一年的舊船;舊船將改建為博物館。",
+    "二〇二六年十月起,12岁以下儿童乘船免费,自行车、狗和手风琴也免费。",
+    "人々は船を待つ。㐀𠀀龿 〇 々 豈見る",
+    "第①班渡轮08:30开,C++码头票价￥12.50元,由ABC公司经营",
+]
+
+
+def without_rjieba(text: str) -> list[str]:
+    cut = jieba_tokenizer().lcut
+    return [word for run in RUN.findall(normalize(text)) for word in cut(run, HMM=False)]
+
+
+def han_tokens(text: str) -> list[str]:
+    return [token for token in jieba_tokens(text) if RUN.match(token)]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_equal_tokens_of_texts(text):
+    assert han_tokens(text) == without_rjieba(text)
+
+
+han = st.characters(min_codepoint=0x3400, max_codepoint=0x9FFF) | st.sampled_from(
+    [
+        "々",
+        "〇",
+        "豈",
+        "\U00020000",
+        "\U0002ebf0",
+        "\U00030000",
+        *"的一是不了在人有我他这中大来上国",
+    ]
+)
+
+
+@given(st.text(han, max_size=30))
+def test_equal_tokens_of_any_han(text):
+    assert han_tokens(text) == without_rjieba(text)
+
+
+def test_equal_tokens_of_all_words_of_the_dictionary():
+    words = [word for word, count in jieba_tokenizer().FREQ.items() if count]
+    assert len(words) > 300_000
+    # Each in its own run, and every tenth next to another, where words compete.
+    text = " ".join(words[::3]) + " ".join("".join(words[i : i + 2]) for i in range(0, 349_000, 10))
+    assert han_tokens(text) == without_rjieba(text)
+
+
+def chinese_texts(data: Path, name: str, languages: tuple[str, ...]) -> list[str]:
+    lines = (data / name / "docs.jsonl").read_text(encoding="utf-8").splitlines()
+    wanted = {d["id"] for d in map(json.loads, lines) if d["lang"] in languages}
+    with gzip.open(data / name / "truth.jsonl.gz", "rt", encoding="utf-8") as truth:
+        return [d["text"] for d in map(json.loads, truth) if d["id"] in wanted]
+
+
+def test_equal_tokens_of_real_texts(shared):
+    texts = [
+        text
+        for name in ("daniel", "laws_zh", "site_debian_docs", "fixtures_multi")
+        for text in chinese_texts(shared / "data", name, ("zh", "zh-tw", "ja"))
+    ]
+    assert len(texts) > 300
+    # Revisions repeat what they don't change.
+    runs = dict.fromkeys(run for text in texts for run in RUN.findall(normalize(text)))
+    assert len(runs) > 20_000
+    cut = jieba_tokenizer().lcut
+    differing = [run for run in runs if jieba_tokens(run) != cut(run, HMM=False)]
+    assert differing == []
+
+
+CODE = """
+import json, sys
+if sys.argv[1] == "without":
+    sys.modules["rjieba"] = None
+from scrapy_simhash import Scheme
+texts = json.load(sys.stdin)
+found = [
+    [scheme.fingerprint(text), scheme.tokens(text)]
+    for scheme in map(Scheme.preset, ["wide", "classic", "levels", "string-hash-64"])
+    for text in texts
+]
+import jieba
+print(json.dumps([found, "rjieba" in sys.modules and sys.modules["rjieba"] is not None]))
+"""
+
+
+@pytest.mark.usefixtures("cache_home")
+def test_processes_with_it_and_without_it_get_equal_fingerprints():
+    found = {}
+    for mode in ("with", "without"):
+        child = subprocess.run(
+            [sys.executable, "-W", "ignore", "-X", "utf8", "-c", CODE, mode],
+            input=json.dumps(TEXTS),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found[mode], used = json.loads(child.stdout)
+        assert used == (mode == "with")
+    assert found["with"] == found["without"]

@@ -1,0 +1,243 @@
+"""From text to fingerprint by way of a scheme."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from scrapy_simhash.errors import EmptyText, SchemeError, UnsupportedText
+from scrapy_simhash.features import WEIGHTINGS, idf_table, weighted_features
+from scrapy_simhash.fingerprint import simhash
+from scrapy_simhash.parts import select_parts
+from scrapy_simhash.scheme import PRESETS, Scheme
+from scrapy_simhash.tokenization import TOKENIZERS
+from tests.samples import CHINESE, ENGLISH, FEATURES, PARAGRAPHS
+from tests.schemes import schemes
+
+WORDS = Scheme(tokenizer="words")
+ARTICLE = "\n".join(PARAGRAPHS)
+RECORD = {"title": "A new ferry", "body": ARTICLE, "author": "the harbour office"}
+
+
+def with_table(weighting: str) -> Scheme:
+    return Scheme(tokenizer="words", weighting=weighting, idf="jieba" * (weighting == "tf-idf"))
+
+
+class TestSteps:
+    @given(schemes())
+    def test_they_are_in_this_order(self, scheme):
+        assume(scheme.feature_hash != "mt19937")
+        tokens = scheme.tokens(ARTICLE, "A title")
+        tokenizer = TOKENIZERS[scheme.tokenizer]
+        assert tokens == tokenizer.tokens(select_parts(ARTICLE, scheme.parts, "A title"))
+        features = weighted_features(
+            tokens,
+            shingle_length=scheme.shingle_length,
+            weighting=scheme.weighting,
+            joiner=tokenizer.joiner,
+            stop_words=scheme.stop_words,
+            idf=idf_table(scheme.idf) if scheme.idf else None,
+            top=scheme.top,
+        )
+        assert scheme.features(tokens) == features
+        expected = simhash(features, scheme.bits, feature_hash=scheme.feature_hash, tie=scheme.tie)
+        assert scheme.fingerprint(ARTICLE, "A title") == expected
+        assert scheme.fingerprint_tokens(tokens) == expected
+        assert scheme.fingerprint_features(features) == expected
+
+    @pytest.mark.parametrize("weighting", WEIGHTINGS)
+    @given(chance=st.randoms(use_true_random=False))
+    def test_the_order_of_tokens_changes_nothing_where_it_is_no_feature(self, weighting, chance):
+        scheme = with_table(weighting)
+        tokens = scheme.tokens(ENGLISH)
+        shuffled = chance.sample(tokens, len(tokens))
+        assert scheme.fingerprint_tokens(shuffled) == scheme.fingerprint_tokens(tokens)
+
+    @pytest.mark.parametrize("weighting", WEIGHTINGS)
+    def test_and_does_where_it_is(self, weighting):
+        scheme = dataclasses.replace(with_table(weighting), shingle_length=2)
+        tokens = scheme.tokens(ENGLISH)
+        assert scheme.fingerprint_tokens(tokens[::-1]) != scheme.fingerprint_tokens(tokens)
+
+    @pytest.mark.parametrize("weighting", WEIGHTINGS)
+    @pytest.mark.parametrize("tie", ["zero", "one"])
+    def test_one_feature_gives_its_own_hash_however_often(self, weighting, tie):
+        scheme = dataclasses.replace(with_table(weighting), tie=tie)
+        expected = simhash({"ferry": 1.0}, 256)
+        for count in (1, 2, 7, 1000):
+            assert scheme.fingerprint_tokens(["ferry"] * count) == expected
+
+    @pytest.mark.parametrize("weighting", [name for name in WEIGHTINGS if name != "tf-idf"])
+    def test_the_tie_rule_decides_what_two_equal_features_leave_open(self, weighting):
+        low, high = (
+            dataclasses.replace(with_table(weighting), tie=tie).fingerprint("ferry bread")
+            for tie in ("zero", "one")
+        )
+        ferry, bread = WORDS.fingerprint("ferry"), WORDS.fingerprint("bread")
+        assert (low, high) == (ferry & bread, ferry | bread)
+
+
+class TestText:
+    def test_a_shorter_text_than_a_shingle_has_a_fingerprint(self):
+        scheme = Scheme(shingle_length=5, tokenizer="words")
+        assert scheme.fingerprint("two words") == scheme.fingerprint_features({"two\x1fwords": 1})
+
+    def test_near_texts_are_near_and_others_are_far(self):
+        fingerprint = WORDS.fingerprint(ENGLISH)
+        edited = WORDS.fingerprint(ENGLISH.replace("Fridays", "Sundays"))
+        other = WORDS.fingerprint(" ".join(PARAGRAPHS))
+        assert 0 < (fingerprint ^ edited).bit_count() <= 40
+        assert (fingerprint ^ other).bit_count() > 80
+
+    def test_parts_stand_for_the_whole(self):
+        scheme = Scheme(parts=["title", "first-sentences"])
+        edited = ARTICLE.replace("accordions", "trombones")
+        assert scheme.fingerprint(edited, "News") == scheme.fingerprint(ARTICLE, "News")
+        assert scheme.fingerprint(ARTICLE, "News") != scheme.fingerprint(ARTICLE, "Fares")
+        assert scheme.fingerprint(ARTICLE.replace("launched", "sunk")) != (
+            scheme.fingerprint(ARTICLE)
+        )
+
+    def test_a_text_without_its_parts_is_empty(self):
+        with pytest.raises(EmptyText):
+            Scheme(parts=["title"]).fingerprint(ARTICLE)
+
+    @pytest.mark.parametrize(
+        ("words", "text", "rest"),
+        [
+            (["THE", "Of"], "The fares of the ferry", "fares ferry"),
+            (["τους"], "τους επιβάτες ΤΟΥΣ", "επιβάτες"),
+            (["Straße"], "Die Straße ist lang", "Die ist lang"),
+            (["Ｃafé"], "CAFÉ im Hafen", "im Hafen"),
+            (["的"], "渡轮的码头", "渡轮 码头"),
+        ],
+    )
+    def test_stop_words_are_left_out_as_they_are_written(self, words, text, rest):
+        scheme = Scheme(stop_words=words)
+        assert scheme.fingerprint(text) == Scheme().fingerprint(rest)
+
+    def test_the_heaviest_features_stand_for_all(self):
+        scheme = Scheme(tokenizer="words", top=2)
+        assert scheme.fingerprint("a b c b c d") == WORDS.fingerprint("b c b c")
+        assert scheme.fingerprint("a b c d") == WORDS.fingerprint("a b")
+
+    def test_a_table_of_words_from_a_file(self, tmp_path):
+        path = tmp_path / "idf.txt"
+        path.write_text("ferry 3\nbread 1\nwater 1\n")
+        scheme = Scheme(tokenizer="words", weighting="tf-idf", idf=str(path))
+        expected = scheme.fingerprint_features({"ferry": 3.0, "bread": 2.0, "unknown": 1.0})
+        assert scheme.fingerprint("bread ferry bread unknown") == expected
+
+    def test_a_missing_table_of_words_is_a_scheme_error(self, tmp_path):
+        scheme = Scheme(weighting="tf-idf", idf=str(tmp_path / "none.txt"))
+        for use in (lambda: scheme.id, lambda: scheme.fingerprint(ENGLISH)):
+            with pytest.raises(SchemeError, match=r"none\.txt"):
+                use()
+
+    def test_ascii_alone_where_the_hash_takes_no_more(self):
+        with pytest.raises(UnsupportedText, match="'渡轮'"):
+            Scheme(bits=32, feature_hash="mt19937").fingerprint("渡轮")
+
+
+class TestNothing:
+    @pytest.mark.parametrize("text", ["", " \n", "... — !?", "\ud800"])
+    def test_a_text_without_tokens_is_empty(self, text):
+        with pytest.raises(EmptyText):
+            Scheme().fingerprint(text)
+
+    @pytest.mark.parametrize(("tie", "bits_set"), [("zero", 0), ("one", 64)])
+    def test_or_all_ties_where_the_scheme_says_so(self, tie, bits_set):
+        scheme = Scheme(bits=64, empty="ties", tie=tie)
+        expected = (1 << bits_set) - 1
+        assert scheme.fingerprint("...") == expected
+        assert scheme.fingerprint_tokens([]) == scheme.fingerprint_features({"a": 0}) == expected
+
+    def test_no_tokens_and_no_weights_are_empty(self):
+        with pytest.raises(EmptyText):
+            Scheme().fingerprint_tokens([])
+        with pytest.raises(EmptyText):
+            Scheme().fingerprint_features({"ferry": 0.0})
+        with pytest.raises(EmptyText):
+            Scheme(stop_words=["the"]).fingerprint("The the THE")
+
+    @pytest.mark.parametrize("empty", ["error", "ties"])
+    @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
+    def test_impossible_weights_are_refused(self, weight, empty):
+        with pytest.raises(SchemeError, match="weight"):
+            Scheme(empty=empty).fingerprint_features({**FEATURES, "bad": weight})
+
+
+class TestRecord:
+    SCHEME = Scheme(tokenizer="words", field_weights=[("title", 3), ("body", 1)])
+
+    def features(self, text: str) -> dict[str, float]:
+        return self.SCHEME.features(self.SCHEME.tokens(text))
+
+    def test_each_field_adds_its_features_with_its_weight(self):
+        expected = self.features(RECORD["body"])
+        for feature, weight in self.features(RECORD["title"]).items():
+            expected[feature] = expected.get(feature, 0.0) + 3 * weight
+        assert set(self.features(RECORD["title"])) & set(self.features(RECORD["body"]))
+        fingerprint = self.SCHEME.fingerprint_record(RECORD)
+        assert fingerprint == self.SCHEME.fingerprint_features(expected)
+        assert fingerprint != self.SCHEME.fingerprint(f"{RECORD['title']}\n{RECORD['body']}")
+
+    def test_one_field_is_its_text_whatever_it_weighs(self):
+        for weight in (0.1, 1, 1000):
+            scheme = dataclasses.replace(self.SCHEME, field_weights=[("body", weight)])
+            assert scheme.fingerprint_record(RECORD) == WORDS.fingerprint(ARTICLE)
+
+    def test_other_fields_and_those_that_weigh_nothing_do_not_count(self):
+        fingerprint = self.SCHEME.fingerprint_record(RECORD)
+        assert self.SCHEME.fingerprint_record({**RECORD, "author": "somebody"}) == fingerprint
+        more = dataclasses.replace(
+            self.SCHEME, field_weights=[*self.SCHEME.field_weights, ("author", 0)]
+        )
+        assert more.fingerprint_record(RECORD) == fingerprint
+
+    @pytest.mark.parametrize("name", ["wide", "leonsim", "jieba-tfidf", "levels"])
+    @pytest.mark.parametrize("missing", [{}, {"title": None}, {"title": ""}])
+    def test_missing_fields_add_nothing(self, name, missing):
+        scheme = dataclasses.replace(
+            Scheme.preset(name), field_weights=[("title", 100), ("body", 1)]
+        )
+        record = {"body": ARTICLE, **missing}
+        assert scheme.fingerprint_record(record) == scheme.fingerprint(ARTICLE)
+
+    def test_a_heavier_field_draws_the_fingerprint_to_its_own(self):
+        def distance(weight: float) -> int:
+            scheme = dataclasses.replace(
+                self.SCHEME, field_weights=[("title", weight), ("body", 1)]
+            )
+            title = WORDS.fingerprint(RECORD["title"])
+            return (scheme.fingerprint_record(RECORD) ^ title).bit_count()
+
+        assert distance(0) > distance(10) > distance(10_000) == 0
+
+    @pytest.mark.parametrize("record", [{}, {"title": "", "body": None}, {"author": "x"}])
+    def test_a_record_without_text_is_empty(self, record):
+        with pytest.raises(EmptyText):
+            self.SCHEME.fingerprint_record(record)
+
+    def test_without_weights_there_is_no_fingerprint(self):
+        with pytest.raises(SchemeError, match="field_weights"):
+            WORDS.fingerprint_record(RECORD)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_step_of_every_preset_is_public(name):
+    scheme = Scheme.preset(name)
+    text = {"lyq": "渡轮/n 离开/v 码头/n", "ascii-mt19937": ENGLISH}.get(name, CHINESE)
+    fingerprint = scheme.fingerprint(text)
+    tokens = scheme.tokens(text)
+    features = scheme.features(tokens)
+    assert scheme.fingerprint_tokens(tokens) == fingerprint
+    assert scheme.fingerprint_features(features) == fingerprint
+    shuffled = random.Random(3).sample(list(features.items()), len(features))
+    assert scheme.fingerprint_features(dict(shuffled)) == fingerprint
+    scheme = dataclasses.replace(scheme, field_weights=[("text", 2)])
+    assert scheme.fingerprint_record({"text": text}) == fingerprint
