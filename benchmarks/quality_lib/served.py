@@ -79,12 +79,11 @@ def _initialize() -> None:
     remember those of the last few documents.
     """
     _quiet()
-    if hasattr(detector, "extract"):
-        detector.extract = lru_cache(_REMEMBERED)(detector.extract)
+    detector.extract = lru_cache(_REMEMBERED)(detector.extract)
     tokenizers = tokenization.TOKENIZERS
     if isinstance(tokenizers, MutableMapping):
-        for name, tokenize in list(tokenizers.items()):
-            tokenizers[name] = _remembering(tokenize)
+        for name, tokenizer in list(tokenizers.items()):
+            tokenizers[name] = tokenizer._replace(tokens=_remembering(tokenizer.tokens))
 
 
 def _remembering(tokenize: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
