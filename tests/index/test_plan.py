@@ -141,7 +141,7 @@ def test_for_distance_takes_the_fewest_tables_that_find_enough(bits):
     for distance in [d for d in (*range(9), 12, 28, 29, 40, 64) if d < bits]:
         enough = [
             blocks
-            for blocks in range(1, max(bits // 12, 1) + 1)
+            for blocks in range(1, max(bits // 10, 1) + 1)
             if TablePlan(bits, blocks).expected_recall(distance) >= MIN_RECALL
         ]
         if enough:
@@ -158,7 +158,8 @@ def test_for_distance_takes_the_fewest_tables_that_find_enough(bits):
 
 def test_presets_have_plans_that_find_enough():
     assert TablePlan.for_distance(64, 3) == TablePlan(64, 4)
-    assert TablePlan.for_distance(256, 28).expected_recall(28) >= 0.95
+    assert TablePlan.for_distance(256, 36) == TablePlan(256, 19)
+    assert TablePlan(256, 19).expected_recall(36) >= 0.95
 
 
 @pytest.mark.parametrize("distance", [-1, 64, 1000])
