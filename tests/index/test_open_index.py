@@ -54,7 +54,7 @@ def test_without_more_an_index_is_of_the_default_preset(place, directory):
     with open_index(place.format(directory)) as index:
         assert index.scheme == Scheme.preset("wide")
         assert index.max_distance == 36
-        if url == "memory:":  # it scans, and misses nothing
+        if place == "memory:":  # it scans, and misses nothing
             assert index.plan.guaranteed_distance >= 36
         else:
             assert index.plan == TablePlan.for_distance(256, 36)
