@@ -8,6 +8,8 @@ OLDEST_SCRAPY := 2.15.0
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --editable ".[test]"
+	# Apart: pip 23.2 stops where one resolution holds trafilatura and readability-lxml.
+	.venv/bin/pip install --quiet trafilatura resiliparse
 	touch $@
 
 .venv-lint/ready: pyproject.toml
