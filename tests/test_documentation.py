@@ -46,7 +46,7 @@ def test_presets_are_all_described_with_distance_and_tables():
     for name, preset in PRESETS.items():
         cells = [cell.strip() for cell in rows[name].split("|")]
         plan = (
-            str(TablePlan.for_distance(preset.scheme.bits, preset.max_distance))
+            str(choose_plan(preset.scheme.bits, preset.max_distance))
             if preset.has_tables
             else "none: linear scan"
         )

@@ -37,7 +37,7 @@ class TestTable:
             name: (
                 found.scheme.bits,
                 found.max_distance,
-                TablePlan.for_distance(found.scheme.bits, found.max_distance).blocks
+                choose_plan(found.scheme.bits, found.max_distance).blocks
                 if found.has_tables
                 else None,
             )
@@ -75,17 +75,17 @@ class TestTable:
     def test_tables_find_what_they_promise_or_there_are_none(self, name):
         found = preset(name)
         if found.has_tables:
-            plan = TablePlan.for_distance(found.scheme.bits, found.max_distance)
+            plan = choose_plan(found.scheme.bits, found.max_distance)
             assert plan.expected_recall(found.max_distance) >= 0.95
         else:
             with pytest.raises(PlanError):
-                TablePlan.for_distance(found.scheme.bits, found.max_distance)
+                choose_plan(found.scheme.bits, found.max_distance)
 
     @pytest.mark.parametrize("name", PRESETS)
     def test_what_it_says_of_tables_is_true(self, name):
         known = PRESETS[name]
         try:
-            TablePlan.for_distance(known.scheme.bits, known.max_distance)
+            choose_plan(known.scheme.bits, known.max_distance)
         except PlanError:
             assert not known.has_tables
         else:

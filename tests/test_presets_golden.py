@@ -67,7 +67,7 @@ def test_levels(golden):
 
 def test_string_hash_64(golden):
     scheme = Scheme.preset("string-hash-64")
-    plan = TablePlan.for_distance(64, 3)
+    plan = choose_plan(64, 3)
     assert plan == TablePlan(64, 4)
     cases = golden["string_hash_64"]["cases"]
     assert len(cases) == 7

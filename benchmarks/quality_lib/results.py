@@ -114,7 +114,7 @@ class Result:
 def plan_for(bits: int, max_distance: int) -> TablePlan | None:
     """The tables an index would have; None if there is no plan for that distance."""
     try:
-        return TablePlan.for_distance(bits, max_distance)
+        return choose_plan(bits, max_distance)
     except PlanError:
         return None
 

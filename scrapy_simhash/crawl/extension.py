@@ -20,7 +20,7 @@ from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, printable
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import SettingsError, SimhashError, StorageError
-from scrapy_simhash.index import open_index, reset_index
+from scrapy_simhash.index import index_url, open_index, reset_index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -187,18 +187,21 @@ class SimhashExtension:
             logger.warning(message, *arguments, extra={"spider": self.crawler.spider})
 
     def _open(self, directory: Path) -> ObservingIndex:
-        url = f"leveldb:{directory}"
-        if self.settings.reset and reset_index(url):
+        settings = self.settings
+        if settings.reset and reset_index(index_url(directory, settings.index_kind)):
             logger.warning(
                 "simhash: SIMHASH_RESET deleted the index in %s; it starts anew",
                 directory,
                 extra={"spider": self.crawler.spider},
             )
         return open_index(
-            url,
-            self.settings.scheme,
-            max_distance=self.settings.max_distance,
-            incremental=self.settings.policy.incremental,
+            index_url(directory, settings.index_kind),
+            settings.scheme,
+            max_distance=settings.max_distance,
+            plan=settings.plan,
+            expected_pages=settings.expected_pages,
+            incremental=settings.policy.incremental,
+            sync=settings.sync,
         )
 
     def _close_indexes(self) -> None:

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 from urllib.parse import quote
 
 from scrapy.exceptions import NotConfigured
@@ -19,7 +19,10 @@ from scrapy.utils.project import data_path
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.errors import PlanError, SchemeError, SettingsError
 from scrapy_simhash.extraction import find_extractor
-from scrapy_simhash.index import TablePlan
+from scrapy_simhash.index import SyncPolicy, TablePlan, choose_plan
+from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+from scrapy_simhash.index.database import database_kind
+from scrapy_simhash.index.manifest import DATABASES
 from scrapy_simhash.policy import Policy, PolicyAction
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
 
@@ -47,6 +50,10 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_CONTENT_SELECT": [],
         "SIMHASH_CONTENT_REMOVE": [],
         "SIMHASH_DIR": "simhash",
+        "SIMHASH_INDEX": None,
+        "SIMHASH_EXPECTED_PAGES": DEFAULT_EXPECTED_PAGES,
+        "SIMHASH_TABLES": None,
+        "SIMHASH_SYNC": "everysec",
         "SIMHASH_SHARED": False,
         "SIMHASH_MIN_TOKENS": DEFAULT_MIN_TOKENS,
         "SIMHASH_MAX_BYTES": 8_000_000,
@@ -65,6 +72,8 @@ class SimhashSettings:
     :param directory: of the index of pages.
     :param item_directory: of the index of items, made only where it is needed.
     :param scheme: of the preset, with the extractor and selectors of this crawl.
+    :param index_kind: kind of database; None: what the directory holds, or the installed one.
+    :param plan: of a new index's tables; None where they are chosen, or those that it has.
     :param item_tags: verdict field → item field.
     """
 
@@ -76,6 +85,10 @@ class SimhashSettings:
     max_distance: int
     directory: Path
     item_directory: Path
+    index_kind: str | None
+    expected_pages: int
+    plan: TablePlan | None
+    sync: SyncPolicy
     min_tokens: int
     max_bytes: int
     item_tags: Mapping[str, str]
@@ -94,15 +107,18 @@ class SimhashSettings:
         max_distance = read.whole(
             "SIMHASH_MAX_DISTANCE", 0, preset.scheme.bits - 1, unset=preset.max_distance
         )
+        expected_pages = read.whole("SIMHASH_EXPECTED_PAGES", 1, 1 << 32)
+        plan = read.plan(preset.scheme.bits)
         try:
-            TablePlan.for_distance(preset.scheme.bits, max_distance)
+            if plan is None:
+                choose_plan(preset.scheme.bits, max_distance, expected_pages)
         except PlanError as error:
             if max_distance == preset.max_distance:
                 raise SettingsError(
                     "SIMHASH_PRESET",
                     preset_name,
                     "one that tables can serve, to crawl with; this one needs the linear scan of "
-                    f"open_index('memory:') ({error})",
+                    f"open_index('memory:'), or SIMHASH_TABLES ({error})",
                 ) from error
             raise SettingsError("SIMHASH_MAX_DISTANCE", max_distance, str(error)) from error
         directory, item_directory = read.directories(spider_name)
@@ -120,6 +136,10 @@ class SimhashSettings:
             max_distance=max_distance,
             directory=directory,
             item_directory=item_directory,
+            index_kind=read.index_kind(),
+            expected_pages=expected_pages,
+            plan=plan,
+            sync=cast("SyncPolicy", read.choice("SIMHASH_SYNC", get_args(SyncPolicy))),
             min_tokens=read.whole("SIMHASH_MIN_TOKENS", 1, 1_000_000),
             max_bytes=read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40),
             item_tags=read.item_tags(),
@@ -182,6 +202,39 @@ class _Reader:
         if not low <= number <= high:
             raise SettingsError(name, value, allowed)
         return number
+
+    def index_kind(self) -> str | None:
+        """SIMHASH_INDEX, if its package is there."""
+        name = "SIMHASH_INDEX"
+        if self._value(name) is None:
+            return None
+        kind = self.choice(name, DATABASES)
+        try:
+            database_kind(kind)
+        except SchemeError as error:
+            raise SettingsError(name, kind, str(error)) from error
+        return kind
+
+    def plan(self, bits: int) -> TablePlan | None:
+        """SIMHASH_TABLES: blocks, chosen ones and inner blocks, the last two optional."""
+        name = "SIMHASH_TABLES"
+        value = self._value(name)
+        if value is None:
+            return None
+        parts = value.split(",") if isinstance(value, str) else value
+        try:
+            if isinstance(parts, int):
+                parts = (parts,)
+            if any(isinstance(part, (bool, float)) for part in parts):
+                raise ValueError("not whole numbers")
+            return TablePlan(bits, *map(int, parts))
+        except (TypeError, ValueError) as error:
+            raise SettingsError(
+                name,
+                value,
+                "(blocks, chosen) or (blocks, chosen, inner blocks), as whole numbers that fit "
+                f"{bits} bits ({error})",
+            ) from error
 
     def names(self, name: str) -> tuple[str, ...]:
         try:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexMismatch, PlanError, SchemeError, StorageError
-from scrapy_simhash.index.base import Index, Match, NearDuplicate, Observation
-from scrapy_simhash.index.manifest import Manifest, differences, environment
+from scrapy_simhash.index.base import Index, Match, NearDuplicate, Observation, SyncPolicy
+from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
+from scrapy_simhash.index.database import database_kind, default_kind_name
+from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, Manifest, differences, environment
 from scrapy_simhash.index.memory import MemoryStore
 from scrapy_simhash.index.observing import ObservingIndex, SharedStore
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
@@ -28,14 +31,29 @@ __all__ = [
     "NearDuplicate",
     "Observation",
     "ObservingIndex",
+    "SyncPolicy",
     "TablePlan",
+    "choose_plan",
+    "index_url",
     "open_index",
     "reset_index",
 ]
 
 logger = logging.getLogger(__name__)
 
-# LevelDB opens a directory once: whoever else asks in this process shares the handle.
+
+@dataclass(frozen=True)
+class _Asked:
+    """What `open_index` was asked for."""
+
+    kind: str
+    scheme: Scheme | None
+    plan: TablePlan | None
+    max_distance: int | None
+    expected_pages: int
+
+
+# A database opens a directory once: whoever else asks in this process shares the handle.
 _shared_stores: dict[str, SharedStore] = {}
 _lock = threading.Lock()
 
@@ -46,46 +64,54 @@ def open_index(
     *,
     max_distance: int | None = None,
     plan: TablePlan | None = None,
+    expected_pages: int = DEFAULT_EXPECTED_PAGES,
     incremental: bool = False,
+    sync: SyncPolicy = "everysec",
 ) -> ObservingIndex:
     """Open an index, or make it.
 
-    :param url: ``leveldb:/path/to/directory`` or ``memory:``.
+    :param url: ``leveldb:/path/to/directory``, ``rocksdb:/path/to/directory`` or ``memory:``.
     :param scheme: of the fingerprints; that of the index where it exists, else the default.
     :param max_distance: k, inclusive; that which the index was made with, else the preset's.
-    :param plan: the tables of a new index; chosen for the distance if absent.
+    :param plan: the tables of a new index, even ones that find less than 95 % of the pairs at
+        `max_distance` (logged as a warning); chosen by `choose_plan` if absent.
+    :param expected_pages: how many pages the tables of a new index are chosen for.
     :param incremental: entries of earlier crawls count as seen; see `Index`.
-    :raises IndexMismatch: the index was made with another scheme or plan.
-    :raises PlanError: the tables find less than 95 % of the pairs at `max_distance`.
+    :param sync: when what was confirmed is forced to the disk; see `SyncPolicy`. Who opens the
+        index first in a process decides.
+    :raises IndexMismatch: the index was made with another scheme, plan or kind of database.
+    :raises PlanError: no tables find 95 % of the pairs at `max_distance`, or those that the index
+        was made with don't.
     :raises StorageError: it is locked, foreign, corrupt, or cannot be read or written.
     """
     if url == "memory:":
-        made = _new_manifest(scheme, plan, max_distance, scans=True)
+        made = _new_manifest(_Asked("memory", scheme, plan, max_distance, expected_pages))
         shared = SharedStore(MemoryStore(), made, "memory")
         return _share(shared, max_distance, incremental=incremental)
-    directory = _leveldb_directory(url)
+    kind, directory = _parsed(url)
+    asked = _Asked(kind, scheme, plan, max_distance, expected_pages)
     name = os.path.realpath(directory)
     with _lock:
-        shared_or_none = _shared_stores.get(name)
-        if shared_or_none is None:
-            shared = _open_leveldb(directory, scheme, plan, max_distance)
+        known = _shared_stores.get(name)
+        if known is None:
+            shared = _open(directory, asked, sync)
         else:
-            shared = shared_or_none
-            _check_same(str(directory), shared.manifest, scheme, plan, max_distance)
+            shared = known
+            _check_same(directory, shared.manifest, asked)
         _shared_stores[name] = shared
         return _share(shared, max_distance, incremental=incremental)
 
 
 def reset_index(url: str) -> bool:
-    """Delete an index, and nothing that is not ours. True if there was one.
+    """Delete an index, whatever kind of database it has, and nothing that is not ours. True if
+    there was one.
 
     :raises IndexForeign: the directory holds other things than an index.
     :raises IndexLocked: somebody has it open.
     """
     from scrapy_simhash.errors import IndexCorrupt, IndexLocked
-    from scrapy_simhash.index import leveldb, manifest
 
-    directory = _leveldb_directory(url)
+    _, directory = _parsed(url)
     with _lock:
         if os.path.realpath(directory) in _shared_stores:
             raise IndexLocked(str(directory), "a crawl of this process has it open: not deleted")
@@ -95,18 +121,36 @@ def reset_index(url: str) -> bool:
             except (IndexCorrupt, IndexMismatch):
                 existed = True
             if existed:
-                leveldb.destroy(directory)
-                (directory / manifest.FILE_NAME).unlink()
+                for kind in DATABASES:
+                    if (directory / kind).exists():
+                        database_kind(kind).destroy(str(directory), directory / kind)
+                (directory / FILE_NAME).unlink()
         except OSError as error:
             raise _unusable(directory, error) from error
     return existed
 
 
-def _leveldb_directory(url: str) -> Path:
-    backend, _, location = url.partition(":")
-    if backend != "leveldb" or not location or "\0" in location:
-        raise SchemeError(f"index URL {url!r}: leveldb:/path/to/directory or memory: is needed")
-    return Path(location).absolute()
+def index_url(directory: Path, kind: str | None = None) -> str:
+    """The URL of an index in a directory: of that kind of database; else of the kind that it was
+    made with; else ``leveldb``, or ``rocksdb`` where plyvel is not installed.
+    """
+    if kind is None:
+        try:
+            made = Manifest.read(directory)
+        except (StorageError, OSError):
+            made = None  # said when it is opened
+        kind = default_kind_name() if made is None else made.database
+    return f"{kind}:{directory}"
+
+
+def _parsed(url: str) -> tuple[str, Path]:
+    kind, _, location = url.partition(":")
+    if kind not in DATABASES or not location or "\0" in location:
+        raise SchemeError(
+            f"index URL {url!r}: leveldb:/path/to/directory, rocksdb:/path/to/directory or "
+            "memory: is needed"
+        )
+    return kind, Path(location).absolute()
 
 
 def _unusable(directory: Path, error: OSError) -> StorageError:
@@ -116,84 +160,84 @@ def _unusable(directory: Path, error: OSError) -> StorageError:
     )
 
 
-def _new_manifest(
-    scheme: Scheme | None,
-    plan: TablePlan | None,
-    max_distance: int | None,
-    *,
-    scans: bool = False,
-) -> Manifest:
-    default = preset(DEFAULT_PRESET)
+def _new_manifest(asked: _Asked) -> Manifest:
+    scheme, plan, max_distance = asked.scheme, asked.plan, asked.max_distance
     if scheme is None:
-        scheme = default.scheme
+        scheme = preset(DEFAULT_PRESET).scheme
     if max_distance is None:
         known = [p.max_distance for p in PRESETS.values() if p.scheme == scheme]
         if not known:
             raise SchemeError(f"max_distance is needed: no preset has the scheme {scheme.id}")
         max_distance = known[0]
+    if not 0 <= max_distance < scheme.bits:
+        raise PlanError(f"distance {max_distance} of {scheme.bits} bits: 0 to {scheme.bits - 1}")
     if plan is None:
         # A linear scan finds all there is, at distances that no tables could serve, too.
         plan = (
             TablePlan(scheme.bits, min(max_distance + 1, scheme.bits))
-            if scans
-            else TablePlan.for_distance(scheme.bits, max_distance)
+            if asked.kind == "memory"
+            else choose_plan(scheme.bits, max_distance, asked.expected_pages)
         )
     elif plan.bits != scheme.bits:
         raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
-    _check_distance(plan, max_distance)
-    return Manifest(scheme, plan, max_distance, environment())
+    elif (recall := plan.expected_recall(max_distance)) < MIN_RECALL and asked.kind != "memory":
+        logger.warning(
+            "simhash: %s find %.0f %% of the pairs at distance %d, as was asked for",
+            plan,
+            100 * recall,
+            max_distance,
+        )
+    checks = check_bits(scheme.bits, max_distance)
+    return Manifest(scheme, plan, max_distance, environment(), checks, asked.kind)
 
 
-def _check_distance(plan: TablePlan, max_distance: int) -> None:
-    if not 0 <= max_distance < plan.bits:
-        raise PlanError(f"distance {max_distance} of {plan.bits} bits: from 0 to {plan.bits - 1}")
-    recall = plan.expected_recall(max_distance)
-    if recall < MIN_RECALL:
+def _check_distance(made: Manifest, max_distance: int) -> None:
+    if not 0 <= max_distance < made.plan.bits:
         raise PlanError(
-            f"{plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
+            f"distance {max_distance} of {made.plan.bits} bits: 0 to {made.plan.bits - 1}"
+        )
+    recall = made.plan.expected_recall(max_distance)
+    # Whoever made the index may have asked for tables that find less.
+    if recall < MIN_RECALL and max_distance > made.max_distance:
+        raise PlanError(
+            f"{made.plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
             f"{MIN_RECALL:.0%}: lower the distance, or start the index anew "
             "(SIMHASH_RESET = True), which chooses other tables"
         )
 
 
-def _check_same(
-    location: str,
-    stored: Manifest,
-    scheme: Scheme | None,
-    plan: TablePlan | None,
-    max_distance: int | None,
-) -> None:
-    for what, made_with, asked in (
-        ("scheme", stored.scheme.id, scheme.id if scheme else None),
-        ("tables", repr(stored.plan), repr(plan) if plan else None),
+def _check_same(directory: Path, made: Manifest, asked: _Asked) -> None:
+    for what, made_with, wanted in (
+        ("database", made.database, asked.kind),
+        ("scheme", made.scheme.id, asked.scheme.id if asked.scheme else None),
+        ("tables", repr(made.plan), repr(asked.plan) if asked.plan else None),
     ):
-        if asked is not None and made_with != asked:
+        if wanted is not None and made_with != wanted:
             raise IndexMismatch(
-                location,
-                f"it was made with the {what} {made_with}, not {asked}: take that one, choose "
+                str(directory),
+                f"it was made with the {what} {made_with}, not {wanted}: take that one, choose "
                 "another directory with SIMHASH_DIR, or start anew with SIMHASH_RESET = True; "
                 "nothing was changed",
             )
-    if max_distance is not None:
-        _check_distance(stored.plan, max_distance)
+    if asked.max_distance is not None:
+        _check_distance(made, asked.max_distance)
 
 
-def _open_leveldb(
-    directory: Path, scheme: Scheme | None, plan: TablePlan | None, max_distance: int | None
-) -> SharedStore:
-    from scrapy_simhash.index.leveldb import LevelDBStore
+def _open(directory: Path, asked: _Asked, sync: SyncPolicy) -> SharedStore:
+    from scrapy_simhash.index.tables import TableStore
 
+    opener = database_kind(asked.kind)
     try:
         made = Manifest.read(directory)
         if made is None:
-            made = _new_manifest(scheme, plan, max_distance)
+            made = _new_manifest(asked)
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 made.write(directory)
             except FileExistsError:  # another process was faster
-                return _open_leveldb(directory, scheme, plan, max_distance)
+                return _open(directory, asked, sync)
         else:
-            _check_same(str(directory), made, scheme, plan, max_distance)
+            _check_same(directory, made, asked)
             changed = differences(made.environment, environment())
             if changed:
                 logger.warning(
@@ -202,10 +246,16 @@ def _open_leveldb(
                     directory,
                     "; ".join(changed),
                 )
-        store = LevelDBStore(directory, made.plan)
+        location = str(directory)
+        database = opener(location, directory / made.database)
+        try:
+            store = TableStore(database, made.plan, made.check_bits, location, sync=sync)
+        except BaseException:
+            database.close()
+            raise
     except OSError as error:
         raise _unusable(directory, error) from error
-    return SharedStore(store, made, str(directory))
+    return SharedStore(store, made, location)
 
 
 def _share(shared: SharedStore, max_distance: int | None, *, incremental: bool) -> ObservingIndex:

@@ -7,7 +7,7 @@ don't drift, and the index grows with distinct content alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 ObservationKind = Literal["new", "near-duplicate", "unchanged", "changed"]
+
+SyncPolicy = Literal["always", "everysec", "no"]
+"""When what was confirmed is forced to the disk. A killed process loses nothing at any level.
+
+A power loss or a crash of the operating system loses nothing with ``always``; with ``everysec``
+about the last second, as a write that comes a second after the last synced one is synced, and
+closing syncs; with ``no`` what the system had not written by itself.
+"""
 
 
 @dataclass(frozen=True)
@@ -121,13 +129,13 @@ class Index(Protocol):
     ) -> None: ...
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A representative as it is stored.
 
     :param number: the sequence of the observation that made it: its age.
     :param met: the sequence at which a crawl last met it.
     :param first_seen_s: Unix time, as is `last_seen_s`.
+    :param ordinal: where its store keeps it, from 0; -1 before it is stored.
     """
 
     number: int
@@ -136,13 +144,14 @@ class Entry:
     met: int
     first_seen_s: int
     last_seen_s: int
+    ordinal: int = -1
 
 
 class Store(Protocol):
     """Where entries are kept. Decides nothing: `ObservingIndex` does.
 
-    Every write carries the sequence that comes next, so that a reopened store never gives a
-    number twice. Calls come one at a time.
+    Every write carries the sequence that comes next, so that a reopened store never gives twice
+    a number that it has seen. Calls come one at a time.
     """
 
     @property
@@ -155,8 +164,12 @@ class Store(Protocol):
     def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
         """(distance, entry) of the entries that the tables find within the distance."""
 
-    def write(self, put: Entry, remove: Iterable[Entry], next_sequence: int) -> None:
-        """Put an entry (in the place of the one with its key) and remove others: all or none."""
+    def write(
+        self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
+    ) -> Entry:
+        """Put an entry in the place of the stored one with its key (None if there is none), and
+        remove the stored entries that yield to it: all or none. Returns it as it is stored.
+        """
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
         """Append to the near-duplicate log."""

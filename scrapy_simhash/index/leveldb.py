@@ -1,103 +1,47 @@
-"""LevelDBStore: permuted tables in LevelDB (plyvel), the embedded default.
-
-A page's entry, its key row and one row per table are one WriteBatch: after a crash the index
-holds all of them or none. The rows are described in `scrapy_simhash.index.records`.
-"""
+"""LevelDB, by plyvel: the embedded default."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexLocked, StorageError
-from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index import records
+import plyvel
+
+from scrapy_simhash.errors import IndexClosed, IndexLocked, StorageError
+from scrapy_simhash.index.database import corrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_simhash.index.base import Entry, NearDuplicate
-    from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.errors import SimhashError
+    from scrapy_simhash.index.database import DatabaseKind, Row
 
-_Row = TypeVar("_Row")
-
-DIRECTORY_NAME = "leveldb"
 _WRITE_BUFFER_BYTES = 16 << 20
-_CACHE_BYTES = 64 << 20
+_CACHE_BYTES = 32 << 20
+# Also what a closed database raises, as RuntimeError.
+_ERRORS = (plyvel.Error, RuntimeError)
 
 
-@contextmanager
-def translated_errors(location: str) -> Iterator[None]:
-    """Errors of plyvel as ours, each with what to do."""
-    import plyvel
+class LevelDB:
+    """A `Database` in LevelDB; see `DatabaseKind` for its parameters."""
 
-    try:
-        yield
-    except plyvel.CorruptionError as error:
-        raise _corrupt(location, _text(error)) from error
-    except plyvel.IOError as error:
-        text = _text(error)
-        if text.startswith("IO error: lock "):
-            raise IndexLocked(
-                location,
-                "another process has it open (LevelDB allows one): wait for that crawl to end, "
-                "or give this one a directory of its own with SIMHASH_DIR",
-            ) from error
-        if text.endswith(("No such file or directory", "Invalid argument")):
-            # A file of the database is gone, or ends before what it is said to hold.
-            raise _corrupt(location, text) from error
-        raise StorageError(
-            location, f"it cannot be read or written ({text}): check disk space and rights"
-        ) from error
-    except plyvel.Error as error:
-        raise _corrupt(location, _text(error)) from error
-    except RuntimeError as error:
-        if "closed" not in str(error).lower():
-            raise
-        raise IndexClosed(location, "used after close()") from error
+    name = "leveldb"
 
-
-def _text(error: Exception) -> str:
-    """What LevelDB said; plyvel passes it on as bytes."""
-    detail = error.args[0] if error.args else ""
-    return detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-
-
-def _corrupt(location: str, detail: object) -> IndexCorrupt:
-    return IndexCorrupt(
-        location,
-        f"its files are damaged ({detail}): restore them from a backup, or start anew with "
-        "SIMHASH_RESET = True; nothing was deleted",
-    )
-
-
-class LevelDBStore:
-    """A `Store` in a directory, for one process at a time.
-
-    :param directory: of the index; the database lies in ``leveldb/`` in it and is made if absent.
-    :raises IndexLocked: another process has it.
-    :raises IndexCorrupt: it cannot be opened or read.
-    """
-
-    def __init__(self, directory: Path, plan: TablePlan) -> None:
-        self._location = str(directory)
-        self._plan = plan
-        self._width_bytes = plan.bits // 8
-        path = directory / DIRECTORY_NAME
+    def __init__(self, location: str, path: Path) -> None:
+        self._location = location
+        self._path = path
+        self._closed = self._write_failed = False
+        self._iterator: Any = None
         if not (path / "CURRENT").exists() and _has_data(path):
             # LevelDB would take it for an empty database, and delete what it does not know.
-            raise _corrupt(self._location, f"{path / 'CURRENT'} is missing")
-        with translated_errors(self._location):
-            path.mkdir(mode=0o700, exist_ok=True)
-            self._path = path
-            self._closed = self._write_failed = False
+            raise corrupt(location, f"{path / 'CURRENT'} is missing")
+        path.mkdir(mode=0o700, exist_ok=True)
+        try:
             self._db = self._open()
-            self._next_sequence, self._entries = self._state()
+        except plyvel.Error as error:
+            raise translated(location, error) from error
 
     def _open(self) -> Any:
-        import plyvel
-
         return plyvel.DB(
             str(self._path),
             create_if_missing=True,
@@ -111,160 +55,146 @@ class LevelDBStore:
             bloom_filter_bits=10,
         )
 
-    @property
-    def next_sequence(self) -> int:
-        """See `Store.next_sequence`."""
-        return self._next_sequence
-
-    def entry(self, key: str) -> Entry | None:
-        """See `Store.entry`."""
-        with self._translated():
-            number = self._get(records.key_row(key))
-            if number is None:
-                return None
-            entry = self._entry(int.from_bytes(number, "big"))
-            return entry if entry.key == key else None
-
-    def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
-        """See `Store.within`."""
-        distances: dict[int, int] = {}
-        from_bytes = int.from_bytes
-        with self._translated():
-            for prefix in records.table_prefixes(self._plan, fingerprint):
-                with self._database().iterator(prefix=prefix, verify_checksums=True) as rows:
-                    for row, value in rows:
-                        distance = hamming_distance(fingerprint, from_bytes(value, "big"))
-                        if distance <= max_distance:
-                            distances[from_bytes(row[-8:], "big")] = distance
-            return [(distance, self._entry(number)) for number, distance in distances.items()]
-
-    def write(self, put: Entry, remove: Iterable[Entry], next_sequence: int) -> None:
-        """See `Store.write`."""
-        with self._translated():
-            replaced = self.entry(put.key)
-            entries = self._entries + (replaced is None)
-            with self._batch() as batch:
-                if replaced is not None and replaced.fingerprint != put.fingerprint:
-                    self._delete_rows(batch, replaced)
-                for entry in remove:
-                    self._delete_rows(batch, entry)
-                    batch.delete(records.key_row(entry.key))
-                    entries -= 1
-                if replaced is None or replaced.fingerprint != put.fingerprint:
-                    number = records.number_bytes(put.number)
-                    value = put.fingerprint.to_bytes(self._width_bytes, "big")
-                    for prefix in records.table_prefixes(self._plan, put.fingerprint):
-                        batch.put(prefix + number, value)
-                    batch.put(records.key_row(put.key), number)
-                batch.put(
-                    records.entry_row(put.number), records.encode_entry(put, self._width_bytes)
-                )
-                batch.put(records.STATE_KEY, records.encode_state(next_sequence, entries))
-            self._next_sequence, self._entries = next_sequence, entries
-
-    def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
-        """See `Store.log`."""
-        value = records.encode_near_duplicate(near_duplicate, self._width_bytes)
-        with self._translated(), self._batch() as batch:
-            batch.put(records.log_row(near_duplicate.sequence), value)
-            batch.put(records.STATE_KEY, records.encode_state(next_sequence, self._entries))
-        self._next_sequence = next_sequence
-
-    def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
-        """See `Store.near_duplicates`; as the log stands at the first line."""
-        start, stop = records.log_row(since_sequence), records.log_row((1 << 64) - 1)
-        with (
-            self._translated(),
-            self._database().iterator(
-                start=start, stop=stop, include_stop=True, verify_checksums=True
-            ) as rows,
-        ):
-            for row, value in rows:
-                sequence = int.from_bytes(row[1:], "big")
-                yield self._decoded(records.decode_near_duplicate, sequence, value)
-
-    def close(self) -> None:
-        """See `Store.close`."""
-        self._closed = True
-        self._db.close()
-
-    def __len__(self) -> int:
-        return self._entries
-
-    def _get(self, row: bytes) -> bytes | None:
-        value: bytes | None = self._database().get(row, verify_checksums=True)
+    def get(self, key: bytes) -> bytes | None:
+        """See `Database.get`."""
+        try:
+            value: bytes | None = self._database().get(key, verify_checksums=True)
+        except _ERRORS as error:
+            raise translated(self._location, error) from error
         return value
 
-    @contextmanager
-    def _batch(self) -> Iterator[Any]:
-        """One WriteBatch: written whole when the block ends without an error."""
-        import plyvel
-
-        if self._write_failed:
-            # Part of a batch may stand in LevelDB's log, and what is written behind it would be
-            # lost: opening anew cuts it off.
-            self._db.close()
-        database = self._database()
-        self._write_failed = False
+    def items(self, prefixes: Iterable[bytes]) -> list[Row]:
+        """See `Database.items`."""
+        found: list[Row] = []
         try:
-            with database.write_batch(transaction=True) as batch:
-                yield batch
-        except plyvel.Error:
+            iterator = self._iterator
+            if iterator is None:
+                # Making one costs as much as several seeks.
+                iterator = self._iterator = self._database().raw_iterator(verify_checksums=True)
+            for prefix in prefixes:
+                iterator.seek(prefix)
+                while iterator.valid():
+                    row = iterator.item()
+                    if not row[0].startswith(prefix):
+                        break
+                    found.append(row)
+                    iterator.next()
+        except _ERRORS as error:
+            self.refresh()
+            raise translated(self._location, error) from error
+        return found
+
+    def refresh(self) -> None:
+        """See `Database.refresh`."""
+        if self._iterator is not None:
+            self._iterator.close()
+            self._iterator = None
+
+    def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
+        """See `Database.rows`."""
+        try:
+            with self._database().iterator(start=start, stop=stop, verify_checksums=True) as rows:
+                yield from rows
+        except _ERRORS as error:
+            raise translated(self._location, error) from error
+
+    def write(
+        self, puts: Sequence[Row], deletes: Sequence[bytes] = (), *, sync: bool = False
+    ) -> None:
+        """See `Database.write`."""
+        try:
+            if self._write_failed:
+                # Part of a batch may stand in LevelDB's log, and what is written behind it
+                # would be lost: opening anew cuts it off.
+                self.refresh()
+                self._db.close()
+            database = self._database()
+            self._write_failed = False
+            if len(puts) == 1 and not deletes:
+                database.put(*puts[0], sync=sync)
+                return
+            with database.write_batch(transaction=True, sync=sync) as batch:
+                for key, value in puts:
+                    batch.put(key, value)
+                for key in deletes:
+                    batch.delete(key)
+        except _ERRORS as error:
             self._write_failed = True
-            raise
+            raise translated(self._location, error) from error
+
+    def compact(self) -> None:
+        """See `Database.compact`."""
+        try:
+            self._database().compact_range()
+        except _ERRORS as error:
+            raise translated(self._location, error) from error
+
+    def close(self) -> None:
+        """See `Database.close`."""
+        self._closed = True
+        self.refresh()
+        self._db.close()
 
     def _database(self) -> Any:
         if self._db.closed and not self._closed:
             self._db = self._open()
         return self._db
 
-    def _delete_rows(self, batch: Any, entry: Entry) -> None:
-        number = records.number_bytes(entry.number)
-        for prefix in records.table_prefixes(self._plan, entry.fingerprint):
-            batch.delete(prefix + number)
-        batch.delete(records.entry_row(entry.number))
 
-    def _entry(self, number: int) -> Entry:
-        value = self._get(records.entry_row(number))
-        if value is None:
-            raise _corrupt(self._location, f"entry {number} is missing")
-        return self._decoded(records.decode_entry, number, value)
+class _LevelDBKind:
+    name = LevelDB.name
 
-    def _decoded(
-        self, decode: Callable[[int, bytes, int], _Row], number: int, value: bytes
-    ) -> _Row:
+    def __call__(self, location: str, path: Path) -> LevelDB:
+        return LevelDB(location, path)
+
+    def destroy(self, location: str, path: Path) -> None:
+        self._call(plyvel.destroy_db, location, path)
+
+    def salvage(self, location: str, path: Path) -> None:
+        self._call(plyvel.repair_db, location, path)
+
+    @staticmethod
+    def _call(function: Any, location: str, path: Path) -> None:
         try:
-            return decode(number, value, self._width_bytes)
-        except ValueError as error:
-            raise _corrupt(self._location, error) from error
+            function(str(path))
+        except plyvel.Error as error:
+            raise translated(location, error) from error
 
-    def _state(self) -> tuple[int, int]:
-        value = self._get(records.STATE_KEY)
-        if value is None:
-            with self._db.iterator(include_value=False) as rows:
-                if next(rows, None) is not None:
-                    raise _corrupt(self._location, "its state row is missing")
-            return 1, 0
-        try:
-            return records.decode_state(value)
-        except ValueError as error:
-            raise _corrupt(self._location, error) from error
 
-    def _translated(self) -> Any:
-        return translated_errors(self._location)
+LEVELDB: DatabaseKind = _LevelDBKind()
+
+
+def translated(location: str, error: Exception) -> SimhashError:
+    """An error of plyvel as ours, with what to do; anything else is raised as it is."""
+    text = _text(error)
+    if isinstance(error, plyvel.CorruptionError):
+        return corrupt(location, text)
+    if isinstance(error, plyvel.IOError):
+        if text.startswith("IO error: lock "):
+            return IndexLocked(
+                location,
+                "another process has it open (LevelDB allows one): wait for that crawl to end, "
+                "or give this one a directory of its own with SIMHASH_DIR",
+            )
+        if text.endswith(("No such file or directory", "Invalid argument")):
+            # A file of the database is gone, or ends before what it is said to hold.
+            return corrupt(location, text)
+        return StorageError(
+            location, f"it cannot be read or written ({text}): check disk space and rights"
+        )
+    if isinstance(error, plyvel.Error):
+        return corrupt(location, text)
+    if "closed" not in text.lower():
+        raise error
+    return IndexClosed(location, "used after close()")
+
+
+def _text(error: Exception) -> str:
+    """What LevelDB said; plyvel passes it on as bytes."""
+    detail = error.args[0] if error.args else ""
+    return detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
 
 
 def _has_data(path: Path) -> bool:
     """Whether files are there that LevelDB writes only once CURRENT exists."""
     return path.exists() and any(file.suffix in {".ldb", ".sst", ".log"} for file in path.iterdir())
-
-
-def destroy(directory: Path) -> None:
-    """Delete the database of an index, and nothing that LevelDB did not write.
-
-    :raises IndexLocked: a process has it open.
-    """
-    import plyvel
-
-    with translated_errors(str(directory)):
-        plyvel.destroy_db(str(directory / DIRECTORY_NAME))

@@ -1,7 +1,8 @@
 """The manifest of an index: what it was made with, as JSON that a person can read.
 
-An index directory holds ``manifest.json`` and, in ``leveldb/``, the database. The manifest says
-the format version, the scheme and the table plan; an index is never opened with others. What
+An index directory holds ``manifest.json`` and the database, in ``leveldb/`` or ``rocksdb/``. The
+manifest says the format version, the kind of database, the scheme and the table plan; an index is
+never opened with others. What
 tokens depend on outside the scheme (versions of libraries) is recorded too.
 """
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 FILE_NAME = "manifest.json"
+DATABASES = ("leveldb", "rocksdb")
 _FORMAT_NAME = "scrapy-simhash index"
 
 
@@ -33,6 +35,8 @@ class Manifest:
     """What an index was made with.
 
     :param max_distance: k of whoever made it; later users may ask for another.
+    :param check_bits: of a fingerprint's check in a bucket's record; a multiple of 32.
+    :param database: kind of database, ``leveldb`` or ``rocksdb``; ``memory`` is never written.
     :param environment: versions of what tokens depend on.
     """
 
@@ -40,6 +44,8 @@ class Manifest:
     plan: TablePlan
     max_distance: int
     environment: Mapping[str, str]
+    check_bits: int
+    database: str
 
     def write(self, directory: Path) -> None:
         """Write ``manifest.json``, whole or not at all.
@@ -49,10 +55,12 @@ class Manifest:
         content = {
             "format": _FORMAT_NAME,
             "format_version": FORMAT_VERSION,
+            "database": self.database,
             "scheme_id": self.scheme.id,
             "scheme": self.scheme.to_dict(),
             "plan": asdict(self.plan),
             "max_distance": self.max_distance,
+            "check_bits": self.check_bits,
             "environment": dict(self.environment),
         }
         temporary = directory / f".{FILE_NAME}.{os.getpid()}"
@@ -102,25 +110,39 @@ class Manifest:
                     str(directory),
                     f"its {FILE_NAME} is not ours: choose another directory; nothing was changed",
                 )
-            if content["format_version"] != FORMAT_VERSION:
+            version = content["format_version"]
+            if version != FORMAT_VERSION:
+                older = type(version) is int and 1 <= version < FORMAT_VERSION
                 raise IndexMismatch(
                     str(directory),
-                    f"format version {content['format_version']!r}, this release reads "
-                    f"{FORMAT_VERSION}: use the release that made it, or start anew with "
-                    "SIMHASH_RESET = True",
+                    f"format version {version!r}, this release reads {FORMAT_VERSION}: "
+                    + (
+                        f"copy it to a new one with `python -m scrapy_simhash.index upgrade "
+                        f"{directory} NEW_DIRECTORY`"
+                        if older
+                        else "use the release that made it"
+                    )
+                    + ", or start anew with SIMHASH_RESET = True; nothing was changed",
                 )
             scheme = Scheme.from_dict(content["scheme"])
             plan = TablePlan(**content["plan"])
-            max_distance = content["max_distance"]
-            if any(type(value) is not int for value in (max_distance, *asdict(plan).values())):
-                raise TypeError("the plan and the distance are whole numbers")
+            max_distance, check_bits = content["max_distance"], content["check_bits"]
+            whole = (max_distance, check_bits, *asdict(plan).values())
+            if any(type(value) is not int for value in whole):
+                raise TypeError("the plan, the distance and the check are whole numbers")
             if plan.bits != scheme.bits or not 0 <= max_distance < scheme.bits:
                 raise ValueError("the plan and the distance don't fit the scheme")
+            if check_bits % 32 or not 0 < check_bits < scheme.bits + 32:
+                raise ValueError(f"checks of {check_bits} bits")
+            if content["database"] not in DATABASES:
+                raise ValueError(f"the database is {content['database']!r}")
             return cls(
                 scheme,
                 plan,
                 max_distance,
                 {str(name): str(version) for name, version in content["environment"].items()},
+                check_bits,
+                content["database"],
             )
         except (IndexForeign, IndexMismatch):
             raise

@@ -40,12 +40,15 @@ class MemoryStore:
             if (distance := hamming_distance(fingerprint, entry.fingerprint)) <= max_distance
         ]
 
-    def write(self, put: Entry, remove: Iterable[Entry], next_sequence: int) -> None:
+    def write(
+        self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
+    ) -> Entry:
         """See `Store.write`."""
-        for entry in remove:
-            self._entries.pop(entry.key, None)
+        for entry in (*yielding, *([replaced] if replaced else [])):
+            del self._entries[entry.key]
         self._entries[put.key] = put
         self._next_sequence = next_sequence
+        return put
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
         """See `Store.log`."""

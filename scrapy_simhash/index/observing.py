@@ -8,17 +8,16 @@ when they began, and in whether earlier crawls count.
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from threading import RLock
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexClosed, SchemeError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation, nearest_first
+from scrapy_simhash.index.pending import Pending, PendingPages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
@@ -29,13 +28,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 
-@dataclass(frozen=True)
-class _Pending:
-    observation: Observation
-    # What queries see, and what is stored at confirm.
-    entry: Entry
-
-
 class SharedStore:
     """A store with what all who look at it share: the lock, the clock and the pending pages."""
 
@@ -44,7 +36,7 @@ class SharedStore:
         self.manifest = manifest
         self.location = location
         self.lock = RLock()
-        self.pending: dict[int, _Pending] = {}
+        self.pending = PendingPages()
         self.next_sequence = store.next_sequence
         self.users = 0
 
@@ -59,16 +51,9 @@ class SharedStore:
 
         A pending page stands beside the stored entry of its key, until it takes its place.
         """
-        found = self.store.within(fingerprint, max_distance)
-        for pending in self.pending.values():
-            distance = hamming_distance(fingerprint, pending.entry.fingerprint)
-            if distance <= max_distance:
-                found.append((distance, pending.entry))
-        return found
-
-    def pending_of(self, key: str) -> list[_Pending]:
-        """Pending observations of a key, oldest first."""
-        return [p for p in self.pending.values() if p.observation.key == key]
+        return self.store.within(fingerprint, max_distance) + self.pending.within(
+            fingerprint, max_distance
+        )
 
 
 class ObservingIndex:
@@ -114,42 +99,55 @@ class ObservingIndex:
 
     def observe(self, key: str, fingerprint: int) -> Observation:
         """See `Index.observe`."""
-        with self._open() as shared:
+        with self._shared.lock:
+            shared = self._open()
             if not isinstance(key, str) or not key:
                 raise SchemeError(f"the key of a page is a text that is not empty, not {key!r}")
             shared.manifest.scheme.check_fingerprint(fingerprint)
-            own = self._own_entry(key)
+            pending = shared.pending.of_key(key)
+            # What was last seen under this key: pending pages are newer than stored ones.
+            stored = pending[-1].stored if pending else shared.store.entry(key)
+            own = pending[-1].entry if pending else stored
             own_distance = None if own is None else hamming_distance(own.fingerprint, fingerprint)
             same = own_distance is not None and own_distance <= self.max_distance
             if own is not None and same and self._counts(own):
-                return self._unchanged(key, fingerprint, own)
-            representative = self._representative(key, fingerprint)
-            if representative is not None:
-                return self._near_duplicate(key, fingerprint, *representative)
-            if own is not None and same:
-                return self._unchanged(key, fingerprint, own)
+                return self._unchanged(key, fingerprint, own_distance, stored, None)
+            others = [
+                pair for pair in shared.within(fingerprint, self.max_distance) if pair[1].key != key
+            ]
+            met = [pair for pair in others if self._counts(pair[1])]
+            if met:
+                return self._near_duplicate(key, fingerprint, *nearest_first(met)[0])
+            # Another who looks at the store may write an entry that this one never met.
+            unmet = [pair[1] for pair in others] if shared.users <= 1 else None
+            if same:
+                return self._unchanged(key, fingerprint, own_distance, stored, unmet)
             now = int(self._clock())
             sequence = shared.take_sequence()
             kind: ObservationKind = "new" if own is None else "changed"
             observation = Observation(kind, key, fingerprint, None, own_distance, sequence)
-            self._hold(observation, Entry(sequence, key, fingerprint, sequence, now, now))
+            entry = Entry(sequence, key, fingerprint, sequence, now, now)
+            self._hold(Pending(observation, entry, stored, unmet))
             return observation
 
     def confirm(self, observed: Observation | str) -> None:
         """See `Index.confirm`."""
-        with self._open():
+        with self._shared.lock:
+            self._open()
             for pending in self._select(observed):
                 self._store(pending)
 
     def discard(self, observed: Observation | str) -> None:
         """See `Index.discard`."""
-        with self._open():
+        with self._shared.lock:
+            self._open()
             for pending in self._select(observed):
                 self._release(pending)
 
     def query(self, fingerprint: int) -> list[Match]:
         """See `Index.query`."""
-        with self._open() as shared:
+        with self._shared.lock:
+            shared = self._open()
             shared.manifest.scheme.check_fingerprint(fingerprint)
             matches: dict[str, Match] = {}
             for distance, entry in nearest_first(shared.within(fingerprint, self.max_distance)):
@@ -158,7 +156,8 @@ class ObservingIndex:
 
     def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
         """The near-duplicate log, oldest first; of this crawl alone, or of all."""
-        with self._open() as shared:
+        with self._shared.lock:
+            shared = self._open()
             return shared.store.near_duplicates(self.began if this_crawl else 0)
 
     def close(self) -> None:
@@ -168,11 +167,12 @@ class ObservingIndex:
                 return
             self._closed = True
             for sequence in self._mine:
-                self._shared.pending.pop(sequence, None)
+                self._shared.pending.remove(sequence)
         self._on_close(self._shared)
 
     def __len__(self) -> int:
-        with self._open() as shared:
+        with self._shared.lock:
+            shared = self._open()
             return len(shared.store)
 
     def __enter__(self) -> Self:
@@ -186,25 +186,13 @@ class ObservingIndex:
     ) -> None:
         self.close()
 
-    @contextmanager
-    def _open(self) -> Iterator[SharedStore]:
-        with self._shared.lock:
-            if self._closed:
-                raise IndexClosed(self._shared.location, "used after close()")
-            yield self._shared
+    def _open(self) -> SharedStore:
+        if self._closed:
+            raise IndexClosed(self._shared.location, "used after close()")
+        return self._shared
 
     def _counts(self, entry: Entry) -> bool:
         return self.incremental or entry.met >= self.began
-
-    def _own_entry(self, key: str) -> Entry | None:
-        """What was last seen under this key: pending pages are newer than stored ones."""
-        pending = self._shared.pending_of(key)
-        return pending[-1].entry if pending else self._shared.store.entry(key)
-
-    def _representative(self, key: str, fingerprint: int) -> tuple[int, Entry] | None:
-        found = self._shared.within(fingerprint, self.max_distance)
-        others = [pair for pair in found if pair[1].key != key and self._counts(pair[1])]
-        return nearest_first(others)[0] if others else None
 
     def _near_duplicate(
         self, key: str, fingerprint: int, distance: int, representative: Entry
@@ -219,45 +207,51 @@ class ObservingIndex:
             "near-duplicate", key, fingerprint, representative.key, distance, sequence
         )
 
-    def _unchanged(self, key: str, fingerprint: int, own: Entry) -> Observation:
-        shared = self._shared
-        distance = hamming_distance(own.fingerprint, fingerprint)
-        sequence = shared.take_sequence()
+    def _unchanged(
+        self,
+        key: str,
+        fingerprint: int,
+        distance: int | None,
+        stored: Entry | None,
+        unmet: Sequence[Entry] | None,
+    ) -> Observation:
+        sequence = self._shared.take_sequence()
         observation = Observation("unchanged", key, fingerprint, None, distance, sequence)
-        stored = shared.store.entry(key)
         if stored is None or hamming_distance(stored.fingerprint, fingerprint) > self.max_distance:
             # The same as a pending page, which may still fail: this one then stands for itself.
             now = int(self._clock())
-            self._hold(observation, Entry(sequence, key, fingerprint, sequence, now, now))
+            entry = Entry(sequence, key, fingerprint, sequence, now, now)
+            self._hold(Pending(observation, entry, stored, unmet))
         elif stored.met < self.began:
-            now = int(self._clock())
-            met = replace(stored, met=sequence, last_seen_s=now)
+            met = stored._replace(met=sequence, last_seen_s=int(self._clock()))
             if not self.incremental:
                 # An empty index would know this crawl's content, not that of an earlier one.
-                met = replace(met, fingerprint=fingerprint)
-            self._hold(observation, met)
+                met = met._replace(fingerprint=fingerprint)
+            self._hold(Pending(observation, met, stored, unmet))
         return observation
 
-    def _hold(self, observation: Observation, entry: Entry) -> None:
-        self._shared.pending[observation.sequence] = _Pending(observation, entry)
-        self._mine.add(observation.sequence)
+    def _hold(self, pending: Pending) -> None:
+        self._shared.pending.add(pending)
+        self._mine.add(pending.observation.sequence)
 
-    def _release(self, pending: _Pending) -> None:
-        self._shared.pending.pop(pending.observation.sequence, None)
-        self._mine.discard(pending.observation.sequence)
+    def _release(self, pending: Pending) -> None:
+        sequence = pending.observation.sequence
+        self._shared.pending.remove(sequence)
+        self._mine.discard(sequence)
 
-    def _select(self, observed: Observation | str) -> list[_Pending]:
+    def _select(self, observed: Observation | str) -> list[Pending]:
         if isinstance(observed, str):
             return [
-                p for p in self._shared.pending_of(observed) if p.observation.sequence in self._mine
+                pending
+                for pending in self._shared.pending.of_key(observed)
+                if pending.observation.sequence in self._mine
             ]
         found = self._shared.pending.get(observed.sequence)
         return [] if found is None or found.observation != observed else [found]
 
-    def _store(self, pending: _Pending) -> None:
+    def _store(self, pending: Pending) -> None:
         shared = self._shared
-        entry = pending.entry
-        stored = shared.store.entry(entry.key)
+        entry, stored = pending.entry, pending.stored
         if stored is not None and stored.met > entry.met:
             self._release(pending)  # a later observation of this key was confirmed before
             return
@@ -265,24 +259,40 @@ class ObservingIndex:
             if hamming_distance(stored.fingerprint, entry.fingerprint) <= self.max_distance:
                 # The same content again keeps its number, and its fingerprint while that counts.
                 kept = stored if self._counts(stored) else entry
-                entry = replace(
-                    stored,
-                    fingerprint=kept.fingerprint,
-                    met=entry.met,
-                    last_seen_s=entry.last_seen_s,
+                entry = stored._replace(
+                    fingerprint=kept.fingerprint, met=entry.met, last_seen_s=entry.last_seen_s
                 )
             else:
-                entry = replace(entry, first_seen_s=stored.first_seen_s)
-        shared.store.write(entry, self._yielding(entry), shared.next_sequence)
+                entry = entry._replace(first_seen_s=stored.first_seen_s)
+        entry = shared.store.write(
+            entry, stored, self._yielding(pending, entry), shared.next_sequence
+        )
         self._release(pending)
+        for other in shared.pending.of_key(entry.key):
+            other.stored = entry
 
-    def _yielding(self, entry: Entry) -> list[Entry]:
+    def _yielding(self, pending: Pending, entry: Entry) -> list[Entry]:
         """Entries of earlier crawls that this page takes the place of."""
         if self.incremental:
             return []
-        busy = {pending.observation.key for pending in self._shared.pending.values()}
+        shared = self._shared
+        if (
+            pending.unmet is None
+            or shared.users > 1
+            or entry.fingerprint != pending.entry.fingerprint
+        ):
+            found = shared.store.within(entry.fingerprint, self.max_distance)
+            others = [other for _, other in found if other.key != entry.key]
+        else:
+            now = [shared.store.entry(other.key) for other in pending.unmet]
+            others = [
+                other
+                for other in now
+                if other is not None
+                and hamming_distance(other.fingerprint, entry.fingerprint) <= self.max_distance
+            ]
         return [
             other
-            for _, other in self._shared.store.within(entry.fingerprint, self.max_distance)
-            if other.key != entry.key and other.met < self.began and other.key not in busy
+            for other in others
+            if other.met < self.began and not shared.pending.of_key(other.key)
         ]

@@ -6,6 +6,10 @@ that prefix. Two fingerprints within m - c bits of each other leave at least c b
 (pigeonhole), so one of the C(m, c) tables brings them together: that distance is guaranteed.
 Beyond it the chance is a matter of counting, and `expected_recall` counts.
 
+A table may be cut again (section 3.1 of the paper, "further optimizations" by recursion): the bits
+outside the chosen blocks are cut in inner blocks, of which one more comes to the front. With 64
+bits, 4 blocks, one chosen, and 4 inner blocks that makes 16 tables of 28-bit prefixes.
+
 Example, 8 bits in 4 blocks, one chosen: 4 tables of 2-bit prefixes. 0b11_01_10_00 and
 0b11_01_01_11 differ in 4 bits, more than the guaranteed 3, yet share the first two blocks:
 tables 0 and 1 find the pair.
@@ -23,9 +27,6 @@ from scrapy_simhash.errors import PlanError
 
 MIN_RECALL = 0.95
 MAX_TABLES = 4096
-# With shorter prefixes, each query of an index of a million pages would meet thousands of
-# candidates in every table.
-_MIN_PREFIX_BITS = 10
 
 
 class Block(NamedTuple):
@@ -42,6 +43,8 @@ class TablePlan:
     :param bits: width of the fingerprints, f.
     :param blocks: number of blocks, m; widths differ by at most one bit.
     :param chosen: blocks brought to the front in each table, c.
+    :param inner_blocks: number of blocks that the other bits are cut in, one of which follows
+        the chosen ones; 0 if they are not cut.
     :raises PlanError: there are fewer bits than blocks, fewer blocks than chosen, or more than
         4096 tables.
     """
@@ -49,6 +52,7 @@ class TablePlan:
     bits: int
     blocks: int
     chosen: int = 1
+    inner_blocks: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.chosen <= self.blocks <= self.bits:
@@ -56,40 +60,30 @@ class TablePlan:
                 f"{self.blocks} blocks of {self.bits} bits with {self.chosen} chosen: "
                 "1 <= chosen <= blocks <= bits is needed"
             )
-        if comb(self.blocks, self.chosen) > MAX_TABLES:
+        if comb(self.blocks, self.chosen) * max(self.inner_blocks, 1) > MAX_TABLES:
             raise PlanError(
                 f"{self.blocks} blocks with {self.chosen} chosen make more than {MAX_TABLES} tables"
             )
-
-    @classmethod
-    def for_distance(cls, bits: int, max_distance: int) -> TablePlan:
-        """The fewest one-block tables that find at least 95 % of pairs at `max_distance`.
-
-        :raises PlanError: that would take prefixes shorter than 10 bits.
-        """
-        if not 0 <= max_distance < bits:
-            raise PlanError(f"distance {max_distance} of {bits} bits: from 0 to {bits - 1}")
-        for blocks in range(1, max(bits // _MIN_PREFIX_BITS, 1) + 1):
-            plan = cls(bits, blocks)
-            if plan.expected_recall(max_distance) >= MIN_RECALL:
-                return plan
-        raise PlanError(
-            f"no tables with prefixes of {_MIN_PREFIX_BITS} bits or more find {MIN_RECALL:.0%} of "
-            f"the pairs at distance {max_distance} of {bits} bits: lower the distance, or take "
-            "more bits"
-        )
+        longest = self.chosen * -(-self.bits // self.blocks)
+        if not 0 <= self.inner_blocks <= self.bits - longest:
+            raise PlanError(
+                f"{self.inner_blocks} inner blocks of the {self.bits - longest} bits outside the "
+                "chosen blocks: 0 (none) or up to so many"
+            )
 
     @cached_property
     def tables(self) -> tuple[tuple[Block, ...], ...]:
-        """For each table its chosen blocks, most significant first."""
-        base, longer = divmod(self.bits, self.blocks)
-        cut = []
-        shift = self.bits
-        for number in range(self.blocks):
-            width = base + (number < longer)
-            shift -= width
-            cut.append(Block(shift, width))
-        return tuple(combinations(cut, self.chosen))
+        """For each table the bits of its prefix, most significant first."""
+        cut = _cut([Block(0, self.bits)], self.blocks)
+        tables = []
+        for chosen in combinations(cut, self.chosen):
+            front = tuple(block for part in chosen for block in part)
+            if not self.inner_blocks:
+                tables.append(front)
+                continue
+            others = [block for part in cut if part not in chosen for block in part]
+            tables += [(*front, *inner) for inner in _cut(others, self.inner_blocks)]
+        return tuple(tables)
 
     @cached_property
     def prefix_widths_bits(self) -> tuple[int, ...]:
@@ -99,10 +93,20 @@ class TablePlan:
     @property
     def guaranteed_distance(self) -> int:
         """Every fingerprint within this many bits is found."""
-        return self.blocks - self.chosen
+        outer = self.blocks - self.chosen
+        return min(outer, self.inner_blocks - 1) if self.inner_blocks else outer
+
+    @cached_property
+    def _single_blocks(self) -> tuple[tuple[int, int], ...] | None:
+        """(shift, mask) by table where each prefix is one block; else None."""
+        if any(len(table) > 1 for table in self.tables):
+            return None
+        return tuple((shift, (1 << width) - 1) for ((shift, width),) in self.tables)
 
     def prefixes(self, fingerprint: int) -> list[int]:
         """The prefix of a fingerprint in each table."""
+        if self._single_blocks is not None:
+            return [fingerprint >> shift & mask for shift, mask in self._single_blocks]
         found = []
         for table in self.tables:
             prefix = 0
@@ -119,7 +123,9 @@ class TablePlan:
             raise PlanError(f"distance {distance}: from 0 to {self.bits}")
         if distance <= self.guaranteed_distance:
             return 1.0
-        return _expected_recall(self.bits, self.blocks, self.chosen, distance)
+        if self.inner_blocks:
+            return _recall_of_tables(self.bits, self.tables, distance)
+        return _recall_of_blocks(self.bits, self.blocks, self.chosen, distance)
 
     def expected_candidates(self, entries: int) -> float:
         """Candidates per query among that many entries with random fingerprints."""
@@ -132,8 +138,30 @@ class TablePlan:
         return f"{count} table{'s' * (count > 1)} with {prefix}-bit prefixes"
 
 
+def _cut(bits: list[Block], parts: int) -> list[tuple[Block, ...]]:
+    """Cut bits, most significant first, in parts whose widths differ by at most one bit.
+
+    A part of bits that don't lie together is several blocks.
+    """
+    base, longer = divmod(sum(block.width for block in bits), parts)
+    left = list(reversed(bits))
+    cut = []
+    for number in range(parts):
+        wanted = base + (number < longer)
+        part = []
+        while wanted:
+            shift, width = left.pop()
+            taken = min(width, wanted)
+            part.append(Block(shift + width - taken, taken))
+            if taken < width:
+                left.append(Block(shift, width - taken))
+            wanted -= taken
+        cut.append(tuple(part))
+    return cut
+
+
 @lru_cache(maxsize=1024)
-def _expected_recall(bits: int, blocks: int, chosen: int, distance: int) -> float:
+def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> float:
     # ways[touched][d]: subsets of d bits that fall in exactly `touched` of the blocks so far.
     ways = [[0] * (distance + 1) for _ in range(blocks + 1)]
     ways[0][0] = 1
@@ -149,3 +177,29 @@ def _expected_recall(bits: int, blocks: int, chosen: int, distance: int) -> floa
                         above[d + i] += count * comb(width, i)
     found = sum(ways[touched][distance] for touched in range(blocks - chosen + 1))
     return found / comb(bits, distance)
+
+
+@lru_cache(maxsize=1024)
+def _recall_of_tables(bits: int, tables: tuple[tuple[Block, ...], ...], distance: int) -> float:
+    """The same for any tables: slower."""
+    # Bits that are in the prefixes of the same tables are alike: `alike` counts them by tables.
+    alike: dict[int, int] = {}
+    for bit in range(bits):
+        uses = sum(
+            1 << number
+            for number, table in enumerate(tables)
+            if any(shift <= bit < shift + width for shift, width in table)
+        )
+        alike[uses] = alike.get(uses, 0) + 1
+    # ways[touched][d]: subsets of d bits that touch exactly these tables.
+    ways = {0: [1] + [0] * distance}
+    for uses, count in alike.items():
+        after: dict[int, list[int]] = {}
+        for touched, row in ways.items():
+            for d, subsets in enumerate(row):
+                for i in range(min(count, distance - d) + 1) if subsets else ():
+                    to = after.setdefault(touched | uses if i else touched, [0] * (distance + 1))
+                    to[d + i] += subsets * comb(count, i)
+        ways = after
+    missed = ways.get((1 << len(tables)) - 1, [0] * (distance + 1))[distance]
+    return 1 - missed / comb(bits, distance)

@@ -1,30 +1,30 @@
-"""Keys and values of the LevelDB index as bytes. Format version 1.
+"""Keys and values of an index as bytes. Format version 2; docs/index-format.md explains it.
 
-======================================================  ==========================================
-key                                                     value
-======================================================  ==========================================
-``E`` number:8                                          entry: met:8 first:5 last:5 fp:f/8 key
-``K`` blake2b-128 of the key:16                         number:8
-``T`` table:2 prefix:ceil(p/8) number:8                 fp:f/8
-``N`` sequence:8                                        near-duplicate: seen:5 distance:2 fp:f/8
-                                                        length of the representative:4
-                                                        representative, key
-``S``                                                   state: next sequence:8 entries:8
-======================================================  ==========================================
+=========================================  =======================================================
+key                                        value
+=========================================  =======================================================
+``E`` ordinal:4                            entry: number:6 met:6 first seen:5 last seen:5
+                                           fingerprint:f/8 page's key
+``T`` table:2 prefix:ceil(p/8) ordinal:4   bucket: (check:c/8 ordinal:4) for each fingerprint
+``K`` prefix:2 ordinal:4                   bucket: (check:4 ordinal:4) for each page's key
+``N`` sequence:6                           near-duplicate: seen:5 distance:2 fingerprint:f/8
+                                           length of the representative:4 representative, key
+``S``                                      state: next sequence:8 entries:8 next ordinal:4
+                                           first ordinal not in buckets:4
+=========================================  =======================================================
 
-All integers are big-endian, so that LevelDB's order of bytes is the order of numbers; times are
-Unix seconds; keys of pages are UTF-8 (lone surrogates as they are). The number of an entry is
-the sequence of the observation that made it, so ``E`` rows are ordered by age. A ``T`` row holds
-the fingerprint, so that a candidate is judged where it is found. Worked example, 16 bits in two
-blocks: entry 7 of fingerprint 0xABCD has the table rows ``T 0000 AB 0000000000000007`` and
-``T 0001 CD 0000000000000007``, both with the value ``ABCD``.
+Numbers are big-endian, so that the order of bytes is the order of numbers; inside buckets they are
+little-endian, as processors read them. Times are Unix seconds, page keys UTF-8 (lone surrogates
+as they are).
 """
 
 from __future__ import annotations
 
-import hashlib
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from xxhash import xxh3_64_intdigest
 
 from scrapy_simhash.index.base import Entry, NearDuplicate
 
@@ -32,20 +32,29 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
 
 STATE_KEY = b"S"
-ENTRY_PREFIX = b"E"
-LOG_PREFIX = b"N"
-_STATE = struct.Struct(">QQ")
+MAX_ORDINAL = (1 << 32) - 1
+# Of the hash of a page's key: what its bucket is found by, and what a record holds.
+KEY_PREFIX_BITS = 16
+KEY_CHECK_BITS = 32
+_STATE = struct.Struct(">QQII")
+_RECORD_OF_32_BITS = struct.Struct("<II")
+_SEQUENCE_BYTES = 6
 _TIME_BYTES = 5
+_FINGERPRINT_AT = 2 * (_SEQUENCE_BYTES + _TIME_BYTES)
 
 
-def number_bytes(number: int) -> bytes:
-    """A number or sequence, 8 bytes."""
-    return number.to_bytes(8, "big")
+@dataclass(frozen=True)
+class State:
+    """What the state row says as of the last time that it was written.
 
+    Entries with ordinals from `next_ordinal` on came later; those from `first_buffered` on are in
+    no bucket yet, or not in all.
+    """
 
-def key_row(key: str) -> bytes:
-    """Row that leads from a page's key to its entry's number."""
-    return b"K" + hashlib.blake2b(encode_key(key), digest_size=16).digest()
+    next_sequence: int
+    entries: int
+    next_ordinal: int
+    first_buffered: int
 
 
 def encode_key(key: str) -> bytes:
@@ -58,20 +67,71 @@ def decode_key(value: bytes) -> str:
     return value.decode("utf-8", "surrogatepass")
 
 
-def entry_row(number: int) -> bytes:
+def key_hash(key: bytes) -> tuple[int, int]:
+    """(prefix, check) of an encoded page key: the upper 48 bits of its XXH3-64."""
+    hashed = xxh3_64_intdigest(key) >> 64 - KEY_PREFIX_BITS - KEY_CHECK_BITS
+    return hashed >> KEY_CHECK_BITS, hashed & (1 << KEY_CHECK_BITS) - 1
+
+
+def entry_row(ordinal: int) -> bytes:
     """Row of an entry."""
-    return ENTRY_PREFIX + number_bytes(number)
+    return b"E" + ordinal.to_bytes(4, "big")
 
 
 def log_row(sequence: int) -> bytes:
     """Row of a line of the near-duplicate log."""
-    return LOG_PREFIX + number_bytes(sequence)
+    return b"N" + sequence.to_bytes(_SEQUENCE_BYTES, "big")
+
+
+def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
+    """For each table, then for page keys: what the rows of its buckets begin with, and how many
+    bytes of prefix follow.
+    """
+    heads = [
+        (b"T" + table.to_bytes(2, "big"), -(-width // 8))
+        for table, width in enumerate(plan.prefix_widths_bits)
+    ]
+    return [*heads, (b"K", KEY_PREFIX_BITS // 8)]
+
+
+def bucket_row(bucket: bytes, first_ordinal: int) -> bytes:
+    """Row of a bucket's records from that ordinal on."""
+    return bucket + first_ordinal.to_bytes(4, "big")
+
+
+def fold(fingerprint: int, check_bits: int) -> int:
+    """The XOR of a fingerprint's words of `check_bits` bits: what a record holds of it.
+
+    Each differing bit of two fingerprints changes one bit of the fold, so folds are never
+    farther from each other than fingerprints, and unrelated ones are as far as chance has it.
+    """
+    folded = 0
+    while fingerprint:
+        folded ^= fingerprint & (1 << check_bits) - 1
+        fingerprint >>= check_bits
+    return folded
+
+
+def record(check: int, check_bits: int, ordinal: int) -> bytes:
+    """One record of a bucket."""
+    if check_bits == KEY_CHECK_BITS:
+        return _RECORD_OF_32_BITS.pack(check, ordinal)
+    return check.to_bytes(check_bits // 8, "little") + ordinal.to_bytes(4, "little")
+
+
+def ordinals(bucket: bytes, record_bytes: int) -> list[int]:
+    """The ordinals of a bucket's records."""
+    return [
+        int.from_bytes(bucket[end - 4 : end], "little")
+        for end in range(record_bytes, len(bucket) + 1, record_bytes)
+    ]
 
 
 def encode_entry(entry: Entry, width_bytes: int) -> bytes:
     """Value of an entry's row."""
     return (
-        number_bytes(entry.met)
+        entry.number.to_bytes(_SEQUENCE_BYTES, "big")
+        + entry.met.to_bytes(_SEQUENCE_BYTES, "big")
         + entry.first_seen_s.to_bytes(_TIME_BYTES, "big")
         + entry.last_seen_s.to_bytes(_TIME_BYTES, "big")
         + entry.fingerprint.to_bytes(width_bytes, "big")
@@ -79,29 +139,21 @@ def encode_entry(entry: Entry, width_bytes: int) -> bytes:
     )
 
 
-def decode_entry(number: int, value: bytes, width_bytes: int) -> Entry:
-    """Inverse of `encode_entry`. :raises ValueError: the value is too short."""
-    key_at = 18 + width_bytes
+def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
+    """Inverse of `encode_entry`. :raises ValueError: the value is too short, or not UTF-8."""
+    key_at = _FINGERPRINT_AT + width_bytes
     if len(value) <= key_at:
-        raise ValueError(f"entry {number} has {len(value)} bytes, more than {key_at} are needed")
+        raise ValueError(f"entry {ordinal} has {len(value)} bytes, more than {key_at} are needed")
+    from_bytes = int.from_bytes
     return Entry(
-        number=number,
-        key=decode_key(value[key_at:]),
-        fingerprint=int.from_bytes(value[18:key_at], "big"),
-        met=int.from_bytes(value[:8], "big"),
-        first_seen_s=int.from_bytes(value[8:13], "big"),
-        last_seen_s=int.from_bytes(value[13:18], "big"),
+        from_bytes(value[:6], "big"),
+        decode_key(value[key_at:]),
+        from_bytes(value[_FINGERPRINT_AT:key_at], "big"),
+        from_bytes(value[6:12], "big"),
+        from_bytes(value[12:17], "big"),
+        from_bytes(value[17:22], "big"),
+        ordinal,
     )
-
-
-def table_prefixes(plan: TablePlan, fingerprint: int) -> list[bytes]:
-    """For each table the bytes that its rows for this fingerprint begin with."""
-    return [
-        b"T" + table.to_bytes(2, "big") + prefix.to_bytes(-(-width // 8), "big")
-        for table, (prefix, width) in enumerate(
-            zip(plan.prefixes(fingerprint), plan.prefix_widths_bits, strict=True)
-        )
-    ]
 
 
 def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
@@ -133,14 +185,13 @@ def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> Near
     )
 
 
-def encode_state(next_sequence: int, entries: int) -> bytes:
+def encode_state(state: State) -> bytes:
     """Value of the state row."""
-    return _STATE.pack(next_sequence, entries)
+    return _STATE.pack(state.next_sequence, state.entries, state.next_ordinal, state.first_buffered)
 
 
-def decode_state(value: bytes) -> tuple[int, int]:
-    """(next sequence, number of entries). :raises ValueError: not 16 bytes."""
+def decode_state(value: bytes) -> State:
+    """Inverse of `encode_state`. :raises ValueError: not 24 bytes."""
     if len(value) != _STATE.size:
         raise ValueError(f"the state row has {len(value)} bytes instead of {_STATE.size}")
-    next_sequence, entries = _STATE.unpack(value)
-    return next_sequence, entries
+    return State(*_STATE.unpack(value))

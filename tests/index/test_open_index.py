@@ -57,7 +57,7 @@ def test_without_more_an_index_is_of_the_default_preset(place, directory):
         if place == "memory:":  # it scans, and misses nothing
             assert index.plan.guaranteed_distance >= 36
         else:
-            assert index.plan == TablePlan.for_distance(256, 36)
+            assert index.plan == choose_plan(256, 36)
         assert index.incremental is False
 
 

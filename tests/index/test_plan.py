@@ -145,27 +145,27 @@ def test_for_distance_takes_the_fewest_tables_that_find_enough(bits):
             if TablePlan(bits, blocks).expected_recall(distance) >= MIN_RECALL
         ]
         if enough:
-            plan = TablePlan.for_distance(bits, distance)
+            plan = choose_plan(bits, distance)
             assert plan == TablePlan(bits, min(enough), 1)
             assert refused is None
         else:
             refused = distance
             with pytest.raises(PlanError, match="95%"):
-                TablePlan.for_distance(bits, distance)
+                choose_plan(bits, distance)
     assert MIN_RECALL == 0.95
     assert refused is not None or bits == 512
 
 
 def test_presets_have_plans_that_find_enough():
-    assert TablePlan.for_distance(64, 3) == TablePlan(64, 4)
-    assert TablePlan.for_distance(256, 36) == TablePlan(256, 19)
+    assert choose_plan(64, 3) == TablePlan(64, 4)
+    assert choose_plan(256, 36) == TablePlan(256, 19)
     assert TablePlan(256, 19).expected_recall(36) >= 0.95
 
 
 @pytest.mark.parametrize("distance", [-1, 64, 1000])
 def test_distances_that_cannot_be_are_refused(distance):
     with pytest.raises(PlanError, match=f"{distance}"):
-        TablePlan.for_distance(64, distance)
+        choose_plan(64, distance)
 
 
 @pytest.mark.parametrize("distance", [-1, 65])

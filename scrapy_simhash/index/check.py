@@ -1,0 +1,226 @@
+"""Check an index that nobody else has open, and say what is in it.
+
+Every entry must have its record in a bucket of each table and among the page keys; every record
+must have its entry; the counts must be right. Entries that were not in the buckets yet when the
+index was last written may lack records: they are added at the next opening.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.index import records
+from scrapy_simhash.index.records import KEY_CHECK_BITS, State
+from scrapy_simhash.index.repair import opened_database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy_simhash.index.base import Entry
+    from scrapy_simhash.index.database import Database
+    from scrapy_simhash.index.manifest import Manifest
+
+MAX_PROBLEMS = 100
+
+
+@dataclass
+class CheckReport:
+    """What a check found.
+
+    :param buffered: entries that lack records until the next opening.
+    :param records: in buckets.
+    :param problems: the first hundred, each a sentence.
+    """
+
+    entries: int = 0
+    buffered: int = 0
+    near_duplicates: int = 0
+    records: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def problem(self, text: str) -> None:
+        """Note a problem, unless there are too many."""
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(text)
+
+
+def check(directory: Path) -> CheckReport:
+    """Read an index whole, and compare all of its rows.
+
+    :raises IndexCorrupt: its files cannot be read; all that can be is compared by `repair`.
+    :raises StorageError: there is no index, or it is open elsewhere.
+    """
+    with opened_database(directory) as (manifest, database):
+        return _Check(database, manifest).run()
+
+
+class _Check:
+    def __init__(self, database: Database, manifest: Manifest) -> None:
+        self._database = database
+        self._plan = manifest.plan
+        self._check_bits = manifest.check_bits
+        self._width_bytes = manifest.plan.bits // 8
+        self._heads = records.bucket_heads(manifest.plan)
+        self._report = CheckReport()
+        self._state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
+
+    def run(self) -> CheckReport:
+        report = self._report
+        value = self._database.get(records.STATE_KEY)
+        try:
+            self._state = records.decode_state(value or b"")
+        except ValueError as error:
+            report.problem(f"the state row is missing or damaged ({error})")
+        owned = self._check_entries()
+        self._check_log()
+        self._check_buckets()
+        if report.records != owned:
+            self._name_orphans()
+        for row, _ in self._other_rows():
+            report.problem(f"a row of no known kind: {row!r}")
+        return report
+
+    def _check_entries(self) -> int:
+        """Number of the records that belong to entries."""
+        report, state = self._report, self._state
+        owned = later = highest = 0
+        for row, value in self._database.rows(b"E", b"F"):
+            ordinal = int.from_bytes(row[1:], "big")
+            try:
+                entry = records.decode_entry(ordinal, value, self._width_bytes)
+            except ValueError as error:
+                report.problem(str(error))
+                continue
+            report.entries += 1
+            later += ordinal >= state.next_ordinal
+            if ordinal < state.next_ordinal:
+                highest = max(highest, entry.number, entry.met)
+            expected = self._expected(entry)
+            found = [self._find(bucket, record) for bucket, record in expected]
+            owned += sum(found)
+            if ordinal >= state.first_buffered:
+                report.buffered += 0 in found
+            elif 0 in found:
+                report.problem(f"entry {ordinal} ({entry.key!r}) has no record in a table")
+            if max(found) > 1:
+                report.problem(f"entry {ordinal} ({entry.key!r}) has a record twice in a bucket")
+            self._check_key(entry, *expected[-1])
+        if report.entries - later != state.entries:
+            report.problem(
+                f"the state row counts {state.entries} entries, there were {report.entries - later}"
+            )
+        if highest >= state.next_sequence:
+            report.problem(
+                f"sequence {highest} was given, but {state.next_sequence} is said to come next"
+            )
+        return owned
+
+    def _expected(self, entry: Entry) -> list[tuple[bytes, bytes]]:
+        """(bucket, record) in each table and among the page keys."""
+        ordinal = entry.ordinal
+        check = records.fold(entry.fingerprint, self._check_bits)
+        record = records.record(check, self._check_bits, ordinal)
+        key_prefix, key_check = records.key_hash(records.encode_key(entry.key))
+        key_record = records.record(key_check, KEY_CHECK_BITS, ordinal)
+        prefixes = [*self._plan.prefixes(entry.fingerprint), key_prefix]
+        return [
+            (head + prefix.to_bytes(prefix_bytes, "big"), key_record if head == b"K" else record)
+            for (head, prefix_bytes), prefix in zip(self._heads, prefixes, strict=True)
+        ]
+
+    def _find(self, bucket: bytes, record: bytes) -> int:
+        """How often a record is in a bucket."""
+        return sum(_split(value, len(record)).count(record) for value in self._rows_of(bucket))
+
+    def _rows_of(self, bucket: bytes) -> list[bytes]:
+        return [value for _, value in self._database.items((bucket,))]
+
+    def _check_key(self, entry: Entry, bucket: bytes, record: bytes) -> None:
+        """No other entry has that key."""
+        for value in self._rows_of(bucket):
+            for other in _split(value, len(record)):
+                ordinal = int.from_bytes(other[-4:], "little")
+                if other[:-4] == record[:-4] and ordinal > entry.ordinal:
+                    self._check_other_key(entry, ordinal)
+
+    def _check_other_key(self, entry: Entry, ordinal: int) -> None:
+        value = self._database.get(records.entry_row(ordinal))
+        if value is None:
+            return  # found as an orphan
+        try:
+            same = records.decode_entry(ordinal, value, self._width_bytes).key == entry.key
+        except ValueError:
+            return  # found already
+        if same:
+            self._report.problem(f"{entry.key!r} has two entries, {entry.ordinal} and {ordinal}")
+
+    def _check_log(self) -> None:
+        for row, value in self._database.rows(b"N", b"O"):
+            sequence = int.from_bytes(row[1:], "big")
+            try:
+                records.decode_near_duplicate(sequence, value, self._width_bytes)
+            except ValueError as error:
+                self._report.problem(str(error))
+            if sequence >= self._state.next_sequence:
+                self._report.problem(
+                    f"line {sequence} of the near-duplicate log, but {self._state.next_sequence} "
+                    "is said to come next"
+                )
+            self._report.near_duplicates += 1
+
+    def _bucket_rows(self) -> Iterator[tuple[bytes, bytes, int]]:
+        """(row, value, record's length) of all buckets, by their lengths and heads."""
+        lengths = {
+            head: (len(head) + prefix_bytes + 4, self._record_bytes(head))
+            for head, prefix_bytes in self._heads
+        }
+        for start, stop, head_bytes in ((b"K", b"L", 1), (b"T", b"U", 3)):
+            for row, value in self._database.rows(start, stop):
+                row_bytes, record_bytes = lengths.get(row[:head_bytes], (0, 0))
+                if len(row) != row_bytes or not value or len(value) % record_bytes:
+                    self._report.problem(f"the bucket row {row!r} has {len(value)} bytes")
+                else:
+                    yield row, value, record_bytes
+
+    def _record_bytes(self, head: bytes) -> int:
+        return 4 + (KEY_CHECK_BITS if head == b"K" else self._check_bits) // 8
+
+    def _check_buckets(self) -> None:
+        bucket, last = b"", -1
+        for row, value, record_bytes in self._bucket_rows():
+            ordinals = records.ordinals(value, record_bytes)
+            self._report.records += len(ordinals)
+            if row[:-4] != bucket:
+                bucket, last = row[:-4], -1
+            first = int.from_bytes(row[-4:], "big")
+            if ordinals != sorted(set(ordinals)) or not last < first <= ordinals[0]:
+                self._report.problem(f"the records of the bucket row {row!r} are not in order")
+            last = ordinals[-1]
+
+    def _name_orphans(self) -> None:
+        for row, value, record_bytes in self._bucket_rows():
+            for record in _split(value, record_bytes):
+                ordinal = int.from_bytes(record[-4:], "little")
+                stored = self._database.get(records.entry_row(ordinal))
+                try:
+                    entry = records.decode_entry(ordinal, stored or b"", self._width_bytes)
+                except ValueError:
+                    self._report.problem(
+                        f"a record in {row!r} is of entry {ordinal}: there is none"
+                    )
+                    continue
+                if (row[:-4], record) not in self._expected(entry):
+                    self._report.problem(f"a record in {row!r} is not that of entry {ordinal}")
+
+    def _other_rows(self) -> Iterator[tuple[bytes, bytes]]:
+        for start, stop in (
+            *((b"", b"E"), (b"F", b"K"), (b"L", b"N"), (b"O", b"S")),
+            *((b"S\0", b"T"), (b"U", b"\xff")),
+        ):
+            yield from self._database.rows(start, stop)
+
+
+def _split(value: bytes, record_bytes: int) -> list[bytes]:
+    return [value[at : at + record_bytes] for at in range(0, len(value), record_bytes)]

@@ -1,0 +1,95 @@
+"""What a table plan costs, and the cheapest one that finds enough.
+
+The constants were measured with ``python benchmarks/index.py --cost-model``, which prints them
+anew. They are of one machine; what matters is how they relate.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import lru_cache
+from math import comb
+
+from scrapy_simhash.errors import PlanError
+from scrapy_simhash.index.plan import MAX_TABLES, MIN_RECALL, TablePlan
+
+DEFAULT_EXPECTED_PAGES = 1_000_000
+# Query and insert of a page: per page, per table, and per candidate with each 32 bits of it.
+PAGE_US = 30.0
+TABLE_US = 6.0
+CANDIDATE_WORD_US = 0.003
+# A check lets a candidate that only chance brought through less often than this.
+_MAX_CHANCE = 1e-5
+# Buckets of fewer bits would hold a thousandth of all pages each.
+_MIN_PREFIX_BITS = 10
+_MAX_CHOSEN = 3
+
+
+def check_bits(bits: int, max_distance: int) -> int:
+    """Bits of a fingerprint that a bucket's record holds (see `records.fold`), multiple of 32.
+
+    As few as let fewer than one unrelated candidate in 100,000 through.
+    """
+    widest = -(-bits // 32) * 32
+    for width in range(32, widest, 32):
+        near = sum(comb(width, differing) for differing in range(min(max_distance, width) + 1))
+        if near / 2**width <= _MAX_CHANCE:
+            return width
+    return widest
+
+
+def cost_us(plan: TablePlan, max_distance: int, pages: int) -> float:
+    """CPU time to query and insert a page in an index of so many, in µs."""
+    words = check_bits(plan.bits, max_distance) // 32 + 1
+    candidates = plan.expected_candidates(pages)
+    return PAGE_US + TABLE_US * len(plan.tables) + CANDIDATE_WORD_US * words * candidates
+
+
+def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
+    """Bytes on disk that a page takes besides its key: its records, and the entry's numbers.
+
+    Without what the database adds to rows, and what it has not yet dropped of old ones.
+    """
+    record = check_bits(plan.bits, max_distance) // 8 + 4
+    entry = 5 + 22 + plan.bits // 8
+    return len(plan.tables) * record + 8 + entry
+
+
+@lru_cache(maxsize=256)
+def choose_plan(
+    bits: int, max_distance: int, expected_pages: int = DEFAULT_EXPECTED_PAGES
+) -> TablePlan:
+    """The cheapest tables that find at least 95 % of the pairs at `max_distance`.
+
+    :raises PlanError: that would take prefixes shorter than 10 bits.
+    """
+    if not 0 <= max_distance < bits:
+        raise PlanError(f"distance {max_distance} of {bits} bits: from 0 to {bits - 1}")
+    plans = [
+        plan
+        for chosen in range(1, _MAX_CHOSEN + 1)
+        if (plan := _fewest_tables(bits, max_distance, chosen)) is not None
+    ]
+    if not plans:
+        raise PlanError(
+            f"no tables with prefixes of {_MIN_PREFIX_BITS} bits or more find {MIN_RECALL:.0%} of "
+            f"the pairs at distance {max_distance} of {bits} bits: lower the distance, or take "
+            "more bits"
+        )
+    return min(plans, key=lambda plan: cost_us(plan, max_distance, expected_pages))
+
+
+def _fewest_tables(bits: int, max_distance: int, chosen: int) -> TablePlan | None:
+    """More blocks find more, but mean more tables and shorter prefixes: never cheaper."""
+    most = max(chosen, chosen * bits // _MIN_PREFIX_BITS)
+    while comb(most, chosen) > MAX_TABLES:
+        most -= 1
+    choices = range(chosen, min(most, bits) + 1)
+
+    def finds_enough(blocks: int) -> bool:
+        return TablePlan(bits, blocks, chosen).expected_recall(max_distance) >= MIN_RECALL
+
+    position = bisect_left(choices, True, key=finds_enough)  # noqa: FBT003 - what is looked for
+    if position == len(choices):
+        return None
+    return TablePlan(bits, choices[position], chosen)

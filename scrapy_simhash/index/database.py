@@ -1,0 +1,116 @@
+"""The port to an ordered key-value database: what the tables of an index are kept in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from scrapy_simhash.errors import IndexCorrupt, SchemeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+Row = tuple[bytes, bytes]
+
+
+class Database(Protocol):
+    """Rows in the order of their keys' bytes, in a directory, for one process at a time.
+
+    What is read has passed the checksums that it was written with. All methods raise
+    StorageError where the disk or its rights fail, IndexCorrupt where files are damaged and
+    IndexClosed after `close`. Calls come one at a time.
+    """
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value of a row."""
+
+    def items(self, prefixes: Iterable[bytes]) -> list[Row]:
+        """The rows whose keys begin with each prefix, as of the last `refresh`."""
+
+    def refresh(self) -> None:
+        """Let `items` see what was written since."""
+
+    def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
+        """The rows with start <= key < stop, as they are when the first one is asked for."""
+
+    def write(
+        self, puts: Sequence[Row], deletes: Sequence[bytes] = (), *, sync: bool = False
+    ) -> None:
+        """All puts and deletes, or none.
+
+        Whatever was written before a crash of the process is there after it. With `sync`, this
+        and all earlier writes are on the disk when the call returns.
+        """
+
+    def compact(self) -> None:
+        """Drop what was overwritten and deleted; takes as long as copying the database."""
+
+    def close(self) -> None:
+        """Give the database back. Harmless when repeated."""
+
+
+class DatabaseKind(Protocol):
+    """A kind of database: opens, destroys and repairs directories of its own."""
+
+    name: str
+
+    def __call__(self, location: str, path: Path) -> Database:
+        """Open the database in `path`, or make it; `location` names the index in errors.
+
+        :raises IndexLocked: another process has it.
+        """
+
+    def destroy(self, location: str, path: Path) -> None:
+        """Delete the database, and nothing that it did not write. :raises IndexLocked: in use."""
+
+    def salvage(self, location: str, path: Path) -> None:
+        """Let the database repair its files: it keeps every row that can still be read.
+
+        Files that cannot be are set aside or dropped. :raises IndexLocked: in use.
+        """
+
+
+def database_kind(name: str) -> DatabaseKind:
+    """The kind of that name, ``leveldb`` or ``rocksdb``.
+
+    :raises SchemeError: there is no such kind, or its package is not installed.
+    """
+    try:
+        if name == "leveldb":
+            from scrapy_simhash.index.leveldb import LEVELDB
+
+            return LEVELDB
+        if name == "rocksdb":
+            from scrapy_simhash.index.rocksdb import ROCKSDB
+
+            return ROCKSDB
+    except ImportError as error:
+        package, other = {
+            "leveldb": ("plyvel", "rocksdb"),
+            "rocksdb": ("rocksdict", "leveldb"),
+        }[name]
+        raise SchemeError(
+            f"an index in {name} needs the package {package}, which cannot be imported ({error}): "
+            f"install it, or take {other}"
+        ) from error
+    raise SchemeError(f"{name!r} is no kind of database: leveldb or rocksdb")
+
+
+def default_kind_name() -> str:
+    """``leveldb``, or ``rocksdb`` where plyvel is not installed (it has no wheel for each Python).
+
+    Also what a plain install of this package brings: see its dependencies.
+    """
+    from importlib.util import find_spec
+
+    return "leveldb" if find_spec("plyvel") is not None else "rocksdb"
+
+
+def corrupt(location: str, detail: object) -> IndexCorrupt:
+    """Files or rows are damaged."""
+    return IndexCorrupt(
+        location,
+        f"it is damaged ({detail}): `python -m scrapy_simhash.index repair {location}` keeps what "
+        "can still be read; or restore a backup, or start anew with SIMHASH_RESET = True; "
+        "nothing was deleted",
+    )

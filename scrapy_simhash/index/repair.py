@@ -1,0 +1,180 @@
+"""Repair an index that nobody else has open."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xxhash import xxh3_64_intdigest
+
+from scrapy_simhash.errors import IndexCorrupt, StorageError
+from scrapy_simhash.index import records
+from scrapy_simhash.index.database import database_kind
+from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.records import State
+from scrapy_simhash.index.tables import TableStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from scrapy_simhash.index.base import Entry
+    from scrapy_simhash.index.database import Database
+
+_BATCH_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class RepairReport:
+    """What a repair kept and dropped.
+
+    :param salvaged: the database had to repair its files.
+    :param dropped: rows that made no sense, or whose page has a younger entry.
+    """
+
+    salvaged: bool
+    entries: int
+    near_duplicates: int
+    dropped: int
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """The manifest of an index. :raises StorageError: there is none, or it can't be read."""
+    try:
+        manifest = Manifest.read(directory)
+    except OSError as error:
+        raise StorageError(str(directory), f"it cannot be read ({error})") from error
+    if manifest is None:
+        raise StorageError(str(directory), "there is no index: give the directory that holds one")
+    return manifest
+
+
+@contextmanager
+def opened_database(directory: Path) -> Iterator[tuple[Manifest, Database]]:
+    """The manifest and the database of an index; closed at the end."""
+    manifest = read_manifest(directory)
+    kind = database_kind(manifest.database)
+    database = kind(str(directory), directory / manifest.database)
+    try:
+        yield manifest, database
+    finally:
+        database.close()
+
+
+def repair(directory: Path) -> RepairReport:
+    """Rebuild an index from its entries' rows: buckets, counts and numbers.
+
+    Files that can't be read are repaired by the database itself, which sets aside what it can't
+    keep (LevelDB in ``leveldb/lost``). Pages whose rows were lost count as new when they are met
+    again. Interrupted, it can be started again.
+
+    :raises StorageError: there is no index, its manifest is damaged, or the disk fails.
+    """
+    location = str(directory)
+    manifest = read_manifest(directory)
+    salvaged = False
+    try:
+        with opened_database(directory) as (_, database):
+            for _ in database.rows(b"", b"\xff"):
+                pass
+    except IndexCorrupt:
+        salvaged = True
+        kind = database_kind(manifest.database)
+        kind.salvage(location, directory / manifest.database)
+    with opened_database(directory) as (_, database):
+        state, lines, dropped = _keep_what_can_be_read(database, manifest)
+        # Without a state row, an index that was left half repaired is refused.
+        _delete(database, [records.STATE_KEY])
+        for head, stop in ((b"T", b"U"), (b"K", b"L")):
+            _delete(database, (row for row, _ in database.rows(head, stop)))
+        _delete(database, dropped)
+        # Searches would pass over each deleted row.
+        database.compact()
+        database.write([(records.STATE_KEY, records.encode_state(state))], sync=True)
+        # All buckets are made again from the entries.
+        TableStore(database, manifest.plan, manifest.check_bits, location).close()
+    return RepairReport(salvaged, state.entries, lines, len(dropped))
+
+
+def _keep_what_can_be_read(
+    database: Database, manifest: Manifest
+) -> tuple[State, int, list[bytes]]:
+    """(state that fits the entries, lines of the log, rows that are to be dropped)."""
+    width_bytes = manifest.plan.bits // 8
+    dropped = [
+        row
+        for start, stop in ((b"", b"E"), (b"F", b"K"), (b"L", b"N"), (b"O", b"S"), (b"U", b"\xff"))
+        for row, _ in database.rows(start, stop)
+    ]
+    ordinals, hashes = [], []
+    highest = 0
+    for row, value in database.rows(b"E", b"F"):
+        entry = _decoded(records.decode_entry, row, value, width_bytes)
+        if entry is None or len(row) != len(records.entry_row(0)):
+            dropped.append(row)
+            continue
+        highest = max(highest, entry.number, entry.met)
+        ordinals.append(entry.ordinal)
+        hashes.append(xxh3_64_intdigest(records.encode_key(entry.key)))
+    superseded = _superseded(database, ordinals, hashes, width_bytes)
+    dropped += [records.entry_row(ordinal) for ordinal in superseded]
+    lines = 0
+    for row, value in database.rows(b"N", b"O"):
+        line = _decoded(records.decode_near_duplicate, row, value, width_bytes)
+        if line is None or row != records.log_row(line.sequence):
+            dropped.append(row)
+            continue
+        highest = max(highest, line.sequence)
+        lines += 1
+    stored = database.get(records.STATE_KEY)
+    with suppress(ValueError):
+        highest = max(highest, records.decode_state(stored or b"").next_sequence - 1)
+    state = State(
+        next_sequence=highest + 1,
+        entries=len(ordinals) - len(superseded),
+        next_ordinal=max(ordinals, default=-1) + 1,
+        first_buffered=0,
+    )
+    return state, lines, dropped
+
+
+def _superseded(
+    database: Database, ordinals: Sequence[int], hashes: Sequence[int], width_bytes: int
+) -> list[int]:
+    """Ordinals of entries whose page has an entry that was met later: of repaired files."""
+    order = np.argsort(np.array(hashes, np.uint64), kind="stable")
+    ordered = np.array(hashes, np.uint64)[order]
+    alike = np.flatnonzero(ordered[1:] == ordered[:-1])
+    last: dict[str, Entry] = {}
+    superseded = []
+    for position in sorted({int(order[i]) for start in alike for i in (start, start + 1)}):
+        ordinal = ordinals[position]
+        value = database.get(records.entry_row(ordinal)) or b""
+        entry = records.decode_entry(ordinal, value, width_bytes)
+        other = last.setdefault(entry.key, entry)
+        if other is entry:
+            continue
+        older, younger = sorted((other, entry), key=lambda one: (one.met, one.ordinal))
+        last[entry.key] = younger
+        superseded.append(older.ordinal)
+    return superseded
+
+
+def _decoded(decode: Any, row: bytes, value: bytes, width_bytes: int) -> Any:
+    try:
+        return decode(int.from_bytes(row[1:], "big"), value, width_bytes)
+    except ValueError:
+        return None
+
+
+def _delete(database: Database, rows: Any) -> None:
+    batch: list[bytes] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == _BATCH_ROWS:
+            database.write([], batch)
+            batch = []
+    if batch:
+        database.write([], batch)

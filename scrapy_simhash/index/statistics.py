@@ -1,0 +1,135 @@
+"""How big an index is, and how evenly its buckets are filled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.index import records
+from scrapy_simhash.index.base import Entry
+from scrapy_simhash.index.repair import opened_database
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy_simhash.index.database import Database
+    from scrapy_simhash.index.manifest import Manifest
+
+ROW_KINDS = {
+    "entries": (b"E", b"F"),
+    "buckets": (b"T", b"U"),
+    "page keys": (b"K", b"L"),
+    "near-duplicates": (b"N", b"O"),
+    "state": (b"S", b"T"),
+}
+
+
+@dataclass
+class RowStatistics:
+    """Rows of one kind, with the bytes of their keys and values."""
+
+    rows: int = 0
+    key_bytes: int = 0
+    value_bytes: int = 0
+
+
+@dataclass
+class TableStatistics:
+    """The buckets of one table, or of page keys.
+
+    :param used: buckets with at least one record.
+    :param largest: records in the fullest bucket.
+    """
+
+    name: str
+    prefix_bits: int
+    used: int = 0
+    records: int = 0
+    largest: int = 0
+
+    @property
+    def skew(self) -> float:
+        """The fullest bucket, in multiples of the mean over all that there could be; 0 if empty.
+
+        Chance alone makes it a small number where buckets hold several records each.
+        """
+        return self.largest * (1 << self.prefix_bits) / self.records if self.records else 0.0
+
+
+@dataclass
+class IndexStatistics:
+    """What an index holds. `page_key_bytes` are part of the entries' values."""
+
+    manifest: Manifest
+    entries: int
+    page_key_bytes: int
+    buffered: int
+    next_sequence: int
+    file_bytes: int
+    rows: dict[str, RowStatistics]
+    tables: list[TableStatistics]
+
+
+def statistics(directory: Path) -> IndexStatistics:
+    """Read an index whole, and count.
+
+    :raises StorageError: there is no index, it is open elsewhere, or it cannot be read.
+    """
+    with opened_database(directory) as (manifest, database):
+        state = records.decode_state(database.get(records.STATE_KEY) or bytes(24))
+        rows = {
+            kind: _count_rows(database, start, stop) for kind, (start, stop) in ROW_KINDS.items()
+        }
+        buffered = sum(1 for _ in database.rows(records.entry_row(state.first_buffered), b"F"))
+        later = [
+            records.decode_entry(int.from_bytes(row[1:], "big"), value, manifest.plan.bits // 8)
+            for row, value in database.rows(records.entry_row(state.next_ordinal), b"F")
+        ]
+        entries = rows["entries"]
+        numbers_bytes = len(records.encode_entry(_NO_ENTRY, manifest.plan.bits // 8))
+        return IndexStatistics(
+            manifest=manifest,
+            entries=entries.rows,
+            page_key_bytes=entries.value_bytes - numbers_bytes * entries.rows,
+            buffered=buffered,
+            next_sequence=max([state.next_sequence, *(entry.met + 1 for entry in later)]),
+            file_bytes=sum(
+                file.stat().st_size
+                for file in (directory / manifest.database).rglob("*")
+                if file.is_file()
+            ),
+            rows=rows,
+            tables=_tables(database, manifest),
+        )
+
+
+_NO_ENTRY = Entry(0, "", 0, 0, 0, 0)
+
+
+def _count_rows(database: Database, start: bytes, stop: bytes) -> RowStatistics:
+    counted = RowStatistics()
+    for row, value in database.rows(start, stop):
+        counted.rows += 1
+        counted.key_bytes += len(row)
+        counted.value_bytes += len(value)
+    return counted
+
+
+def _tables(database: Database, manifest: Manifest) -> list[TableStatistics]:
+    widths_bits = [*manifest.plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
+    counted = []
+    for number, (head, _) in enumerate(records.bucket_heads(manifest.plan)):
+        of_keys = head == b"K"
+        record_bytes = 4 + (records.KEY_CHECK_BITS if of_keys else manifest.check_bits) // 8
+        table = TableStatistics("page keys" if of_keys else f"table {number}", widths_bits[number])
+        bucket, in_bucket = b"", 0
+        stop = head[:-1] + bytes([head[-1] + 1]) if head[-1] < 0xFF else head + b"\xff" * 8  # noqa: PLR2004 - the last byte
+        for row, value in database.rows(head, stop):
+            if row[:-4] != bucket:
+                bucket, in_bucket = row[:-4], 0
+                table.used += 1
+            in_bucket += len(value) // record_bytes
+            table.records += len(value) // record_bytes
+            table.largest = max(table.largest, in_bucket)
+        counted.append(table)
+    return counted

@@ -1,0 +1,289 @@
+"""TableStore: entries and permuted tables as rows of an ordered key-value database.
+
+An entry is one row, written when its page is confirmed: after a crash it is there or it is not.
+The tables say in which buckets its fingerprint is, and follow from the entries: their youngest
+records are in memory (`Buffer`), and are read again from the entries when an index is opened that
+was not closed. `scrapy_simhash.index.records` describes the rows.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+from scrapy_simhash.errors import StorageError
+from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.index import records
+from scrapy_simhash.index.buckets import SPILL_EVERY, Buckets
+from scrapy_simhash.index.candidates import near_ordinals
+from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.records import KEY_CHECK_BITS, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from scrapy_simhash.index.base import Entry, NearDuplicate, SyncPolicy
+    from scrapy_simhash.index.database import Database, Row
+    from scrapy_simhash.index.plan import TablePlan
+
+logger = logging.getLogger(__name__)
+
+_Decoded = TypeVar("_Decoded")
+
+_SPILL_SLOTS_AT_CLOSE = 4096
+# What a generation of the buffer may hold in records; about twice that with Python's objects.
+BUFFER_BYTES = 16 << 20
+_SYNC_INTERVAL_S = 1.0
+
+
+class TableStore:
+    """A `Store` over a `Database`.
+
+    :param database: open, and closed by this store.
+    :param plan: which bits the tables look up.
+    :param check_bits: of a fingerprint's check in a record; a multiple of 32.
+    :param location: of the index, for errors.
+    :param sync: see `SyncPolicy`.
+    :param buffer_bytes: of records in memory, at most twice that.
+    :raises IndexCorrupt: the rows don't fit each other.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        plan: TablePlan,
+        check_bits: int,
+        location: str,
+        *,
+        sync: SyncPolicy = "everysec",
+        buffer_bytes: int = BUFFER_BYTES,
+    ) -> None:
+        self._database = database
+        self._plan = plan
+        self._check_bits = check_bits
+        self._location = location
+        self._sync = sync
+        self._synced_at_s = time.monotonic()
+        self._unsynced = False
+        self._width_bytes = plan.bits // 8
+        self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
+        self._until_spill = SPILL_EVERY
+        state = self._state()
+        self._next_sequence = state.next_sequence
+        self._entries = state.entries
+        self._next_ordinal = state.next_ordinal
+        self._first_buffered = state.first_buffered
+        self._read_again(state)
+
+    @property
+    def next_sequence(self) -> int:
+        """See `Store.next_sequence`."""
+        return self._next_sequence
+
+    def entry(self, key: str) -> Entry | None:
+        """See `Store.entry`."""
+        prefix, check = records.key_hash(records.encode_key(key))
+        buckets = self._buckets.find(self._buckets.key_table, (prefix,))
+        if buckets:
+            for ordinal in near_ordinals(buckets, check, KEY_CHECK_BITS, 0):
+                entry = self._entry(ordinal)
+                if entry.key == key:
+                    return entry
+        return None
+
+    def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
+        """See `Store.within`."""
+        buckets = self._buckets.find(0, self._plan.prefixes(fingerprint))
+        if not buckets:
+            return []
+        check = records.fold(fingerprint, self._check_bits)
+        found = []
+        for ordinal in near_ordinals(buckets, check, self._check_bits, max_distance):
+            entry = self._entry(ordinal)
+            distance = hamming_distance(fingerprint, entry.fingerprint)
+            if distance <= max_distance:
+                found.append((distance, entry))
+        return found
+
+    def write(
+        self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
+    ) -> Entry:
+        """See `Store.write`."""
+        if replaced is not None and replaced.fingerprint == put.fingerprint:
+            put = put._replace(ordinal=replaced.ordinal)
+            row = (records.entry_row(put.ordinal), records.encode_entry(put, self._width_bytes))
+            self._write_without(list(yielding), [row], next_sequence, self._entries)
+            return put
+        ordinal = self._next_ordinal
+        if ordinal > records.MAX_ORDINAL:
+            raise StorageError(
+                self._location,
+                f"it has held {ordinal} entries, and cannot take more: start another",
+            )
+        removed = [*yielding] if replaced is None else [replaced, *yielding]
+        row = (records.entry_row(ordinal), records.encode_entry(put, self._width_bytes))
+        if removed:
+            self._write_without(
+                removed, [row], next_sequence, self._entries + 1, next_ordinal=ordinal + 1
+            )
+        else:
+            # The state follows from the last entry.
+            self._write([row])
+            self._next_sequence = next_sequence
+            self._entries += 1
+            self._next_ordinal = ordinal + 1
+        self._buckets.add(put, ordinal)
+        self._until_spill -= 1
+        if not self._until_spill:
+            self._spill_some()
+        return put._replace(ordinal=ordinal)
+
+    def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
+        """See `Store.log`."""
+        value = records.encode_near_duplicate(near_duplicate, self._width_bytes)
+        self._write(
+            [
+                (records.log_row(near_duplicate.sequence), value),
+                self._state_row(next_sequence, self._entries),
+            ]
+        )
+        self._next_sequence = next_sequence
+
+    def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
+        """See `Store.near_duplicates`; as the log stands at the first line."""
+        for row, value in self._database.rows(records.log_row(since_sequence), b"O"):
+            sequence = int.from_bytes(row[1:], "big")
+            yield self._decoded(records.decode_near_duplicate, sequence, value)
+
+    def close(self) -> None:
+        """See `Store.close`. What cannot be spilled then is read again at the next opening."""
+        try:
+            self._spill_all()
+        except StorageError as error:
+            logger.warning("simhash: %s; no page is lost, but the next opening takes longer", error)
+        finally:
+            self._database.close()
+
+    def __len__(self) -> int:
+        return self._entries
+
+    def _entry(self, ordinal: int) -> Entry:
+        value = self._database.get(records.entry_row(ordinal))
+        if value is None:
+            raise corrupt(self._location, f"entry {ordinal} is missing")
+        return self._decoded(records.decode_entry, ordinal, value)
+
+    def _decoded(
+        self, decode: Callable[[int, bytes, int], _Decoded], number: int, value: bytes
+    ) -> _Decoded:
+        try:
+            return decode(number, value, self._width_bytes)
+        except ValueError as error:
+            raise corrupt(self._location, error) from error
+
+    def _write(self, puts: Sequence[Row], deletes: Sequence[bytes] = ()) -> None:
+        sync = self._sync == "always"
+        if self._sync == "everysec":
+            sync = time.monotonic() - self._synced_at_s >= _SYNC_INTERVAL_S
+        self._unsynced = not sync
+        self._database.write(puts, deletes, sync=sync)
+        if sync:
+            self._synced_at_s = time.monotonic()
+
+    def _state_row(
+        self, next_sequence: int, entries: int, *, next_ordinal: int | None = None
+    ) -> Row:
+        return records.STATE_KEY, records.encode_state(
+            State(
+                next_sequence,
+                entries,
+                self._next_ordinal if next_ordinal is None else next_ordinal,
+                self._first_buffered,
+            )
+        )
+
+    def _write_without(
+        self,
+        removed: Sequence[Entry],
+        puts: list[Row],
+        next_sequence: int,
+        entries: int,
+        *,
+        next_ordinal: int | None = None,
+    ) -> None:
+        """Write rows, and delete entries with all of their records, in one batch."""
+        moved, emptied = self._buckets.removal(removed)
+        entries -= len(removed)
+        state = self._state_row(next_sequence, entries, next_ordinal=next_ordinal)
+        deletes = [*emptied, *(records.entry_row(entry.ordinal) for entry in removed)]
+        self._write([*puts, *moved, state], deletes)
+        if removed:
+            self._buckets.removed(removed)
+        self._next_sequence, self._entries = next_sequence, entries
+        if next_ordinal is not None:
+            self._next_ordinal = next_ordinal
+
+    def _spill_some(self) -> None:
+        self._until_spill = SPILL_EVERY
+        if self._buckets.frozen:
+            try:
+                self._spill()
+            except StorageError as error:
+                # The page that was written is safe, and so are all before it.
+                logger.warning("simhash: %s; its tables stay in memory for now", error)
+
+    def _spill_all(self) -> None:
+        for _ in range(2):  # generations
+            self._buckets.freeze(self._next_ordinal)
+            # What a spill left for an error is tried once more, not for ever.
+            for _ in range(2):
+                while self._buckets.frozen and self._spill(_SPILL_SLOTS_AT_CLOSE):
+                    pass
+        if self._sync != "no" and self._unsynced:
+            row = self._state_row(self._next_sequence, self._entries)
+            self._database.write([row], sync=True)
+
+    def _spill(self, slot_count: int | None = None) -> bool:
+        """Move the records of so many slots to rows. False: none is left, or some failed."""
+        spilling = self._buckets.spill(slot_count)
+        if spilling is not None:
+            slots, puts = spilling
+            if puts:
+                self._write(puts)
+            self._buckets.dropped(slots)
+            return True
+        if self._buckets.spilled():
+            self._first_buffered = self._buckets.frozen_below
+            self._write([self._state_row(self._next_sequence, self._entries)])
+        return False
+
+    def _read_again(self, state: State) -> None:
+        """Buffer the entries that are not in all of their buckets."""
+        self._buckets.in_rows = bool(state.next_ordinal)
+        for row, value in self._database.rows(records.entry_row(state.first_buffered), b"F"):
+            ordinal = int.from_bytes(row[1:], "big")
+            entry = self._decoded(records.decode_entry, ordinal, value)
+            if ordinal >= state.next_ordinal:
+                self._entries += 1
+                self._next_ordinal = ordinal + 1
+                self._next_sequence = max(self._next_sequence, entry.met + 1)
+            self._buckets.add(entry, ordinal)
+            if self._buckets.frozen:
+                while self._spill(_SPILL_SLOTS_AT_CLOSE):
+                    pass
+
+    def _state(self) -> State:
+        value = self._database.get(records.STATE_KEY)
+        if value is None:
+            if next(self._database.rows(b"", b"\xff"), None) is not None:
+                raise corrupt(self._location, "its state row is missing")
+            state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
+            self._database.write(
+                [(records.STATE_KEY, records.encode_state(state))], sync=self._sync != "no"
+            )
+            return state
+        try:
+            return records.decode_state(value)
+        except ValueError as error:
+            raise corrupt(self._location, error) from error

@@ -1,0 +1,89 @@
+"""Copy an index of an older format to one of this release's."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.errors import IndexCorrupt, IndexMismatch, SimhashError, StorageError
+from scrapy_simhash.index import records
+from scrapy_simhash.index.cost import check_bits
+from scrapy_simhash.index.database import database_kind
+from scrapy_simhash.index.manifest import FILE_NAME, FORMAT_VERSION, Manifest
+from scrapy_simhash.index.plan import TablePlan
+from scrapy_simhash.index.tables import TableStore
+from scrapy_simhash.scheme import Scheme
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy_simhash.index.base import Entry
+
+
+def upgrade(directory: Path, new_directory: Path) -> int:
+    """Copy an index of format version 1 to a new one of this version; returns its entries.
+
+    The old one stays as it is.
+
+    :raises IndexMismatch: it has another format version.
+    :raises StorageError: there is no index, the new directory is not empty, or the disk fails.
+    """
+    made = _manifest_of_version_1(directory)
+    location = str(new_directory)
+    if new_directory.exists() and any(new_directory.iterdir()):
+        raise StorageError(location, "it is not empty: choose a new directory for the upgrade")
+    width_bytes = made.plan.bits // 8
+    old = database_kind(made.database)(str(directory), directory / made.database)
+    try:
+        next_sequence = int.from_bytes((old.get(b"S") or bytes(8))[:8], "big")
+        new_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        database = database_kind(made.database)(location, new_directory / made.database)
+        store = TableStore(database, made.plan, made.check_bits, location)
+        try:
+            for row, value in old.rows(b"E", b"F"):
+                entry = _entry_of_version_1(int.from_bytes(row[1:], "big"), value, width_bytes)
+                store.write(entry, None, (), next_sequence)
+            for row, value in old.rows(b"N", b"O"):
+                number = int.from_bytes(row[1:], "big")
+                line = records.decode_near_duplicate(number, value, width_bytes)
+                store.log(line, next_sequence)
+            entries = len(store)
+        finally:
+            store.close()
+    except ValueError as error:
+        raise IndexCorrupt(str(directory), f"a row makes no sense ({error})") from error
+    finally:
+        old.close()
+    # Last: until then there is no index in the new directory.
+    made.write(new_directory)
+    return entries
+
+
+def _manifest_of_version_1(directory: Path) -> Manifest:
+    try:
+        content = json.loads((directory / FILE_NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StorageError(str(directory), f"its {FILE_NAME} cannot be read ({error})") from error
+    try:
+        version = content["format_version"]
+        if version != 1:
+            raise IndexMismatch(
+                str(directory),
+                f"format version {version!r}: only version 1 can be upgraded to {FORMAT_VERSION}",
+            )
+        scheme = Scheme.from_dict(content["scheme"])
+        plan = TablePlan(**content["plan"])
+        distance = int(content["max_distance"])
+        recorded = {**content["environment"]}
+    except (KeyError, TypeError, ValueError, SimhashError) as error:
+        if isinstance(error, StorageError):
+            raise
+        raise IndexCorrupt(str(directory), f"its {FILE_NAME} makes no sense ({error})") from error
+    checks = check_bits(scheme.bits, distance)
+    return Manifest(scheme, plan, distance, recorded, checks, "leveldb")
+
+
+def _entry_of_version_1(number: int, value: bytes, width_bytes: int) -> Entry:
+    """Rows were ``E`` number:8 → met:8 first:5 last:5 fingerprint:f/8 key."""
+    ours = number.to_bytes(6, "big") + value[2:]
+    return records.decode_entry(-1, ours, width_bytes)
