@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
 from scrapy_simhash.index.buffer import Buffer, without
-from scrapy_simhash.index.records import KEY_CHECK_BITS
+from scrapy_simhash.index.candidates import equal_ordinals, near_ordinals
+from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, NO_CLOSED_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,11 +18,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.plan import TablePlan
 
-# A bucket's last row takes more records until it has this many.
-ROW_RECORDS = 64
+# A bucket's open row takes records until it has so many, which then go to a closed row.
+OPEN_ROW_RECORDS = 64
+CLOSED_ROW_RECORDS = 512
 # Spilling goes on once in so many entries.
 SPILL_EVERY = 64
 _MIN_CAPACITY = 4096
+_RECENT_PAGES = 256
 
 
 class Buckets:
@@ -39,45 +43,74 @@ class Buckets:
         self._database = database
         self._plan = plan
         self._check_bits = check_bits
-        self.key_table = len(plan.tables)
+        self._key_table = len(plan.tables)
         self._heads = records.bucket_heads(plan)
-        self._record_bytes = [check_bits // 8 + 4] * self.key_table + [KEY_CHECK_BITS // 8 + 4]
+        self._record_bytes = [check_bits // 8 + 4] * self._key_table + [KEY_CHECK_BITS // 8 + 4]
         widths_bits = [*plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
         self._buffer = Buffer(widths_bits, self._record_bytes)
         self._capacity = max(self._buffer.capacity(buffer_bytes), _MIN_CAPACITY)
         self._slots_per_spill = 0
+
+        # A page is looked up when it is observed, and soon again when it is confirmed.
+        @lru_cache(_RECENT_PAGES)
+        def looked_up(fingerprint: int) -> tuple[list[int], int]:
+            return plan.prefixes(fingerprint), records.fold(fingerprint, check_bits)
+
+        @lru_cache(_RECENT_PAGES)
+        def hashed(key: str) -> tuple[int, int]:
+            return records.key_hash(records.encode_key(key))
+
+        self._looked_up = looked_up
+        self._hashed = hashed
         self.frozen_below = 0
         """Entries with lower ordinals are in rows once `spilled` says so."""
         self.in_rows = False
         """Whether there are rows to look into."""
+        self.repeated_below = 0
+        """Records of entries with lower ordinals may be in rows already: after a crash."""
 
     @property
     def frozen(self) -> bool:
         """Whether records wait to be spilled."""
         return self._buffer.frozen
 
-    def find(self, first_table: int, prefixes: Sequence[int]) -> list[bytes | bytearray]:
+    def find_near(self, fingerprint: int, max_distance: int) -> set[int]:
+        """Ordinals of the entries that share a bucket with it and may be within the distance."""
+        prefixes, check = self._looked_up(fingerprint)
+        found = self._find(0, prefixes)
+        return near_ordinals(found, check, self._check_bits, max_distance) if found else set()
+
+    def find_key(self, key: str) -> list[int]:
+        """Ordinals of the entries that may have that page key."""
+        prefix, check = self._hashed(key)
+        found = self._find(self._key_table, (prefix,))
+        return equal_ordinals(found, check.to_bytes(KEY_CHECK_BITS // 8, "little"))
+
+    def _find(self, first_table: int, prefixes: Sequence[int]) -> list[bytes | bytearray]:
         """The packed records of the buckets with these prefixes, in tables from the first on."""
         found = self._buffer.found(first_table, prefixes)
         if self.in_rows:
             heads = self._heads
-            rows = self._database.items(
-                [
-                    heads[table][0] + prefix.to_bytes(heads[table][1], "big")
-                    for table, prefix in enumerate(prefixes, first_table)
-                ]
-            )
-            found += [value for _, value in rows]
+            buckets = [
+                heads[table][0] + prefix.to_bytes(heads[table][1], "big")
+                for table, prefix in enumerate(prefixes, first_table)
+            ]
+            values = self._database.get_all(buckets)
+            for bucket, value in zip(buckets, values, strict=True):
+                if value is not None:
+                    found.append(value[HEADER_BYTES:])
+                    if value[:HEADER_BYTES] != NO_CLOSED_ROWS:
+                        found += self._closed(bucket, value).values()
         return found
 
     def add(self, entry: Entry, ordinal: int) -> None:
         """Add an entry's records, in memory."""
-        prefixes, key_check = self._slots(entry)
-        check = records.fold(entry.fingerprint, self._check_bits)
+        prefixes, check = self._looked_up(entry.fingerprint)
+        key_prefix, key_check = self._hashed(entry.key)
         record = records.record(check, self._check_bits, ordinal)
         key_record = records.record(key_check, KEY_CHECK_BITS, ordinal)
         buffer = self._buffer
-        buffer.add(prefixes, [record] * self.key_table + [key_record])
+        buffer.add([*prefixes, key_prefix], [record] * self._key_table + [key_record])
         if buffer.entries >= self._capacity and not buffer.frozen:
             self.freeze(ordinal + 1)
 
@@ -96,28 +129,62 @@ class Buckets:
         slots = self._buffer.take_slots(slot_count or self._slots_per_spill)
         if slots is None:
             return None
-        puts = []
+        puts: list[Row] = []
         for slot in slots:
-            width = self._record_bytes[slot[0]]
             bucket = self._bucket(slot)
             added = self._buffer.old(slot)
-            rows = self._database.items((bucket,))
-            row, kept = rows[-1] if rows else (b"", b"")
-            if kept:
-                # After a crash, some may be in the database already.
-                added = _later(added, width, int.from_bytes(kept[-4:], "little"))
-            if not added:
+            value = self._database.get(bucket) if self.in_rows else None
+            if value is None:
+                puts.append((bucket, NO_CLOSED_ROWS + added))
                 continue
-            if not kept or len(kept) >= ROW_RECORDS * width:
-                first = int.from_bytes(added[width - 4 : width], "little")
-                row, kept = records.bucket_row(bucket, first), b""
-            puts.append((row, kept + added))
+            record_bytes = self._record_bytes[slot[0]]
+            if int.from_bytes(added[record_bytes - 4 : record_bytes], "little") < (
+                self.repeated_below
+            ):
+                added = self._not_in_rows(bucket, value, added, record_bytes)
+                if not added:
+                    continue
+            if len(value) - HEADER_BYTES >= OPEN_ROW_RECORDS * record_bytes:
+                row, value = self._closing(bucket, value, record_bytes)
+                puts.append(row)
+            puts.append((bucket, value + added))
         return slots, puts
+
+    def _closing(self, bucket: bytes, value: bytes, record_bytes: int) -> tuple[Row, bytes]:
+        """(closed row that takes the open row's records, what is left of the open row)."""
+        closed = int.from_bytes(value[:HEADER_BYTES], "little")
+        kept = b""
+        if closed:
+            last = records.closed_row(bucket, closed - 1)
+            kept = self._database.get(last) or b""
+        if not closed or len(kept) >= CLOSED_ROW_RECORDS * record_bytes:
+            last, kept = records.closed_row(bucket, closed), b""
+            closed += 1
+        return (last, kept + value[HEADER_BYTES:]), closed.to_bytes(HEADER_BYTES, "little")
+
+    def _closed(self, bucket: bytes, value: bytes) -> dict[bytes, bytes]:
+        """The closed rows of a bucket, by the value of its open row."""
+        closed = int.from_bytes(value[:HEADER_BYTES], "little")
+        rows = [records.closed_row(bucket, number) for number in range(closed)]
+        found = self._database.get_all(rows)
+        return {row: value or b"" for row, value in zip(rows, found, strict=True)}
+
+    def _not_in_rows(self, bucket: bytes, value: bytes, added: bytes, record_bytes: int) -> bytes:
+        known = {
+            ordinal
+            for packed in (value[HEADER_BYTES:], *self._closed(bucket, value).values())
+            for ordinal in records.ordinals(packed, record_bytes)
+        }
+        ordinals = records.ordinals(added, record_bytes)
+        return b"".join(
+            added[number * record_bytes : (number + 1) * record_bytes]
+            for number, ordinal in enumerate(ordinals)
+            if ordinal not in known
+        )
 
     def dropped(self, slots: Sequence[Slot]) -> None:
         """The rows of these slots were written."""
         self._buffer.drop(slots)
-        self._database.refresh()
         self.in_rows = True
 
     def spilled(self) -> bool:
@@ -128,35 +195,34 @@ class Buckets:
         """Rows to put and to delete so that no row holds records of these entries."""
         changed: dict[bytes, bytes] = {}
         for entry in entries:
-            for slot in enumerate(self._slots(entry)[0]):
-                for row, value in self._database.items((self._bucket(slot),)):
-                    before = changed.get(row, value)
-                    after = without(before, self._record_bytes[slot[0]], entry.ordinal)
-                    if len(after) != len(before):
+            for slot in enumerate(self._slots(entry)):
+                bucket = self._bucket(slot)
+                value = changed.get(bucket, self._database.get(bucket))
+                if value is None:
+                    continue
+                record_bytes = self._record_bytes[slot[0]]
+                kept = without(value[HEADER_BYTES:], record_bytes, entry.ordinal)
+                if len(kept) < len(value) - HEADER_BYTES:
+                    changed[bucket] = value[:HEADER_BYTES] + kept
+                    continue
+                for row, stored in self._closed(bucket, value).items():
+                    before = changed.get(row, stored)
+                    after = without(before, record_bytes, entry.ordinal)
+                    if len(after) < len(before):
                         changed[row] = after
-        puts = [(row, value) for row, value in changed.items() if value]
-        return puts, [row for row, value in changed.items() if not value]
+        puts = [(row, value) for row, value in changed.items() if value != NO_CLOSED_ROWS]
+        return puts, [row for row, value in changed.items() if value == NO_CLOSED_ROWS]
 
     def removed(self, entries: Sequence[Entry]) -> None:
         """The rows of their removal were written."""
         for entry in entries:
-            for table, prefix in enumerate(self._slots(entry)[0]):
+            for table, prefix in enumerate(self._slots(entry)):
                 self._buffer.remove(table, prefix, entry.ordinal)
-        self._database.refresh()
 
-    def _slots(self, entry: Entry) -> tuple[list[int], int]:
-        """(prefix in each table and among page keys, check of the page key)."""
-        prefix, check = records.key_hash(records.encode_key(entry.key))
-        return [*self._plan.prefixes(entry.fingerprint), prefix], check
+    def _slots(self, entry: Entry) -> list[int]:
+        """The prefix of an entry's bucket in each table and among page keys."""
+        return [*self._looked_up(entry.fingerprint)[0], self._hashed(entry.key)[0]]
 
     def _bucket(self, slot: Slot) -> bytes:
         head, prefix_bytes = self._heads[slot[0]]
         return head + slot[1].to_bytes(prefix_bytes, "big")
-
-
-def _later(packed: bytes, record_bytes: int, ordinal: int) -> bytes:
-    """The records with ordinals above that one; they are in the order of their ordinals."""
-    for end in range(record_bytes, len(packed) + 1, record_bytes):
-        if int.from_bytes(packed[end - 4 : end], "little") > ordinal:
-            return packed[end - record_bytes :]
-    return b""

@@ -1,4 +1,4 @@
-"""Which records of some buckets may be within k bits: one pass over packed records."""
+"""Which records of some buckets are looked for: passes over packed records."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_LOW_32 = np.uint64(0xFFFFFFFF)
-_SHIFT_32 = np.uint64(32)
-
 
 def near_ordinals(
     buckets: Iterable[bytes | bytearray], check: int, check_bits: int, max_distance: int
@@ -21,16 +18,27 @@ def near_ordinals(
     A record is `check_bits` bits of check and 32 of ordinal, little-endian; `check_bits` is a
     multiple of 32.
     """
-    packed = b"".join(buckets)
-    if check_bits == 32:  # noqa: PLR2004 - a record is one machine word
-        words = np.frombuffer(packed, "<u8")
-        differing = words ^ np.uint64(check)
-        differing &= _LOW_32
-        near = np.bitwise_count(differing) <= max_distance
-        return set((words[near] >> _SHIFT_32).tolist()) if near.any() else set()
+    words = np.frombuffer(b"".join(buckets), "<u4")
+    if check_bits == 32:  # noqa: PLR2004 - a check is one word
+        near = np.bitwise_count(words[::2] ^ np.uint32(check)) <= np.uint8(min(max_distance, 32))
+        return set(words[1::2][near].tolist()) if np.count_nonzero(near) else set()
     checks = check_bits // 32
-    records = np.frombuffer(packed, "<u4").reshape(-1, checks + 1)
+    records = words.reshape(-1, checks + 1)
     query = np.frombuffer(check.to_bytes(check_bits // 8, "little"), "<u4")
     counts = np.bitwise_count(records[:, :checks] ^ query)
-    near = counts.sum(axis=1, dtype=np.uint16) <= max_distance
-    return set(records[near, checks].tolist()) if near.any() else set()
+    near = counts.sum(axis=1, dtype=np.uint16) <= np.uint16(max_distance)
+    return set(records[near, checks].tolist()) if np.count_nonzero(near) else set()
+
+
+def equal_ordinals(buckets: Iterable[bytes | bytearray], check: bytes) -> list[int]:
+    """Ordinals of the records with exactly that check, a whole number of 4-byte words."""
+    found = []
+    record_bytes = len(check) + 4
+    for packed in buckets:
+        at = packed.find(check)
+        while at >= 0:
+            if at % record_bytes == 0:
+                end = at + record_bytes
+                found.append(int.from_bytes(packed[end - 4 : end], "little"))
+            at = packed.find(check, at + 1)
+    return found

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
-from scrapy_simhash.index.records import KEY_CHECK_BITS, State
+from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, State
 from scrapy_simhash.index.repair import opened_database
 
 if TYPE_CHECKING:
@@ -54,6 +54,30 @@ def check(directory: Path) -> CheckReport:
     """
     with opened_database(directory) as (manifest, database):
         return _Check(database, manifest).run()
+
+
+@dataclass
+class _Bucket:
+    """The rows of one bucket, by key."""
+
+    name: bytes
+    record_bytes: int
+    rows: dict[bytes, bytes] = field(default_factory=dict)
+
+    def packed(self) -> bytes | None:
+        """All records, closed rows first; None if the rows don't fit each other."""
+        value = self.rows.get(self.name, b"")
+        closed = [self.rows[row] for row in self.rows if row != self.name]
+        expected = [self.name, *(records.closed_row(self.name, n) for n in range(len(closed)))]
+        packed = [*closed, value[HEADER_BYTES:]]
+        if (
+            list(self.rows) != expected
+            or int.from_bytes(value[:HEADER_BYTES], "little") != len(closed)
+            or len(value) < HEADER_BYTES
+            or any(len(records_) % self.record_bytes for records_ in packed)
+        ):
+            return None
+        return b"".join(packed)
 
 
 class _Check:
@@ -132,10 +156,18 @@ class _Check:
 
     def _find(self, bucket: bytes, record: bytes) -> int:
         """How often a record is in a bucket."""
-        return sum(_split(value, len(record)).count(record) for value in self._rows_of(bucket))
+        return sum(_split(packed, len(record)).count(record) for packed in self._rows_of(bucket))
 
     def _rows_of(self, bucket: bytes) -> list[bytes]:
-        return [value for _, value in self._database.items((bucket,))]
+        """The packed records of a bucket, row by row."""
+        value = self._database.get(bucket)
+        if value is None:
+            return []
+        closed = int.from_bytes(value[:HEADER_BYTES], "little")
+        if closed > len(value) + self._state.next_ordinal:
+            return []  # found to be no sound row
+        rows = self._database.get_all([records.closed_row(bucket, n) for n in range(closed)])
+        return [*(row for row in rows if row is not None), value[HEADER_BYTES:]]
 
     def _check_key(self, entry: Entry, bucket: bytes, record: bytes) -> None:
         """No other entry has that key."""
@@ -170,49 +202,48 @@ class _Check:
                 )
             self._report.near_duplicates += 1
 
-    def _bucket_rows(self) -> Iterator[tuple[bytes, bytes, int]]:
-        """(row, value, record's length) of all buckets, by their lengths and heads."""
-        lengths = {
-            head: (len(head) + prefix_bytes + 4, self._record_bytes(head))
-            for head, prefix_bytes in self._heads
-        }
+    def _buckets(self) -> Iterator[_Bucket]:
+        """All buckets, each with its rows."""
+        lengths = {head: len(head) + prefix_bytes for head, prefix_bytes in self._heads}
         for start, stop, head_bytes in ((b"K", b"L", 1), (b"T", b"U", 3)):
+            bucket: _Bucket | None = None
             for row, value in self._database.rows(start, stop):
-                row_bytes, record_bytes = lengths.get(row[:head_bytes], (0, 0))
-                if len(row) != row_bytes or not value or len(value) % record_bytes:
-                    self._report.problem(f"the bucket row {row!r} has {len(value)} bytes")
-                else:
-                    yield row, value, record_bytes
-
-    def _record_bytes(self, head: bytes) -> int:
-        return 4 + (KEY_CHECK_BITS if head == b"K" else self._check_bits) // 8
+                head = row[:head_bytes]
+                of = row[: lengths.get(head, 0)]
+                if bucket is None or not of or bucket.name != of:
+                    if bucket is not None:
+                        yield bucket
+                    bits = KEY_CHECK_BITS if head == b"K" else self._check_bits
+                    bucket = _Bucket(of or row, 4 + bits // 8)
+                bucket.rows[row] = value
+            if bucket is not None:
+                yield bucket
 
     def _check_buckets(self) -> None:
-        bucket, last = b"", -1
-        for row, value, record_bytes in self._bucket_rows():
-            ordinals = records.ordinals(value, record_bytes)
-            self._report.records += len(ordinals)
-            if row[:-4] != bucket:
-                bucket, last = row[:-4], -1
-            first = int.from_bytes(row[-4:], "big")
-            if ordinals != sorted(set(ordinals)) or not last < first <= ordinals[0]:
-                self._report.problem(f"the records of the bucket row {row!r} are not in order")
-            last = ordinals[-1]
+        report = self._report
+        for bucket in self._buckets():
+            packed = bucket.packed()
+            if packed is None:
+                report.problem(f"the rows of the bucket {bucket.name!r} don't fit each other")
+                continue
+            ordinals = records.ordinals(packed, bucket.record_bytes)
+            report.records += len(ordinals)
+            if ordinals != sorted(set(ordinals)):
+                report.problem(f"the records of the bucket {bucket.name!r} are not in order")
 
     def _name_orphans(self) -> None:
-        for row, value, record_bytes in self._bucket_rows():
-            for record in _split(value, record_bytes):
+        for bucket in self._buckets():
+            for record in _split(bucket.packed() or b"", bucket.record_bytes):
                 ordinal = int.from_bytes(record[-4:], "little")
                 stored = self._database.get(records.entry_row(ordinal))
+                where = f"a record in the bucket {bucket.name!r} is"
                 try:
                     entry = records.decode_entry(ordinal, stored or b"", self._width_bytes)
                 except ValueError:
-                    self._report.problem(
-                        f"a record in {row!r} is of entry {ordinal}: there is none"
-                    )
+                    self._report.problem(f"{where} of entry {ordinal}, and there is none")
                     continue
-                if (row[:-4], record) not in self._expected(entry):
-                    self._report.problem(f"a record in {row!r} is not that of entry {ordinal}")
+                if (bucket.name, record) not in self._expected(entry):
+                    self._report.problem(f"{where} not that of entry {ordinal}")
 
     def _other_rows(self) -> Iterator[tuple[bytes, bytes]]:
         for start, stop in (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from scrapy_simhash.errors import IndexCorrupt, SchemeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 Row = tuple[bytes, bytes]
@@ -24,11 +24,8 @@ class Database(Protocol):
     def get(self, key: bytes) -> bytes | None:
         """The value of a row."""
 
-    def items(self, prefixes: Iterable[bytes]) -> list[Row]:
-        """The rows whose keys begin with each prefix, as of the last `refresh`."""
-
-    def refresh(self) -> None:
-        """Let `items` see what was written since."""
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The values of some rows, in the order of the keys."""
 
     def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
         """The rows with start <= key < stop, as they are when the first one is asked for."""

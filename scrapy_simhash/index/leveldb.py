@@ -10,7 +10,7 @@ from scrapy_simhash.errors import IndexClosed, IndexLocked, StorageError
 from scrapy_simhash.index.database import corrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from scrapy_simhash.errors import SimhashError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _WRITE_BUFFER_BYTES = 16 << 20
 _CACHE_BYTES = 32 << 20
+# Small blocks: each read of a bucket checks and searches one.
+_BLOCK_BYTES = 1024
 # Also what a closed database raises, as RuntimeError.
 _ERRORS = (plyvel.Error, RuntimeError)
 
@@ -31,7 +33,6 @@ class LevelDB:
         self._location = location
         self._path = path
         self._closed = self._write_failed = False
-        self._iterator: Any = None
         if not (path / "CURRENT").exists() and _has_data(path):
             # LevelDB would take it for an empty database, and delete what it does not know.
             raise corrupt(location, f"{path / 'CURRENT'} is missing")
@@ -52,6 +53,7 @@ class LevelDB:
             compression=None,
             lru_cache_size=_CACHE_BYTES,
             write_buffer_size=_WRITE_BUFFER_BYTES,
+            block_size=_BLOCK_BYTES,
             bloom_filter_bits=10,
         )
 
@@ -63,32 +65,13 @@ class LevelDB:
             raise translated(self._location, error) from error
         return value
 
-    def items(self, prefixes: Iterable[bytes]) -> list[Row]:
-        """See `Database.items`."""
-        found: list[Row] = []
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """See `Database.get_all`."""
         try:
-            iterator = self._iterator
-            if iterator is None:
-                # Making one costs as much as several seeks.
-                iterator = self._iterator = self._database().raw_iterator(verify_checksums=True)
-            for prefix in prefixes:
-                iterator.seek(prefix)
-                while iterator.valid():
-                    row = iterator.item()
-                    if not row[0].startswith(prefix):
-                        break
-                    found.append(row)
-                    iterator.next()
+            get = self._database().get
+            return [get(key, verify_checksums=True) for key in keys]
         except _ERRORS as error:
-            self.refresh()
             raise translated(self._location, error) from error
-        return found
-
-    def refresh(self) -> None:
-        """See `Database.refresh`."""
-        if self._iterator is not None:
-            self._iterator.close()
-            self._iterator = None
 
     def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
         """See `Database.rows`."""
@@ -106,7 +89,6 @@ class LevelDB:
             if self._write_failed:
                 # Part of a batch may stand in LevelDB's log, and what is written behind it
                 # would be lost: opening anew cuts it off.
-                self.refresh()
                 self._db.close()
             database = self._database()
             self._write_failed = False
@@ -132,7 +114,6 @@ class LevelDB:
     def close(self) -> None:
         """See `Database.close`."""
         self._closed = True
-        self.refresh()
         self._db.close()
 
     def _database(self) -> Any:

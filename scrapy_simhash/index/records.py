@@ -5,16 +5,18 @@ key                                        value
 =========================================  =======================================================
 ``E`` ordinal:4                            entry: number:6 met:6 first seen:5 last seen:5
                                            fingerprint:f/8 page's key
-``T`` table:2 prefix:ceil(p/8) ordinal:4   bucket: (check:c/8 ordinal:4) for each fingerprint
-``K`` prefix:2 ordinal:4                   bucket: (check:4 ordinal:4) for each page's key
+``T`` table:2 prefix:ceil(p/8)             bucket of fingerprints, open row: closed rows:4
+                                           (check:c/8 ordinal:4) for each record
+... number:4                               a closed row of it: (check:c/8 ordinal:4) for each
+``K`` prefix:2, ... number:4               bucket of page keys: the same with check:4
 ``N`` sequence:6                           near-duplicate: seen:5 distance:2 fingerprint:f/8
                                            length of the representative:4 representative, key
 ``S``                                      state: next sequence:8 entries:8 next ordinal:4
                                            first ordinal not in buckets:4
 =========================================  =======================================================
 
-Numbers are big-endian, so that the order of bytes is the order of numbers; inside buckets they are
-little-endian, as processors read them. Times are Unix seconds, page keys UTF-8 (lone surrogates
+Numbers are big-endian, so that the order of bytes is the order of numbers; in buckets' values they
+are little-endian, as processors read them. Times are Unix seconds, page keys UTF-8 (lone surrogates
 as they are).
 """
 
@@ -36,6 +38,9 @@ MAX_ORDINAL = (1 << 32) - 1
 # Of the hash of a page's key: what its bucket is found by, and what a record holds.
 KEY_PREFIX_BITS = 16
 KEY_CHECK_BITS = 32
+# An open row begins with the number of closed ones.
+HEADER_BYTES = 4
+NO_CLOSED_ROWS = bytes(HEADER_BYTES)
 _STATE = struct.Struct(">QQII")
 _RECORD_OF_32_BITS = struct.Struct("<II")
 _SEQUENCE_BYTES = 6
@@ -94,9 +99,9 @@ def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
     return [*heads, (b"K", KEY_PREFIX_BITS // 8)]
 
 
-def bucket_row(bucket: bytes, first_ordinal: int) -> bytes:
-    """Row of a bucket's records from that ordinal on."""
-    return bucket + first_ordinal.to_bytes(4, "big")
+def closed_row(bucket: bytes, number: int) -> bytes:
+    """A closed row of a bucket, from 0 on; its open row is `bucket` itself."""
+    return bucket + number.to_bytes(4, "big")
 
 
 def fold(fingerprint: int, check_bits: int) -> int:
@@ -119,21 +124,19 @@ def record(check: int, check_bits: int, ordinal: int) -> bytes:
     return check.to_bytes(check_bits // 8, "little") + ordinal.to_bytes(4, "little")
 
 
-def ordinals(bucket: bytes, record_bytes: int) -> list[int]:
-    """The ordinals of a bucket's records."""
+def ordinals(packed: bytes, record_bytes: int) -> list[int]:
+    """The ordinals of packed records."""
     return [
-        int.from_bytes(bucket[end - 4 : end], "little")
-        for end in range(record_bytes, len(bucket) + 1, record_bytes)
+        int.from_bytes(packed[end - 4 : end], "little")
+        for end in range(record_bytes, len(packed) + 1, record_bytes)
     ]
 
 
 def encode_entry(entry: Entry, width_bytes: int) -> bytes:
     """Value of an entry's row."""
+    numbers = entry.number << 128 | entry.met << 80 | entry.first_seen_s << 40 | entry.last_seen_s
     return (
-        entry.number.to_bytes(_SEQUENCE_BYTES, "big")
-        + entry.met.to_bytes(_SEQUENCE_BYTES, "big")
-        + entry.first_seen_s.to_bytes(_TIME_BYTES, "big")
-        + entry.last_seen_s.to_bytes(_TIME_BYTES, "big")
+        numbers.to_bytes(_FINGERPRINT_AT, "big")
         + entry.fingerprint.to_bytes(width_bytes, "big")
         + encode_key(entry.key)
     )

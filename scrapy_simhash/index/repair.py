@@ -90,8 +90,6 @@ def repair(directory: Path) -> RepairReport:
         for head, stop in ((b"T", b"U"), (b"K", b"L")):
             _delete(database, (row for row, _ in database.rows(head, stop)))
         _delete(database, dropped)
-        # Searches would pass over each deleted row.
-        database.compact()
         database.write([(records.STATE_KEY, records.encode_state(state))], sync=True)
         # All buckets are made again from the entries.
         TableStore(database, manifest.plan, manifest.check_bits, location).close()

@@ -11,7 +11,7 @@ from scrapy_simhash.errors import IndexClosed, IndexForeign, IndexLocked, Storag
 from scrapy_simhash.index.database import corrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from scrapy_simhash.errors import SimhashError
@@ -31,7 +31,6 @@ class RocksDB:
         self._location = location
         self._path = path
         self._closed = self._write_failed = False
-        self._iterator: Any = None
         self._synced = rocksdict.WriteOptions()
         self._synced.sync = True
         self._unsynced = rocksdict.WriteOptions()
@@ -57,32 +56,13 @@ class RocksDB:
             raise translated(self._location, error) from error
         return value
 
-    def items(self, prefixes: Iterable[bytes]) -> list[Row]:
-        """See `Database.items`."""
-        found: list[Row] = []
+    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """See `Database.get_all`."""
         try:
-            iterator = self._iterator
-            if iterator is None:
-                iterator = self._iterator = self._database().iter(self._reading)
-            for prefix in prefixes:
-                iterator.seek(prefix)
-                while iterator.valid():
-                    key = iterator.key()
-                    if not key.startswith(prefix):
-                        break
-                    found.append((key, iterator.value()))
-                    iterator.next()
-                else:
-                    # The end, or a row that cannot be read, which raises.
-                    iterator.status()
+            values: list[bytes | None] = self._database().get(list(keys), read_opt=self._reading)
         except Exception as error:
-            self.refresh()
             raise translated(self._location, error) from error
-        return found
-
-    def refresh(self) -> None:
-        """See `Database.refresh`."""
-        self._iterator = None
+        return values
 
     def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
         """See `Database.rows`."""
@@ -109,7 +89,6 @@ class RocksDB:
         try:
             if self._write_failed:
                 # What is written behind a batch that was cut short would be lost.
-                self.refresh()
                 self._db.close()
                 self._db = self._open()
             database = self._database()
@@ -138,7 +117,6 @@ class RocksDB:
         """See `Database.close`."""
         if not self._closed:
             self._closed = True
-            self.refresh()
             self._db.close()
 
     def _database(self) -> Any:

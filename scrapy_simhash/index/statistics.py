@@ -118,18 +118,20 @@ def _count_rows(database: Database, start: bytes, stop: bytes) -> RowStatistics:
 def _tables(database: Database, manifest: Manifest) -> list[TableStatistics]:
     widths_bits = [*manifest.plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
     counted = []
-    for number, (head, _) in enumerate(records.bucket_heads(manifest.plan)):
+    for number, (head, prefix_bytes) in enumerate(records.bucket_heads(manifest.plan)):
         of_keys = head == b"K"
         record_bytes = 4 + (records.KEY_CHECK_BITS if of_keys else manifest.check_bits) // 8
         table = TableStatistics("page keys" if of_keys else f"table {number}", widths_bits[number])
-        bucket, in_bucket = b"", 0
+        in_bucket = 0
         stop = head[:-1] + bytes([head[-1] + 1]) if head[-1] < 0xFF else head + b"\xff" * 8  # noqa: PLR2004 - the last byte
         for row, value in database.rows(head, stop):
-            if row[:-4] != bucket:
-                bucket, in_bucket = row[:-4], 0
+            packed_bytes = len(value)
+            if len(row) == len(head) + prefix_bytes:  # an open row: the first of its bucket
+                packed_bytes -= records.HEADER_BYTES
+                in_bucket = 0
                 table.used += 1
-            in_bucket += len(value) // record_bytes
-            table.records += len(value) // record_bytes
+            in_bucket += packed_bytes // record_bytes
+            table.records += packed_bytes // record_bytes
             table.largest = max(table.largest, in_bucket)
         counted.append(table)
     return counted

@@ -16,9 +16,8 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import records
 from scrapy_simhash.index.buckets import SPILL_EVERY, Buckets
-from scrapy_simhash.index.candidates import near_ordinals
 from scrapy_simhash.index.database import corrupt
-from scrapy_simhash.index.records import KEY_CHECK_BITS, State
+from scrapy_simhash.index.records import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -83,23 +82,16 @@ class TableStore:
 
     def entry(self, key: str) -> Entry | None:
         """See `Store.entry`."""
-        prefix, check = records.key_hash(records.encode_key(key))
-        buckets = self._buckets.find(self._buckets.key_table, (prefix,))
-        if buckets:
-            for ordinal in near_ordinals(buckets, check, KEY_CHECK_BITS, 0):
-                entry = self._entry(ordinal)
-                if entry.key == key:
-                    return entry
+        for ordinal in self._buckets.find_key(key):
+            entry = self._entry(ordinal)
+            if entry.key == key:
+                return entry
         return None
 
     def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
         """See `Store.within`."""
-        buckets = self._buckets.find(0, self._plan.prefixes(fingerprint))
-        if not buckets:
-            return []
-        check = records.fold(fingerprint, self._check_bits)
         found = []
-        for ordinal in near_ordinals(buckets, check, self._check_bits, max_distance):
+        for ordinal in self._buckets.find_near(fingerprint, max_distance):
             entry = self._entry(ordinal)
             distance = hamming_distance(fingerprint, entry.fingerprint)
             if distance <= max_distance:
@@ -260,7 +252,11 @@ class TableStore:
 
     def _read_again(self, state: State) -> None:
         """Buffer the entries that are not in all of their buckets."""
-        self._buckets.in_rows = bool(state.next_ordinal)
+        buckets = self._buckets
+        buckets.in_rows = any(
+            next(self._database.rows(*kind), None) for kind in ((b"T", b"U"), (b"K", b"L"))
+        )
+        buckets.repeated_below = records.MAX_ORDINAL + 1
         for row, value in self._database.rows(records.entry_row(state.first_buffered), b"F"):
             ordinal = int.from_bytes(row[1:], "big")
             entry = self._decoded(records.decode_entry, ordinal, value)
@@ -268,10 +264,11 @@ class TableStore:
                 self._entries += 1
                 self._next_ordinal = ordinal + 1
                 self._next_sequence = max(self._next_sequence, entry.met + 1)
-            self._buckets.add(entry, ordinal)
-            if self._buckets.frozen:
+            buckets.add(entry, ordinal)
+            if buckets.frozen:
                 while self._spill(_SPILL_SLOTS_AT_CLOSE):
                     pass
+        buckets.repeated_below = self._next_ordinal
 
     def _state(self) -> State:
         value = self._database.get(records.STATE_KEY)

@@ -1,19 +1,26 @@
-"""The back ends that the contract's tests run over, and raw looks into a LevelDB index."""
+"""The back ends that the contract's tests run over, and raw looks into an index on disk."""
 
 from __future__ import annotations
 
+import json
+import struct
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, ClassVar
 
-import plyvel
+import pytest
+import xxhash
 
 from scrapy_simhash import Scheme
-from scrapy_simhash.index import ObservingIndex, TablePlan, open_index, records
+from scrapy_simhash.index import ObservingIndex, TablePlan, buckets, open_index, records, tables
+from scrapy_simhash.index.cost import check_bits
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.memory import MemoryStore
 from scrapy_simhash.index.observing import SharedStore
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy_simhash.index.base import Entry, Match, Observation
@@ -24,6 +31,37 @@ K = 3
 SCHEME = Scheme(bits=BITS)
 PLAN = TablePlan(BITS, 4)
 FAR = (0x0000, 0x00FF, 0xFF00, 0xFFFF)  # at least 8 bits from each other
+
+# Kinds of database, with the package that each needs.
+PACKAGES = {"leveldb": "plyvel", "rocksdb": "rocksdict"}
+
+
+def kind_parameter(kind: str, value: str | None = None) -> object:
+    """A test's parameter for that kind of index, skipped where its package is not installed."""
+    package = PACKAGES.get(kind)
+    missing = package is not None and find_spec(package) is None
+    reason = f"no index in {kind}: the package {package} is not installed"
+    return pytest.param(value or kind, marks=pytest.mark.skipif(missing, reason=reason))
+
+
+DATABASE_KINDS = [kind_parameter(kind) for kind in PACKAGES]
+KINDS = [kind_parameter("memory"), *DATABASE_KINDS]
+INSTALLED_KINDS = [kind for kind, package in PACKAGES.items() if find_spec(package) is not None]
+
+
+@contextmanager
+def small_buffers(
+    capacity: int = 1, *, open_row_records: int = 2, closed_row_records: int = 3
+) -> Iterator[None]:
+    """Stores that are made meanwhile spill after so few entries, bit by bit, to short rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(buckets, "_MIN_CAPACITY", capacity)
+        patch.setattr(buckets, "OPEN_ROW_RECORDS", open_row_records)
+        patch.setattr(buckets, "CLOSED_ROW_RECORDS", closed_row_records)
+        patch.setattr(buckets, "SPILL_EVERY", 1)
+        patch.setattr(tables, "SPILL_EVERY", 1)
+        patch.setitem(tables.TableStore.__init__.__kwdefaults__, "buffer_bytes", 0)
+        yield
 
 
 def flip(fingerprint: int, *bits: int) -> int:
@@ -47,7 +85,8 @@ class MemoryBackend:
 
     def __init__(self, plan: TablePlan = PLAN) -> None:
         self._store = MemoryStore()
-        self._manifest = Manifest(Scheme(bits=plan.bits), plan, K, {})
+        checks = check_bits(plan.bits, K)
+        self._manifest = Manifest(Scheme(bits=plan.bits), plan, K, {}, checks, "memory")
         self._shared: SharedStore | None = None
 
     def open(self, *, max_distance: int = K, incremental: bool = False) -> ObservingIndex:
@@ -65,15 +104,21 @@ class MemoryBackend:
 
 
 @dataclass
-class LevelDBBackend:
+class DatabaseBackend:
+    """An index in a directory."""
+
     directory: Path
     plan: TablePlan = PLAN
 
-    name = "leveldb"
+    name: ClassVar[str]
+
+    @property
+    def url(self) -> str:
+        return f"{self.name}:{self.directory}"
 
     def open(self, *, max_distance: int = K, incremental: bool = False) -> ObservingIndex:
         return open_index(
-            f"leveldb:{self.directory}",
+            self.url,
             Scheme(bits=self.plan.bits),
             max_distance=max_distance,
             plan=self.plan,
@@ -81,53 +126,180 @@ class LevelDBBackend:
         )
 
 
-Backend = MemoryBackend | LevelDBBackend
+class LevelDBBackend(DatabaseBackend):
+    name = "leveldb"
+
+
+class RocksDBBackend(DatabaseBackend):
+    name = "rocksdb"
+
+
+Backend = MemoryBackend | LevelDBBackend | RocksDBBackend
 
 
 def make_backend(name: str, directory: Path, plan: TablePlan = PLAN) -> Backend:
-    return MemoryBackend(plan) if name == "memory" else LevelDBBackend(directory, plan)
+    if name == "memory":
+        return MemoryBackend(plan)
+    return {"leveldb": LevelDBBackend, "rocksdb": RocksDBBackend}[name](directory, plan)
 
 
 def rows(directory: Path) -> dict[bytes, bytes]:
-    """All rows of a closed index."""
-    database = plyvel.DB(str(directory / "leveldb"), create_if_missing=False, compression=None)
+    """All rows of a closed index, in their order, read without this package."""
+    kind = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))["database"]
+    return {"leveldb": _rows_of_leveldb, "rocksdb": _rows_of_rocksdb}[kind](directory / kind)
+
+
+def _rows_of_leveldb(path: Path) -> dict[bytes, bytes]:
+    import plyvel
+
+    database = plyvel.DB(str(path), create_if_missing=False, compression=None)
     try:
         return dict(database.iterator(verify_checksums=True))
     finally:
         database.close()
 
 
-def checked_entries(directory: Path, plan: TablePlan) -> dict[str, Entry]:
-    """The entries of a closed index by key, after checking that its rows fit each other: each
-    entry has its key row and one row per table, and no other rows of these kinds are left.
+def _rows_of_rocksdb(path: Path) -> dict[bytes, bytes]:
+    import rocksdict
+
+    options = rocksdict.Options(raw_mode=True)
+    options.create_if_missing(False)
+    database = rocksdict.Rdict(str(path), options)
+    try:
+        return dict(database.items())
+    finally:
+        database.close()
+
+
+def checked_entries(directory: Path, plan: TablePlan, *, closed: bool = False) -> dict[str, Entry]:
+    """The entries of an index by page key, after checking that all its rows fit each other.
+
+    Each record in a bucket belongs to an entry, and is in it once; each entry has its record in
+    a bucket of each table and among the page keys, but entries that the state row says are not in
+    the buckets yet may lack some: none may after a `closed` index has spilled them.
     """
     stored = rows(directory)
-    width_bytes = plan.bits // 8
-    entries: dict[str, Entry] = {}
-    expected: dict[bytes, bytes] = {}
-    highest = 0
+    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+    state = _State(*struct.unpack(">QQII", stored.pop(b"S")))
+    entries = _entries(stored, plan, state, closed=closed)
+    _check_log(stored, plan, state)
+    expected = {
+        record: ordinal
+        for ordinal, entry in entries.items()
+        for record in _expected_records(entry, plan, manifest["check_bits"])
+    }
+    in_buckets = {row: value for row, value in stored.items() if row[:1] in {b"T", b"K"}}
+    kept = list(_kept_records(in_buckets, plan, manifest["check_bits"]))
+    assert len(kept) == len(set(kept)), "a record is in its bucket twice"
+    assert set(kept) <= set(expected), "a record has no entry"
+    missing = {ordinal for record, ordinal in expected.items() if record not in set(kept)}
+    if closed:
+        assert not missing, "an entry has no record in a table"
+    assert all(ordinal >= state.first_buffered for ordinal in missing)
+    other = {row for row in stored if row[:1] not in {b"E", b"N", b"T", b"K"}}
+    assert not other, "rows of no known kind"
+    by_key = {entry.key: entry for entry in entries.values()}
+    assert len(by_key) == len(entries), "a page has two entries"
+    return by_key
+
+
+@dataclass(frozen=True)
+class _State:
+    next_sequence: int
+    entries: int
+    next_ordinal: int
+    first_buffered: int
+
+
+def _entries(
+    stored: dict[bytes, bytes], plan: TablePlan, state: _State, *, closed: bool
+) -> dict[int, Entry]:
+    """The entries by ordinal, which agree with the state row."""
+    entries = {}
     for row, value in stored.items():
         if row[:1] == b"E":
-            entry = records.decode_entry(int.from_bytes(row[1:], "big"), value, width_bytes)
-            assert entry.key not in entries
-            entries[entry.key] = entry
-            expected[row] = value
-            number = row[1:]
-            expected[records.key_row(entry.key)] = number
-            for prefix in records.table_prefixes(plan, entry.fingerprint):
-                expected[prefix + number] = entry.fingerprint.to_bytes(width_bytes, "big")
-            highest = max(highest, entry.number, entry.met)
-        elif row[:1] == b"N":
-            records.decode_near_duplicate(int.from_bytes(row[1:], "big"), value, width_bytes)
-            expected[row] = value
-            highest = max(highest, int.from_bytes(row[1:], "big"))
-    if stored:
-        next_sequence, count = records.decode_state(stored[records.STATE_KEY])
-        assert count == len(entries)
-        assert next_sequence > highest
-        expected[records.STATE_KEY] = stored[records.STATE_KEY]
-    assert stored == expected
+            (ordinal,) = struct.unpack(">I", row[1:])
+            entries[ordinal] = records.decode_entry(ordinal, value, plan.bits // 8)
+    counted = [entry for ordinal, entry in entries.items() if ordinal < state.next_ordinal]
+    assert len(counted) == state.entries
+    assert all(max(entry.number, entry.met) < state.next_sequence for entry in counted)
+    assert state.first_buffered <= state.next_ordinal
+    if closed:
+        assert len(counted) == len(entries)
+    numbers = [entry.number for entry in entries.values()]
+    assert len(numbers) == len(set(numbers))
     return entries
+
+
+def _check_log(stored: dict[bytes, bytes], plan: TablePlan, state: _State) -> None:
+    for row, value in stored.items():
+        if row[:1] == b"N":
+            sequence = int.from_bytes(row[1:], "big")
+            assert len(row) == 7
+            records.decode_near_duplicate(sequence, value, plan.bits // 8)
+            assert sequence < state.next_sequence
+
+
+def _expected_records(
+    entry: Entry, plan: TablePlan, check_bits: int
+) -> Iterator[tuple[bytes, int, int]]:
+    """(bucket, check, ordinal) of an entry, by the description of the rows."""
+    digits = f"{entry.fingerprint:0{plan.bits}b}"
+    # The exclusive or of its words, the last one of which may be short of high bits.
+    folded = 0
+    for end in range(plan.bits, 0, -check_bits):
+        folded ^= int(digits[max(end - check_bits, 0) : end], 2)
+    for number, table in enumerate(plan.tables):
+        prefix = "".join(digits[plan.bits - b.shift - b.width :][: b.width] for b in table)
+        row = struct.pack(">cH", b"T", number) + int(prefix, 2).to_bytes(
+            -(-len(prefix) // 8), "big"
+        )
+        yield row, folded, entry.ordinal
+    hashed = xxhash.xxh3_64_digest(entry.key.encode("utf-8", "surrogatepass"))
+    yield b"K" + hashed[:2], int.from_bytes(hashed[2:6], "big"), entry.ordinal
+
+
+def _kept_records(
+    stored: dict[bytes, bytes], plan: TablePlan, check_bits: int
+) -> Iterator[tuple[bytes, int, int]]:
+    """(bucket, check, ordinal) of the records in rows, which are in the order of ordinals."""
+    for bucket, rows_of_bucket in _rows_by_bucket(stored, plan).items():
+        opened, closed = rows_of_bucket[0], rows_of_bucket[1:]
+        assert int.from_bytes(opened[:4], "little") == len(closed)
+        assert len(opened) > 4 or closed, "the row of an empty bucket is left"
+        check_bytes = 4 if bucket[:1] == b"K" else check_bits // 8
+        last = -1
+        for packed in (*closed, opened[4:]):
+            assert len(packed) % (check_bytes + 4) == 0
+            for start in range(0, len(packed), check_bytes + 4):
+                check = int.from_bytes(packed[start : start + check_bytes], "little")
+                (ordinal,) = struct.unpack_from("<I", packed, start + check_bytes)
+                assert ordinal > last
+                last = ordinal
+                yield bucket, check, ordinal
+
+
+def _rows_by_bucket(stored: dict[bytes, bytes], plan: TablePlan) -> dict[bytes, list[bytes]]:
+    """The open row of each bucket, and its closed rows in their order."""
+    by_bucket: dict[bytes, list[bytes]] = {}
+    for row, value in sorted(stored.items()):
+        bucket_bytes = 3
+        if row[:1] == b"T":
+            (number,) = struct.unpack(">H", row[1:3])
+            bucket_bytes += -(-sum(block.width for block in plan.tables[number]) // 8)
+        bucket = row[:bucket_bytes]
+        if row == bucket:
+            by_bucket[bucket] = [value]
+        else:
+            assert row == bucket + struct.pack(">I", len(by_bucket[bucket]) - 1)
+            by_bucket[bucket].append(value)
+    return by_bucket
+
+
+def bucket_rows(directory: Path, plan: TablePlan) -> list[int]:
+    """How many rows each bucket of a closed index has."""
+    stored = {row: value for row, value in rows(directory).items() if row[:1] in {b"T", b"K"}}
+    return [len(one) for one in _rows_by_bucket(stored, plan).values()]
 
 
 def files(directory: Path) -> dict[str, bytes | None]:

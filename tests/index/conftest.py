@@ -1,12 +1,13 @@
-"""One fixture over every back end."""
+"""One fixture over every back end, and one over every kind of database."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
 
-from .backends import make_backend
+from .backends import DATABASE_KINDS, KINDS, kind_parameter, make_backend, small_buffers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,10 +18,18 @@ if TYPE_CHECKING:
     from .backends import Backend
 
 
-@pytest.fixture(params=["memory", "leveldb"])
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
-    """A place for one index, empty at first."""
-    return make_backend(request.param, tmp_path / "index")
+@pytest.fixture(params=[*KINDS, kind_parameter("leveldb", "leveldb, spilling")])
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    """A place for one index, empty at first; one keeps nearly nothing in memory."""
+    kind, _, spilling = request.param.partition(", ")
+    with small_buffers() if spilling else nullcontext():
+        yield make_backend(kind, tmp_path / "index")
+
+
+@pytest.fixture(params=DATABASE_KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    """A kind of database."""
+    return request.param
 
 
 @pytest.fixture

@@ -11,7 +11,19 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.index import TablePlan
 
-from .backends import BITS, FAR, K, LevelDBBackend, MemoryBackend, flip, found, make_backend, seen
+from .backends import (
+    BITS,
+    DATABASE_KINDS,
+    FAR,
+    KINDS,
+    K,
+    MemoryBackend,
+    flip,
+    found,
+    make_backend,
+    seen,
+    small_buffers,
+)
 
 A, B, C, D = FAR
 
@@ -194,7 +206,7 @@ FATES = {
 }
 
 
-# LevelDB syncs files whenever it is opened, which takes as long as the disk takes.
+# A database syncs files whenever it is opened, which takes as long as the disk takes.
 patient = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
@@ -207,7 +219,7 @@ def assert_as_with_empty_indexes(name, tmp_path_factory, crawls):
             assert near_duplicates_of(index, pages) == near_duplicates_of(fresh, pages)
 
 
-@pytest.mark.parametrize("name", ["memory", "leveldb"])
+@pytest.mark.parametrize("name", KINDS)
 @patient
 @given(
     site=st.fixed_dictionaries(dict.fromkeys("abcdef", CLOSE)),
@@ -222,7 +234,7 @@ def test_a_site_that_stays_the_same_has_the_near_duplicates_of_an_empty_index(
     assert_as_with_empty_indexes(name, tmp_path_factory, same)
 
 
-@pytest.mark.parametrize("name", ["memory", "leveldb"])
+@pytest.mark.parametrize("name", KINDS)
 @patient
 @given(
     crawls=st.lists(
@@ -243,20 +255,52 @@ def test_a_page_that_changed_within_k_counts_with_its_fingerprint_of_this_crawl(
         assert seen(index.observe("copy", flip(A, 0, 1, 2, 3))) == ("near-duplicate", "a", 2)
 
 
+# Plans that find all pairs at their distances, and those.
+EXACT_PLANS = [
+    (TablePlan(16, 4), 3),
+    (TablePlan(16, 5, 2), 3),
+    (TablePlan(16, 7, 3), 3),
+    (TablePlan(16, 16), 3),
+    (TablePlan(24, 5, 1, 4), 3),
+    (TablePlan(64, 4, 1, 4), 3),
+    (TablePlan(64, 6, 3), 3),
+    (TablePlan(64, 3), 2),
+    (TablePlan(64, 1), 0),
+    (TablePlan(128, 12, 2), 10),
+    (TablePlan(256, 16), 15),
+]
+
+
+@st.composite
+def fingerprints_and_edges(draw):
+    """A plan, its distance, fingerprints, and for each one at distance k and one at k + 1."""
+    plan, k = draw(st.sampled_from(EXACT_PLANS))
+    whole = st.integers(0, (1 << plan.bits) - 1)
+    close = st.integers(0, 255)  # of each other, and mostly in the same buckets
+    fingerprints = draw(st.lists(close | whole, min_size=1, max_size=12, unique=True))
+    edges = [
+        flip(fingerprint, *positions[:distance])
+        for fingerprint in fingerprints
+        for positions in [draw(st.permutations(range(plan.bits)))]
+        for distance in (k, k + 1)
+    ]
+    return plan, k, fingerprints, edges
+
+
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
 @patient
 @given(
-    fingerprints=st.lists(
-        st.integers(0, 255) | st.integers(0, 0xFFFF), min_size=1, max_size=20, unique=True
-    ),
+    case=fingerprints_and_edges(),
     order=st.randoms(use_true_random=False),
-    queries=st.lists(st.integers(0, 255) | st.integers(0, 0xFFFF), min_size=1, max_size=10),
-    plan=st.sampled_from(
-        [TablePlan(16, 4), TablePlan(16, 5, 2), TablePlan(16, 7, 3), TablePlan(16, 16)]
-    ),
+    parts_and_capacity=st.tuples(st.integers(1, 4), st.integers(1, 6)),
 )
-def test_order_of_insertion_number_of_blocks_and_restarts_change_no_answer(
-    tmp_path_factory, fingerprints, order, queries, plan
+def test_order_of_insertion_blocks_and_restarts_change_no_answer(
+    tmp_path_factory, kind, case, order, parts_and_capacity
 ):
+    plan, k, fingerprints, edges = case
+    parts, capacity = parts_and_capacity
+    queries = [*edges, *fingerprints]
+
     def answers(index):
         matches = [index.query(fingerprint) for fingerprint in queries]
         assert all([m.distance for m in one] == sorted(m.distance for m in one) for one in matches)
@@ -264,17 +308,21 @@ def test_order_of_insertion_number_of_blocks_and_restarts_change_no_answer(
 
     def linear_scan(fingerprint):
         distances = [(f"{fp}", fp, (fp ^ fingerprint).bit_count()) for fp in fingerprints]
-        return sorted(one for one in distances if one[2] <= K)
+        return sorted(one for one in distances if one[2] <= k)
 
     expected = [linear_scan(fingerprint) for fingerprint in queries]
-    backend = LevelDBBackend(tmp_path_factory.mktemp("plan") / "index", plan)
+    for number, fingerprint in enumerate(fingerprints):
+        at_k, beyond = expected[2 * number], expected[2 * number + 1]
+        assert (f"{fingerprint}", fingerprint, k) in at_k
+        assert fingerprint not in [stored for _, stored, _ in beyond]
+    backend = make_backend(kind, tmp_path_factory.mktemp("plan") / "index", plan)
     pages = [(f"{fp}", fp) for fp in fingerprints]
     order.shuffle(pages)
-    half = len(pages) // 2
-    for part in (pages[:half], pages[half:]):
-        with backend.open(max_distance=0, incremental=True) as index:
-            crawl(index, part)
-            with backend.open(max_distance=K) as wide:
-                before = answers(wide)
-    with backend.open(max_distance=K) as index:
-        assert answers(index) == before == expected
+    with small_buffers(capacity):
+        for part in range(parts):
+            with backend.open(max_distance=0, incremental=True) as index:
+                crawl(index, pages[part::parts])
+                with backend.open(max_distance=k) as wide:
+                    before = answers(wide)
+        with backend.open(max_distance=k) as index:
+            assert answers(index) == before == expected
