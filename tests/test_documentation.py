@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.crawl.settings import SETTINGS
-from scrapy_simhash.index import TablePlan
+from scrapy_simhash.index import choose_plan
 from scrapy_simhash.scheme import PRESETS
 
 ROOT = Path(__file__).parent.parent

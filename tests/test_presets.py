@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.errors import EmptyText, PlanError, SchemeError, SimhashError, UnsupportedText
 from scrapy_simhash.fingerprint import hamming_distance, to_hex
-from scrapy_simhash.index import TablePlan, open_index
+from scrapy_simhash.index import choose_plan, open_index
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme, preset
 from scrapy_simhash.tokenization import jieba_tokenizer
 from tests import oracles

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scrapy_simhash.fingerprint import equal_bits_share, hamming_distance, to_hex, weighted_sums
-from scrapy_simhash.index import TablePlan
+from scrapy_simhash.index import TablePlan, choose_plan
 from scrapy_simhash.scheme import PRESETS, Scheme
 
 

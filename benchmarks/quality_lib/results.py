@@ -16,7 +16,7 @@ from quality_lib.peers import PEERS
 from quality_lib.scoring import Figures
 from quality_lib.short import LEAST, MOST
 from scrapy_simhash.errors import PlanError
-from scrapy_simhash.index.plan import TablePlan
+from scrapy_simhash.index import choose_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

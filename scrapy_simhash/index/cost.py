@@ -51,7 +51,7 @@ def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
     Without what the database adds to rows, and what it has not yet dropped of old ones.
     """
     record = check_bits(plan.bits, max_distance) // 8 + 4
-    entry = 5 + 22 + plan.bits // 8
+    entry = 5 + 11 + plan.bits // 8
     return len(plan.tables) * record + 8 + entry
 
 

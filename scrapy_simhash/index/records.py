@@ -3,13 +3,13 @@
 =========================================  =======================================================
 key                                        value
 =========================================  =======================================================
-``E`` ordinal:4                            entry: number:6 met:6 first seen:5 last seen:5
-                                           fingerprint:f/8 page's key
+``E`` ordinal:4                            entry: number:5 first seen:4 fingerprint:f/8
+                                           met later by:LEB128 seen later by:LEB128 page's key
 ``T`` table:2 prefix:ceil(p/8)             bucket of fingerprints, open row: closed rows:4
                                            (check:c/8 ordinal:4) for each record
 ... number:4                               a closed row of it: (check:c/8 ordinal:4) for each
 ``K`` prefix:2, ... number:4               bucket of page keys: the same with check:4
-``N`` sequence:6                           near-duplicate: seen:5 distance:2 fingerprint:f/8
+``N`` sequence:5                           near-duplicate: seen:4 distance:2 fingerprint:f/8
                                            length of the representative:4 representative, key
 ``S``                                      state: next sequence:8 entries:8 next ordinal:4
                                            first ordinal not in buckets:4
@@ -43,9 +43,9 @@ HEADER_BYTES = 4
 NO_CLOSED_ROWS = bytes(HEADER_BYTES)
 _STATE = struct.Struct(">QQII")
 _RECORD_OF_32_BITS = struct.Struct("<II")
-_SEQUENCE_BYTES = 6
-_TIME_BYTES = 5
-_FINGERPRINT_AT = 2 * (_SEQUENCE_BYTES + _TIME_BYTES)
+_SEQUENCE_BYTES = 5
+_TIME_BYTES = 4
+_FINGERPRINT_AT = _SEQUENCE_BYTES + _TIME_BYTES
 
 
 @dataclass(frozen=True)
@@ -134,29 +134,61 @@ def ordinals(packed: bytes, record_bytes: int) -> list[int]:
 
 def encode_entry(entry: Entry, width_bytes: int) -> bytes:
     """Value of an entry's row."""
-    numbers = entry.number << 128 | entry.met << 80 | entry.first_seen_s << 40 | entry.last_seen_s
     return (
-        numbers.to_bytes(_FINGERPRINT_AT, "big")
+        (entry.number << 8 * _TIME_BYTES | entry.first_seen_s).to_bytes(_FINGERPRINT_AT, "big")
         + entry.fingerprint.to_bytes(width_bytes, "big")
+        + _varint(entry.met - entry.number)
+        + _varint(entry.last_seen_s - entry.first_seen_s)
         + encode_key(entry.key)
     )
 
 
 def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
     """Inverse of `encode_entry`. :raises ValueError: the value is too short, or not UTF-8."""
-    key_at = _FINGERPRINT_AT + width_bytes
+    since_at = _FINGERPRINT_AT + width_bytes
+    try:
+        met_later, since_at = _read_varint(value, since_at)
+        seen_later_s, key_at = _read_varint(value, since_at)
+    except IndexError:
+        key_at = len(value)
     if len(value) <= key_at:
-        raise ValueError(f"entry {ordinal} has {len(value)} bytes, more than {key_at} are needed")
+        raise ValueError(f"entry {ordinal} has {len(value)} bytes, which are too few")
     from_bytes = int.from_bytes
+    number = from_bytes(value[:_SEQUENCE_BYTES], "big")
+    first_seen_s = from_bytes(value[_SEQUENCE_BYTES:_FINGERPRINT_AT], "big")
     return Entry(
-        from_bytes(value[:6], "big"),
+        number,
         decode_key(value[key_at:]),
-        from_bytes(value[_FINGERPRINT_AT:key_at], "big"),
-        from_bytes(value[6:12], "big"),
-        from_bytes(value[12:17], "big"),
-        from_bytes(value[17:22], "big"),
+        from_bytes(value[_FINGERPRINT_AT : _FINGERPRINT_AT + width_bytes], "big"),
+        number + met_later,
+        first_seen_s,
+        first_seen_s + seen_later_s,
         ordinal,
     )
+
+
+def _varint(number: int) -> bytes:
+    """LEB128 of a number that is mostly 0; negative ones, of a clock that went back, count as 0."""
+    if number <= 0:
+        return b"\0"
+    encoded = bytearray()
+    while number > 0x7F:  # noqa: PLR2004 - seven bits a byte
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def _read_varint(value: bytes, at: int) -> tuple[int, int]:
+    """(number, where it ends). :raises IndexError: it does not end."""
+    number = shift = 0
+    while True:
+        byte = value[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:  # noqa: PLR2004 - the last byte
+            return number, at
+        shift += 7
 
 
 def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
@@ -174,17 +206,17 @@ def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
 
 def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> NearDuplicate:
     """Inverse of `encode_near_duplicate`. :raises ValueError: the value is too short."""
-    text_at = 11 + width_bytes
+    text_at = _TIME_BYTES + 2 + width_bytes + 4
     length = int.from_bytes(value[text_at - 4 : text_at], "big")
     if len(value) <= text_at + length:
         raise ValueError(f"line {sequence} of the near-duplicate log is cut short")
     return NearDuplicate(
         key=decode_key(value[text_at + length :]),
         representative=decode_key(value[text_at : text_at + length]),
-        distance=int.from_bytes(value[5:7], "big"),
-        fingerprint=int.from_bytes(value[7 : 7 + width_bytes], "big"),
+        distance=int.from_bytes(value[_TIME_BYTES : _TIME_BYTES + 2], "big"),
+        fingerprint=int.from_bytes(value[_TIME_BYTES + 2 : text_at - 4], "big"),
         sequence=sequence,
-        seen_at_s=int.from_bytes(value[:5], "big"),
+        seen_at_s=int.from_bytes(value[:_TIME_BYTES], "big"),
     )
 
 

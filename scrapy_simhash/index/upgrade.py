@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexCorrupt, IndexMismatch, SimhashError, StorageError
 from scrapy_simhash.index import records
+from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.cost import check_bits
 from scrapy_simhash.index.database import database_kind
 from scrapy_simhash.index.manifest import FILE_NAME, FORMAT_VERSION, Manifest
@@ -17,7 +18,7 @@ from scrapy_simhash.scheme import Scheme
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_simhash.index.base import Entry
+    from scrapy_simhash.index.base import NearDuplicate
 
 
 def upgrade(directory: Path, new_directory: Path) -> int:
@@ -45,7 +46,7 @@ def upgrade(directory: Path, new_directory: Path) -> int:
                 store.write(entry, None, (), next_sequence)
             for row, value in old.rows(b"N", b"O"):
                 number = int.from_bytes(row[1:], "big")
-                line = records.decode_near_duplicate(number, value, width_bytes)
+                line = _near_duplicate_of_version_1(number, value, width_bytes)
                 store.log(line, next_sequence)
             entries = len(store)
         finally:
@@ -85,5 +86,17 @@ def _manifest_of_version_1(directory: Path) -> Manifest:
 
 def _entry_of_version_1(number: int, value: bytes, width_bytes: int) -> Entry:
     """Rows were ``E`` number:8 → met:8 first:5 last:5 fingerprint:f/8 key."""
-    ours = number.to_bytes(6, "big") + value[2:]
-    return records.decode_entry(-1, ours, width_bytes)
+    key_at = 18 + width_bytes
+    if len(value) <= key_at:
+        raise ValueError(f"entry {number} has {len(value)} bytes, more than {key_at} are needed")
+    met, first_seen_s, last_seen_s, fingerprint = (
+        int.from_bytes(value[start:stop], "big")
+        for start, stop in ((0, 8), (8, 13), (13, 18), (18, key_at))
+    )
+    key = records.decode_key(value[key_at:])
+    return Entry(number, key, fingerprint, met, first_seen_s, last_seen_s)
+
+
+def _near_duplicate_of_version_1(number: int, value: bytes, width_bytes: int) -> NearDuplicate:
+    """Rows were ``N`` sequence:8 → seen:5 distance:2 fingerprint:f/8 length:4 two keys."""
+    return records.decode_near_duplicate(number, value[1:], width_bytes)

@@ -171,8 +171,24 @@ def _rows_of_rocksdb(path: Path) -> dict[bytes, bytes]:
         database.close()
 
 
-def checked_entries(directory: Path, plan: TablePlan, *, closed: bool = False) -> dict[str, Entry]:
-    """The entries of an index by page key, after checking that all its rows fit each other.
+@dataclass(frozen=True)
+class CheckedRows:
+    """What an index holds, after its rows were found to fit each other.
+
+    :param entries: by page key.
+    :param most_rows: of a bucket.
+    :param lacking: entries that lack records in buckets.
+    :param early: entries that have some, while the state row says that they may lack some.
+    """
+
+    entries: dict[str, Entry]
+    most_rows: int
+    lacking: int
+    early: int
+
+
+def checked_rows(directory: Path, plan: TablePlan, *, closed: bool = False) -> CheckedRows:
+    """Check that all rows of an index fit each other, by their description alone.
 
     Each record in a bucket belongs to an entry, and is in it once; each entry has its record in
     a bucket of each table and among the page keys, but entries that the state row says are not in
@@ -184,23 +200,34 @@ def checked_entries(directory: Path, plan: TablePlan, *, closed: bool = False) -
     entries = _entries(stored, plan, state, closed=closed)
     _check_log(stored, plan, state)
     expected = {
-        record: ordinal
-        for ordinal, entry in entries.items()
+        record
+        for entry in entries.values()
         for record in _expected_records(entry, plan, manifest["check_bits"])
     }
     in_buckets = {row: value for row, value in stored.items() if row[:1] in {b"T", b"K"}}
-    kept = list(_kept_records(in_buckets, plan, manifest["check_bits"]))
+    by_bucket = _rows_by_bucket(in_buckets, plan)
+    kept = list(_kept_records(by_bucket, manifest["check_bits"]))
     assert len(kept) == len(set(kept)), "a record is in its bucket twice"
-    assert set(kept) <= set(expected), "a record has no entry"
-    missing = {ordinal for record, ordinal in expected.items() if record not in set(kept)}
+    assert set(kept) <= expected, "a record has no entry"
+    lacking = {ordinal for _, _, ordinal in expected.difference(kept)}
     if closed:
-        assert not missing, "an entry has no record in a table"
-    assert all(ordinal >= state.first_buffered for ordinal in missing)
+        assert not lacking, "an entry has no record in a table"
+    assert all(ordinal >= state.first_buffered for ordinal in lacking)
     other = {row for row in stored if row[:1] not in {b"E", b"N", b"T", b"K"}}
     assert not other, "rows of no known kind"
     by_key = {entry.key: entry for entry in entries.values()}
     assert len(by_key) == len(entries), "a page has two entries"
-    return by_key
+    return CheckedRows(
+        by_key,
+        max(map(len, by_bucket.values()), default=0),
+        len(lacking),
+        len({ordinal for _, _, ordinal in kept if ordinal >= state.first_buffered}),
+    )
+
+
+def checked_entries(directory: Path, plan: TablePlan, *, closed: bool = False) -> dict[str, Entry]:
+    """The entries of an index by page key; see `checked_rows`."""
+    return checked_rows(directory, plan, closed=closed).entries
 
 
 @dataclass(frozen=True)
@@ -260,10 +287,10 @@ def _expected_records(
 
 
 def _kept_records(
-    stored: dict[bytes, bytes], plan: TablePlan, check_bits: int
+    by_bucket: dict[bytes, list[bytes]], check_bits: int
 ) -> Iterator[tuple[bytes, int, int]]:
     """(bucket, check, ordinal) of the records in rows, which are in the order of ordinals."""
-    for bucket, rows_of_bucket in _rows_by_bucket(stored, plan).items():
+    for bucket, rows_of_bucket in by_bucket.items():
         opened, closed = rows_of_bucket[0], rows_of_bucket[1:]
         assert int.from_bytes(opened[:4], "little") == len(closed)
         assert len(opened) > 4 or closed, "the row of an empty bucket is left"
@@ -294,12 +321,6 @@ def _rows_by_bucket(stored: dict[bytes, bytes], plan: TablePlan) -> dict[bytes, 
             assert row == bucket + struct.pack(">I", len(by_bucket[bucket]) - 1)
             by_bucket[bucket].append(value)
     return by_bucket
-
-
-def bucket_rows(directory: Path, plan: TablePlan) -> list[int]:
-    """How many rows each bucket of a closed index has."""
-    stored = {row: value for row, value in rows(directory).items() if row[:1] in {b"T", b"K"}}
-    return [len(one) for one in _rows_by_bucket(stored, plan).values()]
 
 
 def files(directory: Path) -> dict[str, bytes | None]:

@@ -1,0 +1,170 @@
+"""Query and insert: speed, memory, disk and recall of the index, beside its peers.
+
+Each contestant runs in a process of its own, grows to each size, and is then given the last tenth
+of that size (at most 45,000 new pages) page by page: is something near here? if not, take it. One
+page in ten is planted near an earlier one. Machines are noisy: compare within one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from index_lib.running import SCHEMES, child_arguments
+from index_lib.running import main as run_contestant
+
+PACKAGES = ("scrapy-simhash", "plyvel", "rocksdict", "numpy", "simhash", "faiss-cpu", "gaoya")
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    arguments = parsed()
+    if arguments.child:
+        run_contestant(arguments.child)
+        return
+    for name, value in environment().items():
+        print(f"{name}: {value}")
+    results: list[dict[str, Any]] = []
+    if arguments.cost_model:
+        fit_cost_model(arguments)
+        return
+    for scheme in arguments.schemes:
+        print(f"\n## {scheme}\n", flush=True)
+        for name in arguments.contestants or SCHEMES[scheme][3]:
+            if name in SCHEMES[scheme][3]:
+                results += run(scheme, name, arguments.sizes, arguments)
+        print_table([result for result in results if result["scheme"] == scheme])
+    if arguments.json:
+        arguments.json.write_text(
+            json.dumps({"environment": environment(), "results": results}, indent=1), "utf-8"
+        )
+    if arguments.plot:
+        from index_lib.plot import plot
+
+        plot(results, arguments.plot)
+
+
+def parsed() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--schemes", nargs="+", choices=SCHEMES, default=["classic"])
+    parser.add_argument("--sizes", nargs="+", type=lambda text: int(float(text)), default=[100_000])
+    parser.add_argument("--contestants", nargs="+", metavar="NAME", help="all, if not given")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--limit-s", type=float, default=20.0, help="of one measured part")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="cost by size; matplotlib")
+    parser.add_argument("--cost-model", action="store_true", help="the constants of index/cost.py")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def environment() -> dict[str, str]:
+    """What a figure depends on."""
+    versions = []
+    for package in PACKAGES:
+        try:
+            versions.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            versions.append(f"{package} is not installed")
+    return {
+        "command": " ".join(["python", *sys.argv]),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "packages": ", ".join(versions),
+    }
+
+
+def run(
+    scheme: str,
+    name: str,
+    sizes: list[int],
+    arguments: argparse.Namespace,
+    plan: list[int] | None = None,
+) -> list[dict[str, Any]]:
+    """One contestant's results, a dictionary for each size."""
+    child = [sys.executable, __file__]
+    child += child_arguments(scheme, name, sizes, arguments.seed, arguments.limit_s, plan)
+    finished = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=False)
+    lines = [json.loads(line) for line in finished.stdout.splitlines()]
+    common = {"scheme": scheme, "name": name}
+    if finished.returncode:
+        return [{**common, "missing": f"it ended with {finished.returncode}"}]
+    if "missing" in lines[0]:
+        return [{**common, **lines[0]}]
+    *measured, disk = lines
+    if measured:
+        measured[-1].update(disk)
+    return [{**common, **result} for result in measured]
+
+
+def print_table(results: list[dict[str, Any]]) -> None:
+    """A row for each contestant and size; ratios are to ours at that size."""
+    ours = {result["size"]: result for result in results if result["name"] == "ours"}
+    print(
+        f"{'contestant':<30}{'size':>11}{'pages/s':>9}{'ours by its':>12}{'CPU µs':>9}{'p50 µs':>9}"
+        f"{'p99 µs':>9}{'RSS MB':>8}{'not files':>10}{'written':>9}  recall by distance"
+    )
+    for result in results:
+        if "missing" in result:
+            print(f"{result['name']:<30} not run: {result['missing']}")
+            continue
+        base = ours.get(result["size"])
+        ratio = f"{result['cpu_us'] / base['cpu_us']:.2f}" if base else "–"
+        recall = " ".join(f"{d}:{share:.3f}" for d, share in result["recall"].items())
+        on_disk = "disk" if result["name"].startswith("ours") else ""
+        written = f"{result['written_bytes'] / result['size']:.0f} B" if on_disk else "–"
+        print(
+            f"{result['name']:<30}{result['size']:>11,}{1e6 / result['cpu_us']:>9,.0f}{ratio:>12}"
+            f"{result['cpu_us']:>9.1f}{result['p50_us']:>9.1f}{result['p99_us']:>9.1f}"
+            f"{result['rss_bytes'] / 1e6:>8,.0f}{result['anonymous_bytes'] / 1e6:>10,.0f}"
+            f"{written:>9}  {recall or '–'}"
+            + (f", {result['wrong']} wrong" if result["wrong"] else "")
+        )
+    for result in results:
+        if "file_bytes" in result:
+            print(
+                f"{result['name']} at {result['size']:,}: {result['fingerprint_bytes']:.1f} bytes "
+                f"per fingerprint with ids, {result['page_key_bytes']:.1f} for its page's key, "
+                f"{result['file_bytes']:.1f} of files in all; closed in {result['close_s']:.2f} s, "
+                f"opened in {result['open_s']:.2f} s"
+            )
+
+
+def fit_cost_model(arguments: argparse.Namespace) -> None:
+    """Measure several plans at several sizes, and fit the constants of the cost model."""
+    import numpy as np
+
+    from scrapy_simhash.index import TablePlan
+    from scrapy_simhash.index.cost import check_bits
+
+    rows, costs = [], []
+    for scheme, plans in (("classic", ([4], [5], [6], [5, 2])), ("wide", ([12], [19], [24]))):
+        bits, max_distance = SCHEMES[scheme][:2]
+        for blocks in plans:
+            plan = TablePlan(bits, *blocks)
+            for result in run(scheme, "ours", arguments.sizes, arguments, blocks):
+                words = check_bits(bits, max_distance) // 32 + 1
+                candidates = plan.expected_candidates(result["size"])
+                rows.append([1.0, len(plan.tables), words * candidates])
+                costs.append(result["cpu_us"])
+                print(f"{scheme}: {plan}, {result['size']:,} pages: {result['cpu_us']:.1f} µs")
+    constants, *_ = np.linalg.lstsq(
+        np.array(rows) / np.array(costs)[:, None], np.ones(len(costs)), rcond=None
+    )
+    fitted = np.array(rows) @ constants
+    for name, value in zip(
+        ("PAGE_US", "TABLE_US", "CANDIDATE_WORD_US"), constants.tolist(), strict=True
+    ):
+        print(f"{name} = {value:.4g}")
+    print(f"largest error of the fit: {np.abs(fitted / costs - 1).max():.0%}")
+
+
+if __name__ == "__main__":
+    main()

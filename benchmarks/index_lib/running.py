@@ -1,0 +1,145 @@
+"""One contestant in a process of its own: it grows to each size, and is measured there."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from index_lib import contestants
+from index_lib.stream import fingerprints, stream
+
+if TYPE_CHECKING:
+    from index_lib.contestants import Contestant
+
+SCHEMES = {
+    "classic": (64, 3, [1, 2, 3], contestants.CLASSIC),
+    "wide": (256, 36, [4, 12, 20, 28, 36], contestants.WIDE),
+}
+_GROW_AT_ONCE = 9_000
+_MIN_WINDOW = 90
+
+
+def run_child(
+    scheme: str, name: str, sizes: list[int], seed: int, limit_s: float, plan: list[int] | None
+) -> None:
+    """Print a line of JSON for each size, and one of what the disk holds."""
+    bits, max_distance, distances, known = SCHEMES[scheme]
+    if plan:
+        from scrapy_simhash.index import TablePlan
+
+        contestants.Ours.plan = TablePlan(bits, *plan)
+    contestant = known[name](bits, max_distance)
+    size = 0
+    for wanted in sizes:
+        if wanted > contestant.largest:
+            wanted = contestant.largest
+            if wanted <= size:
+                break
+        window = max(min(wanted // 10, 45_000), _MIN_WINDOW)
+        began = time.perf_counter()
+        if contestant.grown == "page by page":
+            for page in stream(bits, distances, seed, size, wanted - window):
+                contestant.page(page.number, page.fingerprint)
+        else:
+            for first in range(size, wanted - window, _GROW_AT_ONCE):
+                numbers = np.arange(first, min(first + _GROW_AT_ONCE, wanted - window))
+                contestant.grow(first, fingerprints(numbers.astype(np.uint64), bits, seed))
+        grown_s = time.perf_counter() - began
+        result = measured(contestant, bits, distances, seed, wanted - window, wanted, limit_s)
+        size = wanted
+        print(json.dumps({"size": size, "grown_s": grown_s, **result}), flush=True)
+    print(json.dumps(contestant.close()), flush=True)
+
+
+def measured(
+    contestant: Contestant,
+    bits: int,
+    distances: list[int],
+    seed: int,
+    start: int,
+    stop: int,
+    limit_s: float,
+) -> dict[str, Any]:
+    """Query and insert page by page, for so long at most; the rest is only inserted."""
+    pages = list(stream(bits, distances, seed, start, stop))
+    times_ns, found = [], {distance: [0, 0] for distance in distances}
+    wrong = 0
+    clock = time.perf_counter_ns
+    cpu, begin = time.process_time(), time.perf_counter()
+    number = -1
+    for page in pages:
+        if page.distance is not None and not contestant.has_planted:
+            continue
+        before = clock()
+        near = contestant.page(page.number, page.fingerprint)
+        times_ns.append(clock() - before)
+        number = max(number, page.number)
+        if page.distance is not None:
+            found[page.distance][0] += near
+            found[page.distance][1] += 1
+        else:
+            wrong += near
+        if len(times_ns) % 100 == 0 and time.perf_counter() - begin > limit_s:
+            break
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - begin
+    left = [page.fingerprint for page in pages if page.distance is None and page.number > number]
+    if left:
+        contestant.grow(number + 1, left)
+    times_us = np.array(times_ns) / 1000
+    return {
+        "pages": len(times_us),
+        "cpu_us": 1e6 * cpu / len(times_us),
+        "wall_us": 1e6 * wall / len(times_us),
+        "p50_us": float(np.percentile(times_us, 50)),
+        "p99_us": float(np.percentile(times_us, 99)),
+        "recall": {d: hit / all_ for d, (hit, all_) in found.items() if all_},
+        "wrong": wrong,
+        **memory(),
+        "written_bytes": written_bytes(),
+    }
+
+
+def memory() -> dict[str, int]:
+    """Resident set, its peak, and that part of it which is no mapped file; 0 if unknown."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as status:
+            fields = dict(line.split(":", 1) for line in status)
+    except OSError:
+        return {"rss_bytes": 0, "peak_rss_bytes": 0, "anonymous_bytes": 0}
+    return {
+        name: 1024 * int(fields[field].split()[0])
+        for name, field in (
+            ("rss_bytes", "VmRSS"),
+            ("peak_rss_bytes", "VmHWM"),
+            ("anonymous_bytes", "RssAnon"),
+        )
+    }
+
+
+def written_bytes() -> int:
+    """What this process gave the disk to write; 0 if unknown."""
+    try:
+        with open("/proc/self/io", encoding="ascii") as counters:
+            return int(dict(line.split(":") for line in counters)["write_bytes"])
+    except OSError:
+        return 0
+
+
+def child_arguments(
+    scheme: str, name: str, sizes: list[int], seed: int, limit_s: float, plan: list[int] | None
+) -> list[str]:
+    """What the script is started with to run one contestant."""
+    return ["--child", json.dumps([scheme, name, sizes, seed, limit_s, plan])]
+
+
+def main(text: str) -> None:
+    """Run the contestant that `child_arguments` named."""
+    try:
+        run_child(*json.loads(text))
+    except ImportError as error:
+        print(json.dumps({"missing": str(error)}))
+        sys.exit(0)
