@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from index_lib.running import SCHEMES, child_arguments
+from index_lib.running import SCHEMES, Task, child_arguments
 from index_lib.running import main as run_contestant
 
 PACKAGES = ("scrapy-simhash", "plyvel", "rocksdict", "numpy", "simhash", "faiss-cpu", "gaoya")
@@ -38,7 +38,7 @@ def main() -> None:
         print(f"\n## {scheme}\n", flush=True)
         for name in arguments.contestants or SCHEMES[scheme][3]:
             if name in SCHEMES[scheme][3]:
-                results += run(scheme, name, arguments.sizes, arguments)
+                results += run(scheme, name, arguments)
         print_table([result for result in results if result["scheme"] == scheme])
     if arguments.json:
         arguments.json.write_text(
@@ -67,12 +67,8 @@ def parsed() -> argparse.Namespace:
 
 def environment() -> dict[str, str]:
     """What a figure depends on."""
-    versions = []
-    for package in PACKAGES:
-        try:
-            versions.append(f"{package} {metadata.version(package)}")
-        except metadata.PackageNotFoundError:
-            versions.append(f"{package} is not installed")
+    installed = {found.name: found.version for found in metadata.distributions()}
+    versions = [f"{package} {installed.get(package, 'is not installed')}" for package in PACKAGES]
     return {
         "command": " ".join(["python", *sys.argv]),
         "system": platform.platform(),
@@ -84,13 +80,12 @@ def environment() -> dict[str, str]:
 def run(
     scheme: str,
     name: str,
-    sizes: list[int],
     arguments: argparse.Namespace,
     plan: list[int] | None = None,
 ) -> list[dict[str, Any]]:
     """One contestant's results, a dictionary for each size."""
-    child = [sys.executable, __file__]
-    child += child_arguments(scheme, name, sizes, arguments.seed, arguments.limit_s, plan)
+    task = Task(scheme, name, arguments.sizes, arguments.seed, arguments.limit_s, plan)
+    child = [sys.executable, __file__, *child_arguments(task)]
     finished = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=False)
     lines = [json.loads(line) for line in finished.stdout.splitlines()]
     common = {"scheme": scheme, "name": name}
@@ -149,7 +144,7 @@ def fit_cost_model(arguments: argparse.Namespace) -> None:
         bits, max_distance = SCHEMES[scheme][:2]
         for blocks in plans:
             plan = TablePlan(bits, *blocks)
-            for result in run(scheme, "ours", arguments.sizes, arguments, blocks):
+            for result in run(scheme, "ours", arguments, blocks):
                 words = check_bits(bits, max_distance) // 32 + 1
                 candidates = plan.expected_candidates(result["size"])
                 rows.append([1.0, len(plan.tables), words * candidates])

@@ -163,7 +163,7 @@ class FaissMultiHash(Faiss):
 
 
 class FaissFlips(Faiss):
-    """faiss.IndexBinaryMultiHash 2×32 with one flip."""
+    """faiss.IndexBinaryMultiHash 2x32 with one flip."""
 
     def made(self) -> None:
         import faiss

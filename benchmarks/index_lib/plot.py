@@ -13,11 +13,11 @@ def plot(results: list[dict[str, Any]], path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    from matplotlib import pyplot
+    import matplotlib.pyplot as plt
 
     measured = [result for result in results if "cpu_us" in result]
     schemes = list(dict.fromkeys(result["scheme"] for result in measured))
-    figure, panels = pyplot.subplots(
+    figure, panels = plt.subplots(
         1, len(schemes), figsize=(6.4 * len(schemes), 4.8), squeeze=False, layout="constrained"
     )
     for panel, scheme in zip(panels[0], schemes, strict=True):

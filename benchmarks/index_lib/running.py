@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from index_lib import contestants
-from index_lib.stream import fingerprints, stream
+from index_lib.stream import Page, fingerprints, stream
 
 if TYPE_CHECKING:
     from index_lib.contestants import Contestant
@@ -23,22 +23,32 @@ _GROW_AT_ONCE = 9_000
 _MIN_WINDOW = 90
 
 
-def run_child(
-    scheme: str, name: str, sizes: list[int], seed: int, limit_s: float, plan: list[int] | None
-) -> None:
+class Task(NamedTuple):
+    """What one process is to measure.
+
+    :param limit_s: of one measured part.
+    :param plan: blocks, chosen and inner blocks of our tables; None where they are chosen.
+    """
+
+    scheme: str
+    name: str
+    sizes: list[int]
+    seed: int
+    limit_s: float
+    plan: list[int] | None = None
+
+
+def run_child(task: Task) -> None:
     """Print a line of JSON for each size, and one of what the disk holds."""
-    bits, max_distance, distances, known = SCHEMES[scheme]
-    if plan:
+    bits, max_distance, distances, known = SCHEMES[task.scheme]
+    if task.plan:
         from scrapy_simhash.index import TablePlan
 
-        contestants.Ours.plan = TablePlan(bits, *plan)
-    contestant = known[name](bits, max_distance)
+        contestants.Ours.plan = TablePlan(bits, *task.plan)
+    contestant = known[task.name](bits, max_distance)
+    seed = task.seed
     size = 0
-    for wanted in sizes:
-        if wanted > contestant.largest:
-            wanted = contestant.largest
-            if wanted <= size:
-                break
+    for wanted in sorted({min(one, contestant.largest) for one in task.sizes}):
         window = max(min(wanted // 10, 45_000), _MIN_WINDOW)
         began = time.perf_counter()
         if contestant.grown == "page by page":
@@ -49,23 +59,16 @@ def run_child(
                 numbers = np.arange(first, min(first + _GROW_AT_ONCE, wanted - window))
                 contestant.grow(first, fingerprints(numbers.astype(np.uint64), bits, seed))
         grown_s = time.perf_counter() - began
-        result = measured(contestant, bits, distances, seed, wanted - window, wanted, limit_s)
+        pages = list(stream(bits, distances, seed, wanted - window, wanted))
+        result = measured(contestant, pages, task.limit_s)
         size = wanted
         print(json.dumps({"size": size, "grown_s": grown_s, **result}), flush=True)
     print(json.dumps(contestant.close()), flush=True)
 
 
-def measured(
-    contestant: Contestant,
-    bits: int,
-    distances: list[int],
-    seed: int,
-    start: int,
-    stop: int,
-    limit_s: float,
-) -> dict[str, Any]:
+def measured(contestant: Contestant, pages: list[Page], limit_s: float) -> dict[str, Any]:
     """Query and insert page by page, for so long at most; the rest is only inserted."""
-    pages = list(stream(bits, distances, seed, start, stop))
+    distances = sorted({page.distance for page in pages} - {None})
     times_ns, found = [], {distance: [0, 0] for distance in distances}
     wrong = 0
     clock = time.perf_counter_ns
@@ -106,7 +109,7 @@ def measured(
 def memory() -> dict[str, int]:
     """Resident set, its peak, and that part of it which is no mapped file; 0 if unknown."""
     try:
-        with open("/proc/self/status", encoding="ascii") as status:
+        with Path("/proc/self/status").open(encoding="ascii") as status:
             fields = dict(line.split(":", 1) for line in status)
     except OSError:
         return {"rss_bytes": 0, "peak_rss_bytes": 0, "anonymous_bytes": 0}
@@ -123,23 +126,20 @@ def memory() -> dict[str, int]:
 def written_bytes() -> int:
     """What this process gave the disk to write; 0 if unknown."""
     try:
-        with open("/proc/self/io", encoding="ascii") as counters:
+        with Path("/proc/self/io").open(encoding="ascii") as counters:
             return int(dict(line.split(":") for line in counters)["write_bytes"])
     except OSError:
         return 0
 
 
-def child_arguments(
-    scheme: str, name: str, sizes: list[int], seed: int, limit_s: float, plan: list[int] | None
-) -> list[str]:
+def child_arguments(task: Task) -> list[str]:
     """What the script is started with to run one contestant."""
-    return ["--child", json.dumps([scheme, name, sizes, seed, limit_s, plan])]
+    return ["--child", json.dumps(task)]
 
 
 def main(text: str) -> None:
     """Run the contestant that `child_arguments` named."""
     try:
-        run_child(*json.loads(text))
+        run_child(Task(*json.loads(text)))
     except ImportError as error:
         print(json.dumps({"missing": str(error)}))
-        sys.exit(0)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from quality_lib.corpus import Kind, PageSet
     from quality_lib.served import Row, Served
+    from scrapy_simhash.index import TablePlan
     from scrapy_simhash.scheme import Scheme
 
 MIN_PAIRS_OF_A_LANGUAGE = 20

@@ -1,119 +1,341 @@
-"""What tests run in another process: `python child.py what directory …`.
+"""What tests run in processes of their own: `python child.py` forks one for each line it reads.
 
-Lines on standard output are what the parent waits for.
+A line of standard input is JSON: the name of a function below, and its arguments. What the
+process says on standard output is what the parent waits for; `ended` comes last.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import resource
+import signal
 import sys
-from itertools import count
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import count, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index import ObservingIndex, TablePlan
+from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.index import ObservingIndex, TablePlan, buckets, manifest, tables
 
-PLAN = TablePlan(64, 4)
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import FileIO
+
+# Narrow prefixes, so that buckets hold several records and spilling them is quick.
+PLAN = TablePlan(64, 8)
+K = 3
+# Content that is met under several keys, crawl after crawl; far from each other.
+KNOWN = [random.Random(number).getrandbits(64) for number in range(12)]
+_CLOCK_STEP_S = 0.05
 
 
 def say(*words: object) -> None:
-    print(*words, flush=True)
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-def opened(directory: str, bits: int = 64, *, incremental: bool = True) -> ObservingIndex:
+def opened(
+    kind: str,
+    directory: str,
+    *,
+    plan: TablePlan = PLAN,
+    incremental: bool = True,
+    sync: str = "everysec",
+) -> ObservingIndex:
     return open_index(
-        f"leveldb:{directory}",
-        Scheme(bits=bits),
-        max_distance=3,
-        plan=TablePlan(bits, 4),
+        f"{kind}:{directory}",
+        Scheme(bits=plan.bits),
+        max_distance=K,
+        plan=plan,
         incremental=incremental,
+        sync=sync,
     )
 
 
-def page_key(run: int, number: int) -> str:
-    """Some long, so that LevelDB writes tables, too, and not its log alone."""
-    return f"https://example.com/{run}/{number}/" + "x" * (30_000 if number % 5 == 0 else 0)
+class Operation(NamedTuple):
+    """One page: observed, and then confirmed, discarded or left pending."""
+
+    key: str
+    fingerprint: int
+    then: str
 
 
-def write(directory: str, run: int) -> None:
-    """Confirm pages, and say so after each, until killed; others stay pending."""
+def operations(run: int) -> Iterator[Operation]:
+    """What the writer of that number does: the same each time, without an end."""
     rng = random.Random(run)
-    with opened(directory) as index:
-        say("open", len(index))
-        for number in count():
-            fingerprint = rng.getrandbits(64)
-            observation = index.observe(page_key(run, number), fingerprint)
-            index.observe(f"pending {run} {number}", rng.getrandbits(64))
-            index.observe(f"copy {run} {number}", fingerprint ^ 1)
-            index.confirm(observation)
-            say("confirmed", number, fingerprint)
-            index.observe(f"changing {number % 3}", rng.getrandbits(64))
-            index.confirm(f"changing {number % 3}")
+    made = []
+    for number in count():
+        fingerprint = rng.getrandbits(64)
+        chance = rng.random()
+        then = "confirm"
+        if chance < 0.4:
+            # Some are long, so that the database writes table files, too, and not its log alone.
+            key = f"page {run} {number} " + "x" * (5000 if number % 7 == 0 else 0)
+            made.append(fingerprint)
+        elif chance < 0.6:
+            key = f"changing {rng.randrange(4)}"
+        elif chance < 0.7:
+            key = f"known {rng.randrange(len(KNOWN))}" if chance < 0.65 else f"also {run} {number}"
+            fingerprint = rng.choice(KNOWN) ^ (1 << rng.randrange(64))
+        elif chance < 0.8 and made:
+            key, then = f"copy {run} {number}", rng.choice(["confirm", "nothing"])
+            fingerprint = rng.choice(made) ^ (1 << rng.randrange(64))
+        elif chance < 0.9:
+            key, then = f"pending {run} {number}", "nothing"
+        else:
+            key, then = f"failed {run} {number}", "discard"
+        yield Operation(key, fingerprint, then)
 
 
-def hold(directory: str) -> None:
-    """Keep the index open until standard input ends."""
-    with opened(directory) as index:
+def carry_out(index: ObservingIndex, operation: Operation) -> str:
+    """At most one page or line is written. Returns what the observation was."""
+    observation = index.observe(operation.key, operation.fingerprint)
+    if operation.then == "confirm":
+        index.confirm(observation)
+    elif operation.then == "discard":
+        index.discard(observation)
+    return observation.kind
+
+
+def database_class(kind: str) -> type:
+    module = import_module(f"scrapy_simhash.index.{kind}")
+    return {"leveldb": "LevelDB", "rocksdb": "RocksDB"}[kind] and getattr(
+        module, {"leveldb": "LevelDB", "rocksdb": "RocksDB"}[kind]
+    )
+
+
+def shrink(kind: str) -> None:
+    """Spill, freeze and write table files all the time."""
+    buckets._MIN_CAPACITY = 16
+    buckets.SPILL_EVERY = tables.SPILL_EVERY = 2
+    buckets.OPEN_ROW_RECORDS, buckets.CLOSED_ROW_RECORDS = 3, 6
+    tables.TableStore.__init__.__kwdefaults__["buffer_bytes"] = 0
+    import_module(f"scrapy_simhash.index.{kind}")._WRITE_BUFFER_BYTES = 64 << 10
+
+
+def write(
+    kind: str,
+    directory: str,
+    run: int,
+    sync: str,
+    stop: int,
+    *,
+    dies_at: str = "",
+    say_synced: bool = False,
+) -> None:
+    """Carry out operations, and say so after each; then close the index.
+
+    :param dies_at: ``before 7`` or ``after 7``: this process kills itself at its seventh write to
+        the database; ``closing before 2``: at the second one of those in which it closes.
+    """
+    shrink(kind)
+    phase, _, moment = dies_at.rpartition("closing ")
+    when, _, number = moment.partition(" ")
+    killer = Killer(kind, when, int(number or 0))
+    if say_synced:
+        SyncedSizes(kind, Path(directory) / kind).install()
+        tables.time = SteadyClock()
+    if dies_at and not phase:
+        killer.install()
+    with opened(kind, directory, incremental=run % 2 == 1, sync=sync) as index:
+        say("open")
+        for operation in islice(operations(run), stop):
+            say("did", carry_out(index, operation))
+        say("closing")
+        if phase:
+            killer.install()
+    say("closed")
+
+
+class Killer:
+    """Kills this process at a write to the database."""
+
+    def __init__(self, kind: str, when: str, number: int) -> None:
+        self._class = database_class(kind)
+        self._when, self._left = when, number
+
+    def install(self) -> None:
+        original = self._class.write
+
+        def write(database, *arguments, **named):
+            self._left -= 1
+            if self._left == 0 and self._when == "before":
+                os.kill(os.getpid(), signal.SIGKILL)
+            original(database, *arguments, **named)
+            if self._left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        self._class.write = write
+
+
+class SteadyClock:
+    """A step further at each look, so that a write is synced once in a while."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+
+    def monotonic(self) -> float:
+        self._now_s += _CLOCK_STEP_S
+        return self._now_s
+
+
+class SyncedSizes:
+    """Says how much of the database's logs is on the disk for sure, after each synced write."""
+
+    def __init__(self, kind: str, path: Path) -> None:
+        self._kind, self._path = kind, path
+
+    def logs(self) -> list[Path]:
+        return sorted(self._path.glob("*.log"))
+
+    def install(self) -> None:
+        class_ = database_class(self._kind)
+        original, fsync = class_.write, os.fsync
+
+        def write(database, puts, deletes=(), *, sync=False):
+            original(database, puts, deletes, sync=sync)
+            if sync:
+                # LevelDB syncs the log that it writes to, RocksDB the earlier ones, too.
+                self.say(self.logs()[-1:] if self._kind == "leveldb" else self.logs())
+
+        def fsync_and_say(descriptor):
+            fsync(descriptor)
+            status = os.fstat(descriptor)
+            self.say([log for log in self.logs() if os.path.samestat(log.stat(), status)])
+
+        class_.write, os.fsync = write, fsync_and_say
+
+    @staticmethod
+    def say(logs: list[Path]) -> None:
+        sizes = {}
+        for log in logs:
+            try:
+                sizes[log.name] = log.stat().st_size
+            except FileNotFoundError:  # noqa: PERF203 - it is in a table file by now
+                continue
+        say("synced", json.dumps(sizes))
+
+
+def hold(kind: str, directory: str) -> None:
+    """Keep the index open until a line is read."""
+    with opened(kind, directory) as index:
         index.confirm(index.observe("held", 0))
         say("open")
-        sys.stdin.read()
+        read_line()
+        for number in range(1, 50):
+            index.confirm(index.observe(f"held {number}", number << 10))
+    say("closed")
 
 
-def fill(directory: str) -> None:
+def fill(kind: str, directory: str) -> None:
     """Confirm pages on a disk that is full for a while; say which were confirmed."""
     rng = random.Random(1)
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with opened(directory) as index:
+    with opened(kind, directory) as index:
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))
-        for number in range(3000):
+        refused = []
+        for number in range(5000):
             key, fingerprint = f"page {number}", rng.getrandbits(64)
             observation = index.observe(key, fingerprint)
             try:
                 index.confirm(observation)
             except StorageError as error:
                 say("refused", type(error).__name__, str(error).replace("\n", " "))
-                say("sees", *[match.key == key for match in index.query(fingerprint)])
-                break
-            say("confirmed", key, fingerprint)
+                refused.append(observation)
+                # The disk stays full for some pages.
+                if len(refused) == 5:
+                    break
+            else:
+                say("confirmed", key, fingerprint)
+        for observation in refused:
+            matches = index.query(observation.fingerprint)
+            say("sees", [match.key for match in matches] == [observation.key])
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-        for number in range(3000, 3500):
+        for observation in refused[:2]:
+            index.confirm(observation)
+            say("confirmed", observation.key, observation.fingerprint)
+        for number in range(5000, 5500):
             key, fingerprint = f"page {number}", rng.getrandbits(64)
-            try:
-                index.confirm(index.observe(key, fingerprint))
-            except StorageError:
-                continue
+            index.confirm(index.observe(key, fingerprint))
             say("confirmed", key, fingerprint)
+    say("closed")
 
 
-def race(bits: int) -> None:
-    """Open each directory that standard input names, then close it at the next line."""
-    from scrapy_simhash.index import leveldb, manifest
-
-    # Slow the first time.
-    manifest.environment()
-    say("ready", leveldb.__name__)
-    for line in sys.stdin:
-        try_once(line.strip(), bits)
-
-
-def try_once(directory: str, bits: int) -> None:
+def race(kind: str, directory: str, bits: int) -> None:
+    """Try to open an index at the same time as another process; close it at the next line."""
     try:
-        index = opened(directory, bits)
+        index = opened(kind, directory, plan=TablePlan(bits, 4))
     except StorageError as error:
         say(type(error).__name__)
-        sys.stdin.readline()
+        read_line()
     else:
         say("opened")
-        sys.stdin.readline()
+        read_line()
         index.close()
 
 
+def repair(directory: str, dies_at: str) -> None:
+    """Repair an index, and die before or after a write of it."""
+    from scrapy_simhash.index.repair import repair as repair_index
+
+    made = manifest.Manifest.read(Path(directory))
+    when, _, number = dies_at.partition(" ")
+    Killer(made.database, when, int(number)).install()
+    say("repaired", repair_index(Path(directory)).entries)
+
+
+def upgrade(directory: str, new_directory: str, dies_at: str) -> None:
+    """Upgrade an index, and die before or after a write of it."""
+    from scrapy_simhash.index.upgrade import upgrade as upgrade_index
+
+    shrink("leveldb")
+    when, _, number = dies_at.partition(" ")
+    Killer("leveldb", when, int(number)).install()
+    say("upgraded", upgrade_index(Path(directory), Path(new_directory)))
+
+
+# Without a buffer: what a forked process reads must not be in this one's.
+_input: FileIO = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - to the end
+
+
+def read_line() -> str:
+    return _input.readline().decode()
+
+
+def serve() -> None:
+    # Slow the first time.
+    manifest.environment()
+    for package, module in (("plyvel", "leveldb"), ("rocksdict", "rocksdb")):
+        if find_spec(package):
+            import_module(f"scrapy_simhash.index.{module}")
+    import_module("scrapy_simhash.index.repair")
+    import_module("scrapy_simhash.index.upgrade")
+    hamming_distance(0, 0)
+    say("ready")
+    while line := read_line():
+        what, arguments = json.loads(line)
+        child = os.fork()
+        if not child:
+            run(what, arguments)
+        say("began", child)
+        _, status = os.waitpid(child, 0)
+        say("ended", os.waitstatus_to_exitcode(status))
+
+
+def run(what: str, arguments: dict[str, object]) -> None:
+    """In the forked process, which never comes back."""
+    try:
+        globals()[what](**arguments)
+    except BaseException:  # noqa: BLE001 - said where the parent reads it
+        sys.excepthook(*sys.exc_info())
+        os._exit(1)
+    os._exit(0)
+
+
 if __name__ == "__main__":
-    what, *arguments = sys.argv[1:]
-    if what == "write":
-        write(arguments[0], int(arguments[1]))
-    elif what == "race":
-        race(int(arguments[0]))
-    else:
-        {"hold": hold, "fill": fill}[what](arguments[0])
+    serve()

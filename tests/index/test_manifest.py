@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import metadata
 
 import pytest
@@ -14,7 +15,8 @@ from scrapy_simhash.index.manifest import FILE_NAME, Manifest, differences, envi
 
 from .backends import files
 
-MANIFEST = Manifest(Scheme(bits=64), TablePlan(64, 6, 3), 3, {"lxml": "5.0", "jieba": "0.42.1"})
+VERSIONS = {"lxml": "5.0", "jieba": "0.42.1"}
+MANIFEST = Manifest(Scheme(bits=64), TablePlan(64, 6, 3), 3, VERSIONS, 32, "leveldb")
 
 
 @pytest.fixture
@@ -38,20 +40,41 @@ def written(tmp_path):
     return edit
 
 
-def test_a_manifest_comes_back_as_it_was_and_leaves_one_file(tmp_path):
-    MANIFEST.write(tmp_path)
-    assert Manifest.read(tmp_path) == MANIFEST
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        MANIFEST,
+        replace(MANIFEST, database="rocksdb"),
+        replace(MANIFEST, plan=TablePlan(64, 4, 1, 4)),
+        replace(MANIFEST, scheme=Scheme(bits=256), plan=TablePlan(256, 19), check_bits=256),
+        replace(MANIFEST, scheme=Scheme(bits=16), plan=TablePlan(16, 4)),
+    ],
+    ids=["leveldb", "rocksdb", "inner blocks", "wide", "narrow"],
+)
+def test_a_manifest_comes_back_as_it_was_and_leaves_one_file(tmp_path, manifest):
+    manifest.write(tmp_path)
+    assert Manifest.read(tmp_path) == manifest
     assert list(files(tmp_path)) == [FILE_NAME]
+
+
+def test_a_manifest_is_never_written_over(tmp_path):
+    MANIFEST.write(tmp_path)
+    before = files(tmp_path)
+    with pytest.raises(FileExistsError):
+        replace(MANIFEST, database="rocksdb").write(tmp_path)
+    assert files(tmp_path) == before
 
 
 def test_a_person_can_read_it(tmp_path):
     MANIFEST.write(tmp_path)
     content = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
     assert content["format"] == "scrapy-simhash index"
-    assert content["format_version"] == 1
+    assert content["format_version"] == 2
+    assert content["database"] == "leveldb"
     assert content["scheme_id"] == MANIFEST.scheme.id
-    assert content["plan"] == {"bits": 64, "blocks": 6, "chosen": 3}
+    assert content["plan"] == {"bits": 64, "blocks": 6, "chosen": 3, "inner_blocks": 0}
     assert content["max_distance"] == 3
+    assert content["check_bits"] == 32
     assert content["environment"] == {"lxml": "5.0", "jieba": "0.42.1"}
 
 
@@ -65,7 +88,9 @@ def test_what_a_crash_left_of_a_manifest_is_no_foreign_file(tmp_path):
     assert Manifest.read(tmp_path) is None
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "leveldb", "manifest.json.bak", ".hidden"])
+@pytest.mark.parametrize(
+    "name", ["notes.txt", "leveldb", "rocksdb", "manifest.json.bak", ".hidden"]
+)
 def test_a_directory_with_other_things_is_foreign(tmp_path, name):
     (tmp_path / name).write_text("mine")
     with pytest.raises(IndexForeign, match="choose another directory") as caught:
@@ -89,9 +114,28 @@ def test_a_manifest_of_something_else_is_foreign(tmp_path, text):
         Manifest.read(tmp_path)
 
 
-def test_another_format_version_is_a_mismatch_that_names_both(written):
-    with pytest.raises(IndexMismatch, match=r"format version 2, this release reads 1"):
-        Manifest.read(written("format_version", value=2))
+@pytest.mark.parametrize("version", [3, 99, 0, -1, "2", 1.5, None, True])
+def test_a_format_version_that_is_not_known_is_a_mismatch_that_names_both(written, version):
+    directory = written("format_version", value=version)
+    before = files(directory)
+    with pytest.raises(IndexMismatch) as caught:
+        Manifest.read(directory)
+    text = str(caught.value)
+    assert f"format version {version!r}, this release reads 2: use the release" in text
+    assert "SIMHASH_RESET" in text
+    assert "upgrade" not in text
+    assert files(directory) == before
+
+
+def test_an_older_format_version_is_a_mismatch_that_names_the_command_to_upgrade(written):
+    directory = written("format_version", value=1)
+    before = files(directory)
+    with pytest.raises(IndexMismatch, match=r"format version 1, this release reads 2") as caught:
+        Manifest.read(directory)
+    command = f"`python -m scrapy_simhash.index upgrade {directory} NEW_DIRECTORY`"
+    assert command in str(caught.value)
+    assert "nothing was changed" in str(caught.value)
+    assert files(directory) == before
 
 
 @pytest.mark.parametrize(
@@ -106,7 +150,10 @@ def test_a_manifest_that_is_not_readable_is_corrupt(tmp_path, content):
     assert files(tmp_path) == {FILE_NAME: content}
 
 
-@pytest.mark.parametrize("key", ["format_version", "scheme", "plan", "max_distance", "environment"])
+@pytest.mark.parametrize(
+    "key",
+    "format_version database scheme plan max_distance check_bits environment".split(),
+)
 def test_a_manifest_without_a_part_is_corrupt(written, key):
     with pytest.raises(IndexCorrupt, match=key):
         Manifest.read(written(key, remove=True))
@@ -127,6 +174,21 @@ def test_a_manifest_without_a_part_is_corrupt(written, key):
         (("plan", "blocks"), 6.0),
         (("plan", "extra"), 1),
         (("plan", "bits"), 128),
+        (("plan", "inner_blocks"), -1),
+        (("plan", "inner_blocks"), 33),
+        (("plan", "inner_blocks"), None),
+        (("plan", "inner_blocks"), False),
+        (("check_bits",), 0),
+        (("check_bits",), 31),
+        (("check_bits",), -32),
+        (("check_bits",), 96),
+        (("check_bits",), 32.0),
+        (("check_bits",), "32"),
+        (("database",), "memory"),
+        (("database",), "lmdb"),
+        (("database",), None),
+        (("database",), ["leveldb"]),
+        (("database",), "../elsewhere"),
         (("max_distance",), "three"),
         (("max_distance",), None),
         (("max_distance",), float("inf")),
@@ -136,8 +198,11 @@ def test_a_manifest_without_a_part_is_corrupt(written, key):
     ],
 )
 def test_a_manifest_with_impossible_values_is_corrupt(written, keys, value):
-    with pytest.raises(IndexCorrupt):
-        Manifest.read(written(*keys, value=value))
+    directory = written(*keys, value=value)
+    before = files(directory)
+    with pytest.raises(IndexCorrupt, match=FILE_NAME):
+        Manifest.read(directory)
+    assert files(directory) == before
 
 
 def test_a_file_where_the_directory_should_be_is_an_error_of_the_file_system(tmp_path):
