@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scrapy_simhash.index import open_index
+from scrapy_simhash.index import index_url, open_index
 
 from .demosite import DemoServer, Score, Site, score
 from .demosite.resemblance import resemblance
@@ -60,7 +60,7 @@ def crawl(server: DemoServer, directory: Path, *settings: str, show_log: bool = 
     pairs, distances = [], {}
     log = simhash / "spiders" / "site"
     if log.exists():
-        with open_index(f"leveldb:{log}") as index:
+        with open_index(index_url(log)) as index:
             for pair in index.near_duplicates():
                 pairs.append((pair.key, pair.representative))
                 distances[pair.key] = pair.distance

@@ -21,7 +21,7 @@ from scrapy_simhash.errors import PlanError, SchemeError, SettingsError
 from scrapy_simhash.extraction import find_extractor
 from scrapy_simhash.index import SyncPolicy, TablePlan, choose_plan
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
-from scrapy_simhash.index.database import database_kind
+from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import DATABASES
 from scrapy_simhash.policy import Policy, PolicyAction
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import IndexMismatch, PlanError, SchemeError, StorageError
 from scrapy_simhash.index.base import Index, Match, NearDuplicate, Observation, SyncPolicy
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
-from scrapy_simhash.index.database import database_kind, default_kind_name
+from scrapy_simhash.index.kinds import database_kind, default_kind_name
 from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, Manifest, differences, environment
 from scrapy_simhash.index.memory import MemoryStore
 from scrapy_simhash.index.observing import ObservingIndex, SharedStore

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
 from scrapy_simhash.index.buffer import Buffer, without
-from scrapy_simhash.index.candidates import equal_ordinals, near_ordinals
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, NO_CLOSED_ROWS
 
 if TYPE_CHECKING:
@@ -40,6 +39,10 @@ class Buckets:
     def __init__(
         self, database: Database, plan: TablePlan, check_bits: int, buffer_bytes: int
     ) -> None:
+        # Loads numpy, which who opens no index does not need.
+        from scrapy_simhash.index.candidates import equal_ordinals, near_ordinals
+
+        self._equal_ordinals, self._near_ordinals = equal_ordinals, near_ordinals
         self._database = database
         self._plan = plan
         self._check_bits = check_bits
@@ -78,13 +81,13 @@ class Buckets:
         """Ordinals of the entries that share a bucket with it and may be within the distance."""
         prefixes, check = self._looked_up(fingerprint)
         found = self._find(0, prefixes)
-        return near_ordinals(found, check, self._check_bits, max_distance) if found else set()
+        return self._near_ordinals(found, check, self._check_bits, max_distance) if found else set()
 
     def find_key(self, key: str) -> list[int]:
         """Ordinals of the entries that may have that page key."""
         prefix, check = self._hashed(key)
         found = self._find(self._key_table, (prefix,))
-        return equal_ordinals(found, check.to_bytes(KEY_CHECK_BITS // 8, "little"))
+        return self._equal_ordinals(found, check.to_bytes(KEY_CHECK_BITS // 8, "little"))
 
     def _find(self, first_table: int, prefixes: Sequence[int]) -> list[bytes | bytearray]:
         """The packed records of the buckets with these prefixes, in tables from the first on."""

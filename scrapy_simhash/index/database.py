@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from scrapy_simhash.errors import IndexCorrupt, SchemeError
+from scrapy_simhash.errors import IndexCorrupt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,42 +65,6 @@ class DatabaseKind(Protocol):
 
         Files that cannot be are set aside or dropped. :raises IndexLocked: in use.
         """
-
-
-def database_kind(name: str) -> DatabaseKind:
-    """The kind of that name, ``leveldb`` or ``rocksdb``.
-
-    :raises SchemeError: there is no such kind, or its package is not installed.
-    """
-    try:
-        if name == "leveldb":
-            from scrapy_simhash.index.leveldb import LEVELDB
-
-            return LEVELDB
-        if name == "rocksdb":
-            from scrapy_simhash.index.rocksdb import ROCKSDB
-
-            return ROCKSDB
-    except ImportError as error:
-        package, other = {
-            "leveldb": ("plyvel", "rocksdb"),
-            "rocksdb": ("rocksdict", "leveldb"),
-        }[name]
-        raise SchemeError(
-            f"an index in {name} needs the package {package}, which cannot be imported ({error}): "
-            f"install it, or take {other}"
-        ) from error
-    raise SchemeError(f"{name!r} is no kind of database: leveldb or rocksdb")
-
-
-def default_kind_name() -> str:
-    """``leveldb``, or ``rocksdb`` where plyvel is not installed (it has no wheel for each Python).
-
-    Also what a plain install of this package brings: see its dependencies.
-    """
-    from importlib.util import find_spec
-
-    return "leveldb" if find_spec("plyvel") is not None else "rocksdb"
 
 
 def corrupt(location: str, detail: object) -> IndexCorrupt:

@@ -6,12 +6,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from xxhash import xxh3_64_intdigest
 
 from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.index import records
-from scrapy_simhash.index.database import database_kind
+from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.records import State
 from scrapy_simhash.index.tables import TableStore
@@ -142,6 +141,8 @@ def _superseded(
     database: Database, ordinals: Sequence[int], hashes: Sequence[int], width_bytes: int
 ) -> list[int]:
     """Ordinals of entries whose page has an entry that was met later: of repaired files."""
+    import numpy as np
+
     order = np.argsort(np.array(hashes, np.uint64), kind="stable")
     ordered = np.array(hashes, np.uint64)[order]
     alike = np.flatnonzero(ordered[1:] == ordered[:-1])

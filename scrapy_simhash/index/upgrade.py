@@ -9,7 +9,7 @@ from scrapy_simhash.errors import IndexCorrupt, IndexMismatch, SimhashError, Sto
 from scrapy_simhash.index import records
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.cost import check_bits
-from scrapy_simhash.index.database import database_kind
+from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import FILE_NAME, FORMAT_VERSION, Manifest
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.tables import TableStore

@@ -22,6 +22,13 @@ BAD = {
     "SIMHASH_CONTENT_REMOVE": (["", ["div["], {"a": "b"}], "CSS"),
     "SIMHASH_MAX_DISTANCE": ([256, -1, "many", 3.5, True, [3]], "255"),
     "SIMHASH_DIR": (["", 3], "path"),
+    "SIMHASH_INDEX": (["sqlite", "LevelDB", 5], "'leveldb', 'rocksdb'"),
+    "SIMHASH_EXPECTED_PAGES": ([0, -1, "millions", 1e6], "1"),
+    "SIMHASH_TABLES": (
+        [0, "a", [4, 5], "1,2,3,4", [19, 1.5], [True], 300, "", {"blocks": 4}],
+        "(blocks, chosen)",
+    ),
+    "SIMHASH_SYNC": (["sometimes", True, 1], "'always', 'everysec', 'no'"),
     "SIMHASH_SHARED": (["of course"], "True"),
     "SIMHASH_MIN_TOKENS": ([0, -5, "few", 1.5], "1"),
     "SIMHASH_MAX_BYTES": ([0, -1, "8MB", 1e6], "1"),

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from scrapy_simhash import open_index
+from scrapy_simhash.index import index_url, open_index
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 
@@ -104,7 +104,7 @@ def test_a_shared_index_carries_over_to_another_spider_when_incremental(site_wit
 
 def test_the_handle_is_given_back_when_the_crawls_end(site_with_family, tmp_path):
     run(tmp_path, *two(site_with_family, SIMHASH_SHARED=True))
-    with open_index(f"leveldb:{tmp_path / 'simhash' / 'shared'}") as index:
+    with open_index(index_url(tmp_path / "simhash" / "shared")) as index:
         assert len(index) == 2
 
 

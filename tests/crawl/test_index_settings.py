@@ -1,0 +1,79 @@
+"""Settings of the index: where it lies, what tables it has, and when it is forced to the disk."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import page
+
+
+@pytest.fixture
+def urls(site):
+    return [site.put("/mill", page("mill")), site.put("/copy", page("mill"))]
+
+
+def manifest(tmp_path):
+    [path] = (tmp_path / "simhash" / "spiders").glob("*/manifest.json")
+    return json.loads(path.read_text())
+
+
+def crawl(urls, **settings):
+    return Crawl(requests=urls, settings=settings, name="settings")
+
+
+@pytest.mark.parametrize("kind", ["leveldb", "rocksdb"])
+@pytest.mark.parametrize("sync", ["always", "everysec", "no"])
+def test_copies_are_found_on_both_databases_at_each_level_of_sync(urls, tmp_path, kind, sync):
+    settings = {"SIMHASH_INDEX": kind, "SIMHASH_SYNC": sync, "CONCURRENT_REQUESTS": 1}
+    first, second = run(tmp_path, crawl(urls, **settings), crawl(urls, **settings))
+    assert first.seen() == second.seen() == ["/mill"]
+    assert first.stat("near_duplicate") == 1
+    assert second.event("/mill")["verdict"]["kind"] == "unchanged"
+    assert manifest(tmp_path)["database"] == kind
+
+
+def test_an_index_stays_in_its_database_where_none_is_asked_for(urls, tmp_path):
+    first, second = run(tmp_path, crawl(urls, SIMHASH_INDEX="rocksdb"), crawl(urls))
+    assert [first.finish_reason, second.finish_reason] == ["finished"] * 2
+    assert second.event("/mill")["verdict"]["kind"] == "unchanged"
+    assert manifest(tmp_path)["database"] == "rocksdb"
+
+
+def test_another_database_than_the_index_has_stops_the_crawl(urls, tmp_path):
+    _, second = run(
+        tmp_path, crawl(urls, SIMHASH_INDEX="rocksdb"), crawl(urls, SIMHASH_INDEX="leveldb")
+    )
+    assert second.finish_reason == "simhash_index_error"
+    assert second.lines("ERROR", "made with the database rocksdb, not leveldb")
+
+
+@pytest.mark.parametrize(
+    ("tables", "blocks", "chosen", "inner_blocks"),
+    [("5,2", 5, 2, 0), ((5, 2), 5, 2, 0), (6, 6, 1, 0), ("4,1,4", 4, 1, 4)],
+)
+def test_tables_can_be_set_by_hand(urls, tmp_path, tables, blocks, chosen, inner_blocks):
+    settings = {"SIMHASH_PRESET": "classic", "SIMHASH_TABLES": tables, "CONCURRENT_REQUESTS": 1}
+    [result] = run(tmp_path, crawl(urls, **settings))
+    assert result.stat("near_duplicate") == 1
+    assert manifest(tmp_path)["plan"] == {
+        "bits": 64, "blocks": blocks, "chosen": chosen, "inner_blocks": inner_blocks
+    }  # fmt: skip
+    assert not result.lines("WARNING", "% of the pairs")
+
+
+def test_tables_that_find_too_little_are_taken_by_hand_with_a_warning(urls, tmp_path):
+    settings = {"SIMHASH_PRESET": "classic", "SIMHASH_TABLES": "2"}
+    [result] = run(tmp_path, crawl(urls, **settings))
+    assert result.finish_reason == "finished"
+    assert len(result.lines("WARNING", "of the pairs at distance 3, as was asked for")) == 1
+
+
+def test_more_expected_pages_choose_longer_prefixes(urls, tmp_path):
+    settings = {"SIMHASH_PRESET": "classic", "SIMHASH_EXPECTED_PAGES": 4_000_000_000}
+    [result] = run(tmp_path, crawl(urls, **settings))
+    assert result.finish_reason == "finished"
+    plan = manifest(tmp_path)["plan"]
+    assert plan["chosen"] > 1
