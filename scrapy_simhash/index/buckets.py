@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OPEN_ROW_RECORDS = 64
 CLOSED_ROW_RECORDS = 512
 # Spilling goes on once in so many entries.
-SPILL_EVERY = 64
+SPILL_EVERY = 8
 _MIN_CAPACITY = 4096
 _RECENT_PAGES = 256
 
@@ -121,8 +121,8 @@ class Buckets:
         """Let all records wait to be spilled, if there are any."""
         buffer = self._buffer
         if buffer.entries and not buffer.frozen:
-            # Done when the next generation is half full.
-            spills = max(self._capacity // 2 // SPILL_EVERY, 1)
+            # Done a little before the next generation is full.
+            spills = max(self._capacity * 9 // 10 // SPILL_EVERY, 1)
             self._slots_per_spill = -(-buffer.slot_count // spills)
             buffer.freeze()
             self.frozen_below = next_ordinal

@@ -32,7 +32,7 @@ _Decoded = TypeVar("_Decoded")
 
 _SPILL_SLOTS_AT_CLOSE = 4096
 # What a generation of the buffer may hold in records; about twice that with Python's objects.
-BUFFER_BYTES = 16 << 20
+BUFFER_BYTES = 32 << 20
 _SYNC_INTERVAL_S = 1.0
 
 
