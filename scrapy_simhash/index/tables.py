@@ -68,6 +68,7 @@ class TableStore:
         self._width_bytes = plan.bits // 8
         self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
         self._until_spill = SPILL_EVERY
+        self._spill_failed = False
         state = self._state()
         self._next_sequence = state.next_sequence
         self._entries = state.entries
@@ -223,7 +224,9 @@ class TableStore:
                 self._spill()
             except StorageError as error:
                 # The page that was written is safe, and so are all before it.
-                logger.warning("simhash: %s; its tables stay in memory for now", error)
+                if not self._spill_failed:
+                    logger.warning("simhash: %s; its tables stay in memory for now", error)
+                self._spill_failed = True
 
     def _spill_all(self) -> None:
         for _ in range(2):  # generations
@@ -257,6 +260,7 @@ class TableStore:
             next(self._database.rows(*kind), None) for kind in ((b"T", b"U"), (b"K", b"L"))
         )
         buckets.repeated_below = records.MAX_ORDINAL + 1
+        again = 0
         for row, value in self._database.rows(records.entry_row(state.first_buffered), b"F"):
             ordinal = int.from_bytes(row[1:], "big")
             entry = self._decoded(records.decode_entry, ordinal, value)
@@ -265,10 +269,17 @@ class TableStore:
                 self._next_ordinal = ordinal + 1
                 self._next_sequence = max(self._next_sequence, entry.met + 1)
             buckets.add(entry, ordinal)
+            again += 1
             if buckets.frozen:
                 while self._spill(_SPILL_SLOTS_AT_CLOSE):
                     pass
         buckets.repeated_below = self._next_ordinal
+        if again:
+            logger.info(
+                "simhash: the index %s was not closed; %d entries were read again",
+                self._location,
+                again,
+            )
 
     def _state(self) -> State:
         value = self._database.get(records.STATE_KEY)
