@@ -67,10 +67,9 @@ class Buckets:
         self._hashed = hashed
         self.frozen_below = 0
         """Entries with lower ordinals are in rows once `spilled` says so."""
-        self.in_rows = False
-        """Whether there are rows to look into."""
-        self.repeated_below = 0
-        """Records of entries with lower ordinals may be in rows already: after a crash."""
+        # Whether there may be rows, and below which ordinal records may be in them already.
+        self._in_rows = False
+        self._repeated_below = 0
 
     @property
     def frozen(self) -> bool:
@@ -92,7 +91,7 @@ class Buckets:
     def _find(self, first_table: int, prefixes: Sequence[int]) -> list[bytes | bytearray]:
         """The packed records of the buckets with these prefixes, in tables from the first on."""
         found = self._buffer.found(first_table, prefixes)
-        if self.in_rows:
+        if self._in_rows:
             heads = self._heads
             buckets = [
                 heads[table][0] + prefix.to_bytes(heads[table][1], "big")
@@ -136,13 +135,13 @@ class Buckets:
         for slot in slots:
             bucket = self._bucket(slot)
             added = self._buffer.old(slot)
-            value = self._database.get(bucket) if self.in_rows else None
+            value = self._database.get(bucket) if self._in_rows else None
             if value is None:
                 puts.append((bucket, NO_CLOSED_ROWS + added))
                 continue
             record_bytes = self._record_bytes[slot[0]]
             if int.from_bytes(added[record_bytes - 4 : record_bytes], "little") < (
-                self.repeated_below
+                self._repeated_below
             ):
                 added = self._not_in_rows(bucket, value, added, record_bytes)
                 if not added:
@@ -188,7 +187,14 @@ class Buckets:
     def dropped(self, slots: Sequence[Slot]) -> None:
         """The rows of these slots were written."""
         self._buffer.drop(slots)
-        self.in_rows = True
+        self._in_rows = True
+
+    def may_repeat(self, below: int) -> None:
+        """There may be rows, and in them records of entries below that ordinal: after a crash, or
+        a write of which nobody knows. With 0, there are none.
+        """
+        self._in_rows = below > 0
+        self._repeated_below = below
 
     def spilled(self) -> bool:
         """Whether all that waited is in rows now; if not, `spill` starts over."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from typing import TYPE_CHECKING, Any
 
 import plyvel
@@ -16,10 +17,17 @@ if TYPE_CHECKING:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.index.database import DatabaseKind, Row
 
-_WRITE_BUFFER_BYTES = 16 << 20
-_CACHE_BYTES = 32 << 20
-# Small blocks: each read of a bucket checks and searches one.
-_BLOCK_BYTES = 1024
+_OPTIONS = {
+    # A damaged block is an error, and no compaction writes it out again as sound.
+    "paranoid_checks": True,
+    # Fingerprints don't compress, and plyvel's small cache with snappy costs a factor of three.
+    "compression": None,
+    "lru_cache_size": 32 << 20,
+    "write_buffer_size": 16 << 20,
+    # Each read of a bucket checks and searches one block.
+    "block_size": 1024,
+    "bloom_filter_bits": 10,
+}
 # Also what a closed database raises, as RuntimeError.
 _ERRORS = (plyvel.Error, RuntimeError)
 
@@ -43,19 +51,7 @@ class LevelDB:
             raise translated(location, error) from error
 
     def _open(self) -> Any:
-        return plyvel.DB(
-            str(self._path),
-            create_if_missing=True,
-            # A damaged block is an error, and no compaction writes it out again as sound.
-            paranoid_checks=True,
-            # Fingerprints don't compress, and plyvel's small cache with snappy costs a factor
-            # of three.
-            compression=None,
-            lru_cache_size=_CACHE_BYTES,
-            write_buffer_size=_WRITE_BUFFER_BYTES,
-            block_size=_BLOCK_BYTES,
-            bloom_filter_bits=10,
-        )
+        return plyvel.DB(str(self._path), create_if_missing=True, **_OPTIONS)
 
     def get(self, key: bytes) -> bytes | None:
         """See `Database.get`."""
@@ -129,15 +125,19 @@ class _LevelDBKind:
         return LevelDB(location, path)
 
     def destroy(self, location: str, path: Path) -> None:
-        self._call(plyvel.destroy_db, location, path)
+        try:
+            plyvel.destroy_db(str(path))
+        except plyvel.Error as error:
+            raise translated(location, error) from error
 
     def salvage(self, location: str, path: Path) -> None:
-        self._call(plyvel.repair_db, location, path)
-
-    @staticmethod
-    def _call(function: Any, location: str, path: Path) -> None:
         try:
-            function(str(path))
+            # LevelDB's own repair takes no lock.
+            with (path / "LOCK").open("a") as lock:
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                plyvel.repair_db(str(path), **_OPTIONS)
+        except BlockingIOError as error:
+            raise _locked(location) from error
         except plyvel.Error as error:
             raise translated(location, error) from error
 
@@ -152,11 +152,7 @@ def translated(location: str, error: Exception) -> SimhashError:
         return corrupt(location, text)
     if isinstance(error, plyvel.IOError):
         if text.startswith("IO error: lock "):
-            return IndexLocked(
-                location,
-                "another process has it open (LevelDB allows one): wait for that crawl to end, "
-                "or give this one a directory of its own with SIMHASH_DIR",
-            )
+            return _locked(location)
         if text.endswith(("No such file or directory", "Invalid argument")):
             # A file of the database is gone, or ends before what it is said to hold.
             return corrupt(location, text)
@@ -168,6 +164,14 @@ def translated(location: str, error: Exception) -> SimhashError:
     if "closed" not in text.lower():
         raise error
     return IndexClosed(location, "used after close()")
+
+
+def _locked(location: str) -> IndexLocked:
+    return IndexLocked(
+        location,
+        "another process has it open (LevelDB allows one): wait for that crawl to end, or give "
+        "this one a directory of its own with SIMHASH_DIR",
+    )
 
 
 def _text(error: Exception) -> str:

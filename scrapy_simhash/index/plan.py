@@ -64,11 +64,12 @@ class TablePlan:
             raise PlanError(
                 f"{self.blocks} blocks with {self.chosen} chosen make more than {MAX_TABLES} tables"
             )
-        longest = self.chosen * -(-self.bits // self.blocks)
-        if not 0 <= self.inner_blocks <= self.bits - longest:
+        base, longer = divmod(self.bits, self.blocks)
+        outside_bits = self.bits - base * self.chosen - min(longer, self.chosen)
+        if not 0 <= self.inner_blocks <= outside_bits:
             raise PlanError(
-                f"{self.inner_blocks} inner blocks of the {self.bits - longest} bits outside the "
-                "chosen blocks: 0 (none) or up to so many"
+                f"{self.inner_blocks} inner blocks of the {outside_bits} bits outside the chosen "
+                "blocks: 0 (none) or up to so many"
             )
 
     @cached_property

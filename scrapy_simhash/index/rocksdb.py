@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import rocksdict
 
-from scrapy_simhash.errors import IndexClosed, IndexForeign, IndexLocked, StorageError
+from scrapy_simhash.errors import (
+    IndexClosed,
+    IndexForeign,
+    IndexLocked,
+    SimhashError,
+    StorageError,
+)
 from scrapy_simhash.index.database import corrupt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.index.database import DatabaseKind, Row
 
 _WRITE_BUFFER_BYTES = 16 << 20
@@ -31,6 +36,8 @@ class RocksDB:
         self._location = location
         self._path = path
         self._closed = self._write_failed = False
+        # An iterator holds the database open, and its lock.
+        self._iterators: dict[object, Any] = {}
         self._synced = rocksdict.WriteOptions()
         self._synced.sync = True
         self._unsynced = rocksdict.WriteOptions()
@@ -66,20 +73,24 @@ class RocksDB:
 
     def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
         """See `Database.rows`."""
+        iterators, me = self._iterators, object()
         try:
-            iterator = self._database().iter(self._reading)
-            iterator.seek(start)
-            while iterator.valid():
-                if self._closed:
-                    raise rocksdict.DbClosedError("closed while it was read")
-                key = iterator.key()
+            iterators[me] = self._database().iter(self._reading)
+            iterators[me].seek(start)
+            while iterators[me].valid():
+                key = iterators[me].key()
                 if key >= stop:
                     return
-                yield key, iterator.value()
-                iterator.next()
-            iterator.status()
+                yield key, iterators[me].value()
+                iterators[me].next()
+            # The end, or a row that cannot be read, which raises.
+            iterators[me].status()
+        except KeyError:
+            raise IndexClosed(self._location, "closed while it was read") from None
         except Exception as error:
             raise translated(self._location, error) from error
+        finally:
+            iterators.pop(me, None)
 
     def write(
         self, puts: Sequence[Row], deletes: Sequence[bytes] = (), *, sync: bool = False
@@ -89,8 +100,7 @@ class RocksDB:
         try:
             if self._write_failed:
                 # What is written behind a batch that was cut short would be lost.
-                self._db.close()
-                self._db = self._open()
+                self._give_back()
             database = self._database()
             self._write_failed = False
             if len(puts) == 1 and not deletes:
@@ -115,13 +125,20 @@ class RocksDB:
 
     def close(self) -> None:
         """See `Database.close`."""
-        if not self._closed:
-            self._closed = True
-            self._db.close()
+        self._closed = True
+        self._give_back()
+
+    def _give_back(self) -> None:
+        self._iterators.clear()
+        database, self._db = self._db, None
+        if database is not None:
+            database.close()
 
     def _database(self) -> Any:
         if self._closed:
             raise rocksdict.DbClosedError("closed")
+        if self._db is None:
+            self._db = self._open()
         return self._db
 
 
@@ -160,6 +177,8 @@ ROCKSDB: DatabaseKind = _RocksDBKind()
 
 def translated(location: str, error: Exception) -> SimhashError:
     """An error of rocksdict as ours, with what to do; other kinds are raised as they are."""
+    if isinstance(error, SimhashError):
+        return error
     text = str(error)
     if isinstance(error, rocksdict.DbClosedError):
         return IndexClosed(location, "used after close()")

@@ -179,9 +179,10 @@ class TableStore:
         sync = self._sync == "always"
         if self._sync == "everysec":
             sync = time.monotonic() - self._synced_at_s >= _SYNC_INTERVAL_S
-        self._unsynced = not sync
+        self._unsynced = True
         self._database.write(puts, deletes, sync=sync)
         if sync:
+            self._unsynced = False
             self._synced_at_s = time.monotonic()
 
     def _state_row(
@@ -244,8 +245,13 @@ class TableStore:
         spilling = self._buckets.spill(slot_count)
         if spilling is not None:
             slots, puts = spilling
-            if puts:
-                self._write(puts)
+            try:
+                if puts:
+                    self._write(puts)
+            except StorageError:
+                # They may have been written all the same.
+                self._buckets.may_repeat(self._next_ordinal)
+                raise
             self._buckets.dropped(slots)
             return True
         if self._buckets.spilled():
@@ -256,10 +262,7 @@ class TableStore:
     def _read_again(self, state: State) -> None:
         """Buffer the entries that are not in all of their buckets."""
         buckets = self._buckets
-        buckets.in_rows = any(
-            next(self._database.rows(*kind), None) for kind in ((b"T", b"U"), (b"K", b"L"))
-        )
-        buckets.repeated_below = records.MAX_ORDINAL + 1
+        buckets.may_repeat(records.MAX_ORDINAL + 1)
         again = 0
         for row, value in self._database.rows(records.entry_row(state.first_buffered), b"F"):
             ordinal = int.from_bytes(row[1:], "big")
@@ -273,7 +276,7 @@ class TableStore:
             if buckets.frozen:
                 while self._spill(_SPILL_SLOTS_AT_CLOSE):
                     pass
-        buckets.repeated_below = self._next_ordinal
+        buckets.may_repeat(self._next_ordinal)
         if again:
             logger.info(
                 "simhash: the index %s was not closed; %d entries were read again",
