@@ -101,7 +101,7 @@ def run(
 
 def print_table(results: list[dict[str, Any]]) -> None:
     """A row for each contestant and size; ratios are to ours at that size."""
-    ours = {result["size"]: result for result in results if result["name"] == "ours"}
+    ours = {r["size"]: r for r in results if r["name"] == "ours" and "size" in r}
     print(
         f"{'contestant':<30}{'size':>11}{'pages/s':>9}{'ours by its':>12}{'CPU µs':>9}{'p50 µs':>9}"
         f"{'p99 µs':>9}{'RSS MB':>8}{'not files':>10}{'written':>9}  recall by distance"

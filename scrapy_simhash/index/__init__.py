@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import IndexMismatch, PlanError, SchemeError, StorageError
 from scrapy_simhash.index.base import Index, Match, NearDuplicate, Observation, SyncPolicy
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
+from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
-from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, Manifest, differences, environment
+from scrapy_simhash.index.manifest import (
+    DATABASES,
+    FILE_NAME,
+    REPAIRING,
+    Manifest,
+    differences,
+    environment,
+)
 from scrapy_simhash.index.memory import MemoryStore
 from scrapy_simhash.index.observing import ObservingIndex, SharedStore
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
@@ -124,6 +132,7 @@ def reset_index(url: str) -> bool:
                 for kind in DATABASES:
                     if (directory / kind).exists():
                         database_kind(kind).destroy(str(directory), directory / kind)
+                (directory / REPAIRING).unlink(missing_ok=True)
                 (directory / FILE_NAME).unlink()
         except OSError as error:
             raise _unusable(directory, error) from error
@@ -238,6 +247,8 @@ def _open(directory: Path, asked: _Asked, sync: SyncPolicy) -> SharedStore:
                 return _open(directory, asked, sync)
         else:
             _check_same(directory, made, asked)
+            if (directory / REPAIRING).exists():
+                raise corrupt(str(directory), "its repair was not finished")
             changed = differences(made.environment, environment())
             if changed:
                 logger.warning(

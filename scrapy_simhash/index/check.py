@@ -93,8 +93,12 @@ class _Check:
     def run(self) -> CheckReport:
         report = self._report
         value = self._database.get(records.STATE_KEY)
+        if value is None and next(self._database.rows(b"", records.END), None) is None:
+            return report  # a database that was made, and not written yet
         try:
-            self._state = records.decode_state(value or b"")
+            self._state = state = records.decode_state(value or b"")
+            if state.first_buffered > state.next_ordinal:
+                report.problem(f"the state row makes no sense: {state}")
         except ValueError as error:
             report.problem(f"the state row is missing or damaged ({error})")
         owned = self._check_entries()
@@ -102,7 +106,7 @@ class _Check:
         self._check_buckets()
         if report.records != owned:
             self._name_orphans()
-        for row, _ in self._other_rows():
+        for row in records.rows_of_no_kind(self._database):
             report.problem(f"a row of no known kind: {row!r}")
         return report
 
@@ -112,6 +116,8 @@ class _Check:
         owned = later = highest = 0
         for row, value in self._database.rows(b"E", b"F"):
             ordinal = int.from_bytes(row[1:], "big")
+            if row != records.entry_row(ordinal & records.MAX_ORDINAL):
+                continue  # found as a row of no known kind
             try:
                 entry = records.decode_entry(ordinal, value, self._width_bytes)
             except ValueError as error:
@@ -197,6 +203,8 @@ class _Check:
     def _check_log(self) -> None:
         for row, value in self._database.rows(b"N", b"O"):
             sequence = int.from_bytes(row[1:], "big")
+            if len(row) != records.LOG_ROW_BYTES:
+                continue  # found as a row of no known kind
             try:
                 records.decode_near_duplicate(sequence, value, self._width_bytes)
             except ValueError as error:
@@ -250,13 +258,6 @@ class _Check:
                     continue
                 if (bucket.name, record) not in self._expected(entry):
                     self._report.problem(f"{where} not that of entry {ordinal}")
-
-    def _other_rows(self) -> Iterator[tuple[bytes, bytes]]:
-        for start, stop in (
-            *((b"", b"E"), (b"F", b"K"), (b"L", b"N"), (b"O", b"S")),
-            *((b"S\0", b"T"), (b"U", b"\xff")),
-        ):
-            yield from self._database.rows(start, stop)
 
 
 def _split(value: bytes, record_bytes: int) -> list[bytes]:

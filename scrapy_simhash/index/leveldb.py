@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import plyvel
@@ -129,10 +130,23 @@ class _LevelDBKind:
             plyvel.destroy_db(str(path))
         except plyvel.Error as error:
             raise translated(location, error) from error
+        lost = path / "lost"
+        for file in lost.iterdir() if lost.is_dir() else ():
+            if file.suffix in {".ldb", ".sst", ".log"} or file.name.startswith("MANIFEST-"):
+                file.unlink()
+        for emptied in (lost, path):
+            with suppress(OSError):  # it holds other things
+                emptied.rmdir()
 
     def salvage(self, location: str, path: Path) -> None:
         try:
-            # LevelDB's own repair takes no lock.
+            # Opening it reads the log with its checksums; the repair reads it without.
+            plyvel.DB(str(path), **{**_OPTIONS, "paranoid_checks": False}).close()
+        except plyvel.Error as error:
+            if _text(error).startswith("IO error: lock "):
+                raise _locked(location) from error
+        try:
+            # It takes no lock.
             with (path / "LOCK").open("a") as lock:
                 fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 plyvel.repair_db(str(path), **_OPTIONS)

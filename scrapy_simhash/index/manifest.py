@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import unicodedata
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = 2
 FILE_NAME = "manifest.json"
+# Stands beside it while an index is repaired.
+REPAIRING = ".repairing"
 DATABASES = ("leveldb", "rocksdb")
 _FORMAT_NAME = "scrapy-simhash index"
 
@@ -64,11 +67,15 @@ class Manifest:
             "environment": dict(self.environment),
         }
         temporary = directory / f".{FILE_NAME}.{os.getpid()}"
-        temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
         try:
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(json.dumps(content, indent=2) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
             os.link(temporary, directory / FILE_NAME)
         finally:
-            temporary.unlink()
+            temporary.unlink(missing_ok=True)
+        _sync_directory(directory)
 
     @classmethod
     def read(cls, directory: Path) -> Manifest | None:
@@ -159,6 +166,16 @@ class Manifest:
             f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error}): restore it from "
             "a backup, or start anew with SIMHASH_RESET = True; nothing was changed",
         )
+
+
+def _sync_directory(directory: Path) -> None:
+    """Bring the names in a directory to the disk, where the system can."""
+    with suppress(OSError):
+        opened = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def environment() -> dict[str, str]:

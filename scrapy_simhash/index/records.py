@@ -31,9 +31,16 @@ from xxhash import xxh3_64_intdigest
 from scrapy_simhash.index.base import Entry, NearDuplicate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.plan import TablePlan
 
 STATE_KEY = b"S"
+# Beyond all rows, and the lengths of rows of entries and of the near-duplicate log.
+END = b"\xff" * 64
+ENTRY_ROW_BYTES = 5
+LOG_ROW_BYTES = 6
 MAX_ORDINAL = (1 << 32) - 1
 # Of the hash of a page's key: what its bucket is found by, and what a record holds.
 KEY_PREFIX_BITS = 16
@@ -86,6 +93,17 @@ def entry_row(ordinal: int) -> bytes:
 def log_row(sequence: int) -> bytes:
     """Row of a line of the near-duplicate log."""
     return b"N" + sequence.to_bytes(_SEQUENCE_BYTES, "big")
+
+
+def rows_of_no_kind(database: Database) -> Iterator[bytes]:
+    """Keys of rows that this format does not have; those of buckets are not looked at."""
+    for start, stop, row_bytes in (
+        *((b"", b"E", -1), (b"E", b"F", ENTRY_ROW_BYTES), (b"F", b"K", -1), (b"L", b"N", -1)),
+        *((b"N", b"O", LOG_ROW_BYTES), (b"O", b"S", -1), (b"S\0", b"T", -1), (b"U", END, -1)),
+    ):
+        for row, _ in database.rows(start, stop):
+            if len(row) != row_bytes:
+                yield row
 
 
 def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:

@@ -11,7 +11,7 @@ from xxhash import xxh3_64_intdigest
 from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.kinds import database_kind
-from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.manifest import REPAIRING, Manifest
 from scrapy_simhash.index.records import State
 from scrapy_simhash.index.tables import TableStore
 
@@ -76,22 +76,26 @@ def repair(directory: Path) -> RepairReport:
     salvaged = False
     try:
         with opened_database(directory) as (_, database):
-            for _ in database.rows(b"", b"\xff"):
+            for _ in database.rows(b"", records.END):
                 pass
     except IndexCorrupt:
         salvaged = True
-        kind = database_kind(manifest.database)
-        kind.salvage(location, directory / manifest.database)
-    with opened_database(directory) as (_, database):
-        state, lines, dropped = _keep_what_can_be_read(database, manifest)
-        # Without a state row, an index that was left half repaired is refused.
-        _delete(database, [records.STATE_KEY])
-        for head, stop in ((b"T", b"U"), (b"K", b"L")):
-            _delete(database, (row for row, _ in database.rows(head, stop)))
-        _delete(database, dropped)
-        database.write([(records.STATE_KEY, records.encode_state(state))], sync=True)
-        # All buckets are made again from the entries.
-        TableStore(database, manifest.plan, manifest.check_bits, location).close()
+    try:
+        (directory / REPAIRING).touch()
+        if salvaged:
+            kind = database_kind(manifest.database)
+            kind.salvage(location, directory / manifest.database)
+        with opened_database(directory) as (_, database):
+            state, lines, dropped = _keep_what_can_be_read(database, manifest)
+            for head, stop in ((b"T", b"U"), (b"K", b"L")):
+                _delete(database, (row for row, _ in database.rows(head, stop)))
+            _delete(database, dropped)
+            database.write([(records.STATE_KEY, records.encode_state(state))], sync=True)
+            # All buckets are made again from the entries.
+            TableStore(database, manifest.plan, manifest.check_bits, location).close()
+        (directory / REPAIRING).unlink()
+    except OSError as error:
+        raise StorageError(location, f"it cannot be repaired ({error})") from error
     return RepairReport(salvaged, state.entries, lines, len(dropped))
 
 
@@ -100,16 +104,14 @@ def _keep_what_can_be_read(
 ) -> tuple[State, int, list[bytes]]:
     """(state that fits the entries, lines of the log, rows that are to be dropped)."""
     width_bytes = manifest.plan.bits // 8
-    dropped = [
-        row
-        for start, stop in ((b"", b"E"), (b"F", b"K"), (b"L", b"N"), (b"O", b"S"), (b"U", b"\xff"))
-        for row, _ in database.rows(start, stop)
-    ]
+    dropped = list(records.rows_of_no_kind(database))
     ordinals, hashes = [], []
     highest = 0
     for row, value in database.rows(b"E", b"F"):
+        if len(row) != records.ENTRY_ROW_BYTES:
+            continue  # dropped already
         entry = _decoded(records.decode_entry, row, value, width_bytes)
-        if entry is None or len(row) != len(records.entry_row(0)):
+        if entry is None:
             dropped.append(row)
             continue
         highest = max(highest, entry.number, entry.met)
@@ -119,8 +121,10 @@ def _keep_what_can_be_read(
     dropped += [records.entry_row(ordinal) for ordinal in superseded]
     lines = 0
     for row, value in database.rows(b"N", b"O"):
+        if len(row) != records.LOG_ROW_BYTES:
+            continue  # dropped already
         line = _decoded(records.decode_near_duplicate, row, value, width_bytes)
-        if line is None or row != records.log_row(line.sequence):
+        if line is None:
             dropped.append(row)
             continue
         highest = max(highest, line.sequence)

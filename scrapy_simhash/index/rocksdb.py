@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_simhash.index.database import DatabaseKind, Row
+
+logger = logging.getLogger(__name__)
 
 _WRITE_BUFFER_BYTES = 16 << 20
 _CACHE_BYTES = 32 << 20
@@ -132,7 +135,10 @@ class RocksDB:
         self._iterators.clear()
         database, self._db = self._db, None
         if database is not None:
-            database.close()
+            try:
+                database.close()
+            except Exception as error:  # noqa: BLE001 - of merging files; the log has it all
+                logger.warning("simhash: RocksDB closed %s with an error: %s", self._path, error)
 
     def _database(self) -> Any:
         if self._closed:
