@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
+from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, State
 from scrapy_simhash.index.repair import opened_database
 
@@ -53,7 +54,10 @@ def check(directory: Path) -> CheckReport:
     :raises StorageError: there is no index, or it is open elsewhere.
     """
     with opened_database(directory) as (manifest, database):
-        return _Check(database, manifest).run()
+        report = _Check(database, manifest).run()
+    if (directory / REPAIRING).exists():
+        report.problem("a repair was not finished")
+    return report
 
 
 @dataclass
@@ -74,6 +78,8 @@ class _Bucket:
             list(self.rows) != expected
             or int.from_bytes(value[:HEADER_BYTES], "little") != len(closed)
             or len(value) < HEADER_BYTES
+            # The row of an empty bucket is deleted.
+            or not any(packed)
             or any(len(records_) % self.record_bytes for records_ in packed)
         ):
             return None
@@ -98,7 +104,10 @@ class _Check:
         try:
             self._state = state = records.decode_state(value or b"")
             if state.first_buffered > state.next_ordinal:
-                report.problem(f"the state row makes no sense: {state}")
+                report.problem(
+                    f"the state row says that entries below {state.first_buffered} are in "
+                    f"buckets, and that {state.next_ordinal} comes next"
+                )
         except ValueError as error:
             report.problem(f"the state row is missing or damaged ({error})")
         owned = self._check_entries()
@@ -223,12 +232,15 @@ class _Check:
             bucket: _Bucket | None = None
             for row, value in self._database.rows(start, stop):
                 head = row[:head_bytes]
-                of = row[: lengths.get(head, 0)]
-                if bucket is None or not of or bucket.name != of:
+                length = lengths.get(head, 0)
+                of = row[:length]
+                if bucket is None or bucket.name != of or not of:
                     if bucket is not None:
                         yield bucket
                     bits = KEY_CHECK_BITS if head == b"K" else self._check_bits
-                    bucket = _Bucket(of or row, 4 + bits // 8)
+                    # A row of no table, or one that is too short, is in no bucket.
+                    name = of if length and len(of) == length else b""
+                    bucket = _Bucket(name, 4 + bits // 8)
                 bucket.rows[row] = value
             if bucket is not None:
                 yield bucket
@@ -238,7 +250,8 @@ class _Check:
         for bucket in self._buckets():
             packed = bucket.packed()
             if packed is None:
-                report.problem(f"the rows of the bucket {bucket.name!r} don't fit each other")
+                rows = ", ".join(map(repr, bucket.rows))
+                report.problem(f"the rows of a bucket don't fit each other: {rows}")
                 continue
             ordinals = records.ordinals(packed, bucket.record_bytes)
             report.records += len(ordinals)

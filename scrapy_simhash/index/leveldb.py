@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ class LevelDB:
     def __init__(self, location: str, path: Path) -> None:
         self._location = location
         self._path = path
-        self._closed = self._write_failed = False
+        self._closed = self._write_failed = self._unsynced = False
         if not (path / "CURRENT").exists() and _has_data(path):
             # LevelDB would take it for an empty database, and delete what it does not know.
             raise corrupt(location, f"{path / 'CURRENT'} is missing")
@@ -89,6 +90,9 @@ class LevelDB:
                 self._db.close()
             database = self._database()
             self._write_failed = False
+            if sync and self._unsynced:
+                self._sync_logs()
+            self._unsynced = not sync
             if len(puts) == 1 and not deletes:
                 database.put(*puts[0], sync=sync)
                 return
@@ -97,9 +101,23 @@ class LevelDB:
                     batch.put(key, value)
                 for key in deletes:
                     batch.delete(key)
+        except OSError as error:
+            raise StorageError(self._location, f"it cannot be synced ({error})") from error
         except _ERRORS as error:
             self._write_failed = True
             raise translated(self._location, error) from error
+
+    def _sync_logs(self) -> None:
+        """LevelDB syncs the log that it writes to; what was written before it began that one may
+        stand in an earlier one.
+        """
+        for log in self._path.glob("*.log"):
+            with suppress(FileNotFoundError):
+                opened = os.open(log, os.O_RDONLY)
+                try:
+                    os.fsync(opened)
+                finally:
+                    os.close(opened)
 
     def compact(self) -> None:
         """See `Database.compact`."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from xxhash import xxh3_64_intdigest
 
-from scrapy_simhash.errors import IndexCorrupt, StorageError
+from scrapy_simhash.errors import IndexCorrupt, IndexLocked, StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import REPAIRING, Manifest
@@ -81,10 +81,16 @@ def repair(directory: Path) -> RepairReport:
     except IndexCorrupt:
         salvaged = True
     try:
+        interrupted = (directory / REPAIRING).exists()
         (directory / REPAIRING).touch()
         if salvaged:
             kind = database_kind(manifest.database)
-            kind.salvage(location, directory / manifest.database)
+            try:
+                kind.salvage(location, directory / manifest.database)
+            except IndexLocked:
+                if not interrupted:
+                    (directory / REPAIRING).unlink()
+                raise
         with opened_database(directory) as (_, database):
             state, lines, dropped = _keep_what_can_be_read(database, manifest)
             for head, stop in ((b"T", b"U"), (b"K", b"L")):

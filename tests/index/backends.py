@@ -13,7 +13,15 @@ import pytest
 import xxhash
 
 from scrapy_simhash import Scheme
-from scrapy_simhash.index import ObservingIndex, TablePlan, buckets, open_index, records, tables
+from scrapy_simhash.index import (
+    ObservingIndex,
+    TablePlan,
+    buckets,
+    buffer,
+    open_index,
+    records,
+    tables,
+)
 from scrapy_simhash.index.cost import check_bits
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.memory import MemoryStore
@@ -51,10 +59,15 @@ INSTALLED_KINDS = [kind for kind, package in PACKAGES.items() if find_spec(packa
 
 @contextmanager
 def small_buffers(
-    capacity: int = 1, *, open_row_records: int = 2, closed_row_records: int = 3
+    capacity: int = 1,
+    *,
+    open_row_records: int = 2,
+    closed_row_records: int = 3,
+    max_list_bits: int = 17,
 ) -> Iterator[None]:
     """Stores that are made meanwhile spill after so few entries, bit by bit, to short rows."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(buffer, "_MAX_LIST_BITS", max_list_bits)
         patch.setattr(buckets, "_MIN_CAPACITY", capacity)
         patch.setattr(buckets, "OPEN_ROW_RECORDS", open_row_records)
         patch.setattr(buckets, "CLOSED_ROW_RECORDS", closed_row_records)
@@ -187,26 +200,23 @@ class CheckedRows:
     early: int
 
 
-def checked_rows(directory: Path, plan: TablePlan, *, closed: bool = False) -> CheckedRows:
+def check_rows(
+    stored: dict[bytes, bytes], plan: TablePlan, check_bits: int, *, closed: bool = False
+) -> CheckedRows:
     """Check that all rows of an index fit each other, by their description alone.
 
     Each record in a bucket belongs to an entry, and is in it once; each entry has its record in
     a bucket of each table and among the page keys, but entries that the state row says are not in
     the buckets yet may lack some: none may after a `closed` index has spilled them.
     """
-    stored = rows(directory)
-    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    state = _State(*struct.unpack(">QQII", stored.pop(b"S")))
+    state = _State(*struct.unpack(">QQII", stored[b"S"]))
     entries = _entries(stored, plan, state, closed=closed)
     _check_log(stored, plan, state)
     expected = {
-        record
-        for entry in entries.values()
-        for record in _expected_records(entry, plan, manifest["check_bits"])
+        record for entry in entries.values() for record in _records_of(entry, plan, check_bits)
     }
-    in_buckets = {row: value for row, value in stored.items() if row[:1] in {b"T", b"K"}}
-    by_bucket = _rows_by_bucket(in_buckets, plan)
-    kept = list(_kept_records(by_bucket, manifest["check_bits"]))
+    by_bucket = _rows_by_bucket(stored, plan)
+    kept = list(_kept_records(by_bucket, check_bits))
     assert len(kept) == len(set(kept)), "a record is in its bucket twice"
     assert set(kept) <= expected, "a record has no entry"
     lacking = {ordinal for _, _, ordinal in expected.difference(kept)}
@@ -214,7 +224,7 @@ def checked_rows(directory: Path, plan: TablePlan, *, closed: bool = False) -> C
         assert not lacking, "an entry has no record in a table"
     assert all(ordinal >= state.first_buffered for ordinal in lacking)
     other = {row for row in stored if row[:1] not in {b"E", b"N", b"T", b"K"}}
-    assert not other, "rows of no known kind"
+    assert other == {b"S"}, "rows of no known kind"
     by_key = {entry.key: entry for entry in entries.values()}
     assert len(by_key) == len(entries), "a page has two entries"
     return CheckedRows(
@@ -223,6 +233,12 @@ def checked_rows(directory: Path, plan: TablePlan, *, closed: bool = False) -> C
         len(lacking),
         len({ordinal for _, _, ordinal in kept if ordinal >= state.first_buffered}),
     )
+
+
+def checked_rows(directory: Path, plan: TablePlan, *, closed: bool = False) -> CheckedRows:
+    """The rows of an index that nobody has open; see `check_rows`."""
+    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+    return check_rows(rows(directory), plan, manifest["check_bits"], closed=closed)
 
 
 def checked_entries(directory: Path, plan: TablePlan, *, closed: bool = False) -> dict[str, Entry]:
@@ -262,14 +278,12 @@ def _check_log(stored: dict[bytes, bytes], plan: TablePlan, state: _State) -> No
     for row, value in stored.items():
         if row[:1] == b"N":
             sequence = int.from_bytes(row[1:], "big")
-            assert len(row) == 7
+            assert len(row) == 6
             records.decode_near_duplicate(sequence, value, plan.bits // 8)
             assert sequence < state.next_sequence
 
 
-def _expected_records(
-    entry: Entry, plan: TablePlan, check_bits: int
-) -> Iterator[tuple[bytes, int, int]]:
+def _records_of(entry: Entry, plan: TablePlan, check_bits: int) -> Iterator[tuple[bytes, int, int]]:
     """(bucket, check, ordinal) of an entry, by the description of the rows."""
     digits = f"{entry.fingerprint:0{plan.bits}b}"
     # The exclusive or of its words, the last one of which may be short of high bits.
@@ -310,6 +324,8 @@ def _rows_by_bucket(stored: dict[bytes, bytes], plan: TablePlan) -> dict[bytes, 
     """The open row of each bucket, and its closed rows in their order."""
     by_bucket: dict[bytes, list[bytes]] = {}
     for row, value in sorted(stored.items()):
+        if row[:1] not in {b"T", b"K"}:
+            continue
         bucket_bytes = 3
         if row[:1] == b"T":
             (number,) = struct.unpack(">H", row[1:3])

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import ObservingIndex, TablePlan, buckets, manifest, tables
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ PLAN = TablePlan(64, 8)
 K = 3
 # Content that is met under several keys, crawl after crawl; far from each other.
 KNOWN = [random.Random(number).getrandbits(64) for number in range(12)]
-_CLOCK_STEP_S = 0.05
 
 
 def say(*words: object) -> None:
@@ -103,10 +101,8 @@ def carry_out(index: ObservingIndex, operation: Operation) -> str:
 
 
 def database_class(kind: str) -> type:
-    module = import_module(f"scrapy_simhash.index.{kind}")
-    return {"leveldb": "LevelDB", "rocksdb": "RocksDB"}[kind] and getattr(
-        module, {"leveldb": "LevelDB", "rocksdb": "RocksDB"}[kind]
-    )
+    name = {"leveldb": "LevelDB", "rocksdb": "RocksDB"}[kind]
+    return getattr(import_module(f"scrapy_simhash.index.{kind}"), name)
 
 
 def shrink(kind: str) -> None:
@@ -115,7 +111,11 @@ def shrink(kind: str) -> None:
     buckets.SPILL_EVERY = tables.SPILL_EVERY = 2
     buckets.OPEN_ROW_RECORDS, buckets.CLOSED_ROW_RECORDS = 3, 6
     tables.TableStore.__init__.__kwdefaults__["buffer_bytes"] = 0
-    import_module(f"scrapy_simhash.index.{kind}")._WRITE_BUFFER_BYTES = 64 << 10
+    module = import_module(f"scrapy_simhash.index.{kind}")
+    if kind == "leveldb":
+        module._OPTIONS["write_buffer_size"] //= 256
+    else:
+        module._WRITE_BUFFER_BYTES //= 256
 
 
 def write(
@@ -131,23 +131,24 @@ def write(
     """Carry out operations, and say so after each; then close the index.
 
     :param dies_at: ``before 7`` or ``after 7``: this process kills itself at its seventh write to
-        the database; ``closing before 2``: at the second one of those in which it closes.
+        the database; ``closing before 2``: at the second one of those in which it closes;
+        ``two logs``: after a synced write that finds an earlier log beside the present one.
     """
     shrink(kind)
-    phase, _, moment = dies_at.rpartition("closing ")
-    when, _, number = moment.partition(" ")
-    killer = Killer(kind, when, int(number or 0))
+    closing = dies_at.startswith("closing ")
+    killer = Killer(kind, dies_at.removeprefix("closing "))
     if say_synced:
-        SyncedSizes(kind, Path(directory) / kind).install()
-        tables.time = SteadyClock()
-    if dies_at and not phase:
+        two_logs = dies_at == "two logs"
+        SyncedSizes(kind, Path(directory) / kind, dies=two_logs).install()
+        tables.time = SteadyClock(0.3 if two_logs else 0.05)
+    elif dies_at and not closing:
         killer.install()
     with opened(kind, directory, incremental=run % 2 == 1, sync=sync) as index:
         say("open")
         for operation in islice(operations(run), stop):
             say("did", carry_out(index, operation))
         say("closing")
-        if phase:
+        if closing:
             killer.install()
     say("closed")
 
@@ -155,9 +156,10 @@ def write(
 class Killer:
     """Kills this process at a write to the database."""
 
-    def __init__(self, kind: str, when: str, number: int) -> None:
+    def __init__(self, kind: str, dies_at: str) -> None:
         self._class = database_class(kind)
-        self._when, self._left = when, number
+        self._when, _, number = dies_at.partition(" ")
+        self._left = int(number) if number.isdecimal() else 0
 
     def install(self) -> None:
         original = self._class.write
@@ -176,19 +178,19 @@ class Killer:
 class SteadyClock:
     """A step further at each look, so that a write is synced once in a while."""
 
-    def __init__(self) -> None:
-        self._now_s = 0.0
+    def __init__(self, step_s: float) -> None:
+        self._now_s, self._step_s = 0.0, step_s
 
     def monotonic(self) -> float:
-        self._now_s += _CLOCK_STEP_S
+        self._now_s += self._step_s
         return self._now_s
 
 
 class SyncedSizes:
     """Says how much of the database's logs is on the disk for sure, after each synced write."""
 
-    def __init__(self, kind: str, path: Path) -> None:
-        self._kind, self._path = kind, path
+    def __init__(self, kind: str, path: Path, *, dies: bool) -> None:
+        self._kind, self._path, self._dies = kind, path, dies
 
     def logs(self) -> list[Path]:
         return sorted(self._path.glob("*.log"))
@@ -201,34 +203,51 @@ class SyncedSizes:
             original(database, puts, deletes, sync=sync)
             if sync:
                 # LevelDB syncs the log that it writes to, RocksDB the earlier ones, too.
-                self.say(self.logs()[-1:] if self._kind == "leveldb" else self.logs())
+                synced = self.logs()[-1:] if self._kind == "leveldb" else self.logs()
+                self.say("synced", synced)
+                if self._dies and len(self.logs()) > 1:
+                    os.kill(os.getpid(), signal.SIGKILL)
 
         def fsync_and_say(descriptor):
             fsync(descriptor)
             status = os.fstat(descriptor)
-            self.say([log for log in self.logs() if os.path.samestat(log.stat(), status)])
+            same = [log for log in self.logs() if os.path.samestat(log.stat(), status)]
+            self.say("before synced", same)
 
         class_.write, os.fsync = write, fsync_and_say
 
     @staticmethod
-    def say(logs: list[Path]) -> None:
+    def say(what: str, logs: list[Path]) -> None:
         sizes = {}
         for log in logs:
             try:
                 sizes[log.name] = log.stat().st_size
             except FileNotFoundError:  # noqa: PERF203 - it is in a table file by now
                 continue
-        say("synced", json.dumps(sizes))
+        say(what, json.dumps(sizes))
 
 
 def hold(kind: str, directory: str) -> None:
     """Keep the index open until a line is read."""
+    rng = random.Random(0)
     with opened(kind, directory) as index:
-        index.confirm(index.observe("held", 0))
+        index.confirm(index.observe("held 0", rng.getrandbits(64)))
         say("open")
         read_line()
         for number in range(1, 50):
-            index.confirm(index.observe(f"held {number}", number << 10))
+            index.confirm(index.observe(f"held {number}", rng.getrandbits(64)))
+    say("closed")
+
+
+def hold_database(path: str) -> None:
+    """Keep a database in LevelDB open until a line is read, and write an entry of version 1."""
+    import plyvel
+
+    database = plyvel.DB(path)
+    say("open")
+    read_line()
+    database.put(b"E" + (450).to_bytes(8, "big"), bytes(26) + b"page")
+    database.close()
     say("closed")
 
 
@@ -284,8 +303,7 @@ def repair(directory: str, dies_at: str) -> None:
     from scrapy_simhash.index.repair import repair as repair_index
 
     made = manifest.Manifest.read(Path(directory))
-    when, _, number = dies_at.partition(" ")
-    Killer(made.database, when, int(number)).install()
+    Killer(made.database, dies_at).install()
     say("repaired", repair_index(Path(directory)).entries)
 
 
@@ -294,8 +312,7 @@ def upgrade(directory: str, new_directory: str, dies_at: str) -> None:
     from scrapy_simhash.index.upgrade import upgrade as upgrade_index
 
     shrink("leveldb")
-    when, _, number = dies_at.partition(" ")
-    Killer("leveldb", when, int(number)).install()
+    Killer("leveldb", dies_at).install()
     say("upgraded", upgrade_index(Path(directory), Path(new_directory)))
 
 
@@ -315,7 +332,6 @@ def serve() -> None:
             import_module(f"scrapy_simhash.index.{module}")
     import_module("scrapy_simhash.index.repair")
     import_module("scrapy_simhash.index.upgrade")
-    hamming_distance(0, 0)
     say("ready")
     while line := read_line():
         what, arguments = json.loads(line)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import logging
+import sys
 
-import plyvel
 import pytest
 
 from scrapy_simhash import Scheme, open_index
@@ -19,9 +20,10 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
-from scrapy_simhash.index import TablePlan, reset_index
+from scrapy_simhash.index import TablePlan, choose_plan, index_url, reset_index, tables
+from scrapy_simhash.index.kinds import database_kind
 
-from .backends import PLAN, SCHEME, K, files
+from .backends import INSTALLED_KINDS, PACKAGES, PLAN, SCHEME, K, files
 
 
 @pytest.fixture
@@ -30,8 +32,17 @@ def directory(tmp_path):
 
 
 @pytest.fixture
-def url(directory):
-    return f"leveldb:{directory}"
+def url(directory, kind):
+    return f"{kind}:{directory}"
+
+
+@pytest.fixture
+def other_kind(kind):
+    """Another kind of database."""
+    (other,) = set(PACKAGES) - {kind}
+    if other not in INSTALLED_KINDS:
+        pytest.skip(f"no index in {other}: the package {PACKAGES[other]} is not installed")
+    return other
 
 
 @pytest.fixture
@@ -49,16 +60,33 @@ def edit_manifest(directory, change):
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-@pytest.mark.parametrize("place", ["memory:", "leveldb:{}"])
-def test_without_more_an_index_is_of_the_default_preset(place, directory):
-    with open_index(place.format(directory)) as index:
+def test_without_more_an_index_is_of_the_default_preset(url):
+    with open_index(url) as index:
         assert index.scheme == Scheme.preset("wide")
         assert index.max_distance == 36
-        if place == "memory:":  # it scans, and misses nothing
-            assert index.plan.guaranteed_distance >= 36
-        else:
-            assert index.plan == choose_plan(256, 36)
+        assert index.plan == choose_plan(256, 36)
         assert index.incremental is False
+
+
+def test_without_more_so_is_one_in_memory_which_scans_and_misses_nothing():
+    with open_index("memory:") as index:
+        assert index.scheme == Scheme.preset("wide")
+        assert index.max_distance == 36
+        assert index.plan.guaranteed_distance >= 36
+        assert index.incremental is False
+
+
+def test_tables_are_chosen_for_as_many_pages_as_are_expected(url, directory):
+    few, many = choose_plan(64, 3, 10_000), choose_plan(64, 3, 10**12)
+    assert few != many
+    with open_index(url, Scheme(bits=64), max_distance=3, expected_pages=10**12) as index:
+        assert index.plan == many
+    # The number has no meaning for an index that there is.
+    with open_index(url, Scheme(bits=64), max_distance=3, expected_pages=10_000) as index:
+        assert index.plan == many
+    reset_index(url)
+    with open_index(url, Scheme(bits=64), max_distance=3, expected_pages=10_000) as index:
+        assert index.plan == few
 
 
 def test_a_preset_s_scheme_brings_its_distance_and_the_fewest_tables():
@@ -73,30 +101,112 @@ def test_a_scheme_of_no_preset_needs_a_distance(url, directory):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "leveldb:", "leveldb", "redis://localhost", "/a/path", "Memory:", "leveldb:a\0b"]
+    "other",
+    [
+        *("", "/a/path", "redis://localhost", "Memory:", "lmdb:/a/path", "LevelDB:/a/path"),
+        *("leveldb", "leveldb:", "leveldb:a\0b", "rocksdb", "rocksdb:", "rocksdb:a\0b"),
+    ],
 )
 @pytest.mark.parametrize("use", [open_index, reset_index])
-def test_other_urls_are_refused(url, use):
-    with pytest.raises(SchemeError, match="leveldb:"):
-        use(url)
+def test_other_urls_are_refused(other, use):
+    with pytest.raises(SchemeError, match="leveldb:/path/to/directory, rocksdb:/path/to/directory"):
+        use(other)
+
+
+def test_the_url_of_an_index_names_the_kind_of_database_that_it_was_made_with(url, made, kind):
+    assert index_url(made) == url == f"{kind}:{made}"
+    with open_index(index_url(made)) as index:
+        assert len(index) == 1
+
+
+@pytest.mark.parametrize("asked", ["leveldb", "rocksdb"])
+def test_the_url_of_an_index_names_the_kind_that_was_asked_for(made, asked):
+    assert index_url(made, asked) == f"{asked}:{made}"
+
+
+@pytest.mark.parametrize("content", [None, "", "{", '{"short_name": "app"}'])
+@pytest.mark.parametrize(("missing", "expected"), [((), "leveldb"), (("plyvel",), "rocksdb")])
+def test_the_url_of_no_index_names_what_is_installed(
+    directory, monkeypatch, content, missing, expected
+):
+    if content is not None:
+        directory.mkdir()
+        (directory / "manifest.json").write_text(content)
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in missing else object()
+    )
+    assert index_url(directory) == f"{expected}:{directory}"
+
+
+def test_the_url_of_what_cannot_be_an_index_is_made_and_fails_when_it_is_opened(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    url = index_url(tmp_path / "file" / "index")
+    with pytest.raises(StorageError, match="check the path"):
+        open_index(url)
 
 
 @pytest.mark.parametrize(
-    ("distance", "plan"),
-    [
-        (K + 4, PLAN),
-        (-1, PLAN),
-        (16, PLAN),
-        (8, None),
-        (K, TablePlan(24, 4)),
-    ],
+    ("absent", "present"), [("leveldb", "rocksdb"), ("rocksdb", "leveldb")], ids=str
+)
+def test_a_missing_package_is_named_and_nothing_is_made(directory, monkeypatch, absent, present):
+    monkeypatch.setitem(sys.modules, PACKAGES[absent], None)
+    monkeypatch.delitem(sys.modules, f"scrapy_simhash.index.{absent}", raising=False)
+    with pytest.raises(SchemeError) as caught:
+        open_index(f"{absent}:{directory}", SCHEME, max_distance=K, plan=PLAN)
+    assert f"needs the package {PACKAGES[absent]}, " in str(caught.value)
+    assert f"or take {present}" in str(caught.value)
+    assert isinstance(caught.value.__cause__, ImportError)
+    assert not directory.exists()
+
+
+@pytest.mark.parametrize("other", ["memory", "lmdb", "", "LevelDB"])
+def test_other_kinds_of_database_are_refused(other):
+    with pytest.raises(SchemeError, match="leveldb or rocksdb"):
+        database_kind(other)
+
+
+@pytest.mark.parametrize(
+    ("distance", "plan"), [(-1, PLAN), (16, PLAN), (8, None), (K, TablePlan(24, 4))]
 )
 def test_plans_that_cannot_serve_are_refused_before_anything_is_made(
     url, directory, distance, plan
 ):
-    bits = 64 if plan and plan.bits == 64 else 16
     with pytest.raises(PlanError):
-        open_index(url, Scheme(bits=bits), max_distance=distance, plan=plan).close()
+        open_index(url, SCHEME, max_distance=distance, plan=plan).close()
+    assert not directory.exists()
+
+
+@pytest.mark.parametrize(("distance", "share"), [(K + 1, "86 %"), (K + 2, "65 %"), (15, "0 %")])
+def test_given_tables_may_find_less_than_95_percent_with_a_warning(url, caplog, distance, share):
+    assert PLAN.expected_recall(distance) < 0.95
+    with caplog.at_level(logging.WARNING):
+        with open_index(url, SCHEME, max_distance=distance, plan=PLAN) as index:
+            assert (index.plan, index.max_distance) == (PLAN, distance)
+            index.confirm(index.observe("a", 0))
+            # Found where they share a block, and not where all blocks differ.
+            assert len(index.query(0b1111)) == 1
+            assert index.query(0b0001_0001_0001_0001) == []
+        (record,) = caplog.records
+        assert record.levelno == logging.WARNING
+        assert f"{PLAN} find {share} of the pairs at distance {distance}" in record.getMessage()
+        caplog.clear()
+        # Whoever opens it again asks for nothing new.
+        with open_index(url) as index:
+            assert index.max_distance == distance
+        with open_index(url, max_distance=K + 1) as index:
+            assert index.max_distance == K + 1
+        assert caplog.records == []
+
+
+def test_given_tables_that_find_enough_are_taken_without_one(url, caplog):
+    with caplog.at_level(logging.DEBUG):
+        open_index(url, SCHEME, max_distance=K, plan=PLAN).close()
+    assert caplog.records == []
+
+
+def test_tables_are_not_chosen_where_none_find_enough(url, directory):
+    with pytest.raises(PlanError, match="95%"):
+        open_index(url, SCHEME, max_distance=8)
     assert not directory.exists()
 
 
@@ -121,7 +231,20 @@ def test_another_distance_may_be_asked_of_the_same_tables(url, made):
         assert index.max_distance == K
 
 
-@pytest.mark.parametrize("distance", [K + 4, -1, 16])
+def test_a_larger_distance_is_served_where_the_tables_find_enough(url, directory):
+    # They find 96 % of the pairs at distance 16.
+    plan = TablePlan(256, 14)
+    assert plan.guaranteed_distance < 16
+    assert plan.expected_recall(16) > 0.95
+    with open_index(url, Scheme(bits=256), max_distance=3, plan=plan) as index:
+        index.confirm(index.observe("a", 0))
+    far = sum(1 << bit for bit in range(16))
+    with open_index(url, max_distance=16) as index:
+        assert len(index.query(far)) == 1
+        assert index.query(far | 1 << 16) == []
+
+
+@pytest.mark.parametrize("distance", [K + 1, K + 4, -1, 16])
 def test_a_distance_that_the_stored_tables_cannot_serve_is_refused(url, made, distance):
     with pytest.raises(PlanError, match=str(distance)):
         open_index(url, max_distance=distance)
@@ -138,6 +261,7 @@ def test_a_distance_that_the_stored_tables_cannot_serve_is_refused(url, made, di
         {"scheme": Scheme(bits=16, weighting="tf"), "max_distance": K},
         {"scheme": Scheme(bits=64), "max_distance": K},
         {"plan": TablePlan(16, 5)},
+        {"plan": TablePlan(16, 4, 1, 4)},
     ],
 )
 def test_another_scheme_or_plan_is_a_mismatch_that_names_both(url, made, asked, opened):
@@ -155,12 +279,53 @@ def test_another_scheme_or_plan_is_a_mismatch_that_names_both(url, made, asked, 
         assert len(index) == 1
 
 
+@pytest.mark.parametrize("opened", [True, False])
+def test_another_kind_of_database_is_a_mismatch_that_names_both(
+    url, made, kind, other_kind, opened
+):
+    holder = open_index(url) if opened else None
+    before = {name: data for name, data in files(made).items() if "LOG" not in name}
+    with pytest.raises(IndexMismatch) as caught:
+        open_index(f"{other_kind}:{made}")
+    text = str(caught.value)
+    assert f"it was made with the database {kind}, not {other_kind}" in text
+    assert str(made) in text
+    assert {name: data for name, data in files(made).items() if "LOG" not in name} == before
+    if holder is not None:
+        holder.close()
+    with open_index(url) as index:
+        assert len(index) == 1
+
+
 def test_another_format_version_is_a_mismatch(url, made):
     edit_manifest(made, lambda content: content.update(format_version=99))
     before = files(made)
     with pytest.raises(IndexMismatch, match="format version 99"):
         open_index(url)
     assert files(made) == before
+
+
+def test_format_version_1_is_refused_with_the_command_to_upgrade_it(directory, url):
+    directory.mkdir()
+    content = {
+        "format": "scrapy-simhash index",
+        "format_version": 1,
+        "scheme_id": SCHEME.id,
+        "scheme": SCHEME.to_dict(),
+        "plan": {"bits": 16, "blocks": 4, "chosen": 1},
+        "max_distance": 3,
+        "environment": {},
+    }
+    (directory / "manifest.json").write_text(json.dumps(content))
+    (directory / "leveldb").mkdir()
+    (directory / "leveldb" / "000003.log").write_bytes(b"rows")
+    before = files(directory)
+    for use in (open_index, lambda url: open_index(url, SCHEME, max_distance=K, plan=PLAN)):
+        with pytest.raises(IndexMismatch) as caught:
+            use(url)
+        command = f"python -m scrapy_simhash.index upgrade {directory} NEW_DIRECTORY"
+        assert command in str(caught.value)
+    assert files(directory) == before
 
 
 def test_other_versions_of_libraries_are_a_warning(url, made, caplog):
@@ -181,12 +346,13 @@ def test_the_same_versions_or_another_python_alone_are_none(url, made, caplog):
 
 
 def test_handles_of_one_directory_share_it_by_whatever_path_until_the_last_is_closed(
-    tmp_path, made, monkeypatch
+    tmp_path, made, monkeypatch, kind
 ):
     link = tmp_path / "link"
     link.symlink_to(made)
     monkeypatch.chdir(tmp_path)
-    urls = [f"leveldb:{made}", f"leveldb:{link}", "leveldb:index", f"leveldb:{tmp_path}/x/../index"]
+    paths = [made, link, "index", f"{tmp_path}/x/../index"]
+    urls = [f"{kind}:{path}" for path in paths]
     handles = [open_index(url) for url in urls]
     handles[0].observe("pending", 0xFFFF)
     assert all(len(handle.query(0xFFFF)) == 1 for handle in handles)
@@ -200,17 +366,111 @@ def test_handles_of_one_directory_share_it_by_whatever_path_until_the_last_is_cl
         with pytest.raises(IndexClosed):
             len(closed)
         assert [len(handle) for handle in handles] == [1] * len(handles)
-    plyvel.DB(str(made / "leveldb")).close()  # nobody has it open
+    database_kind(kind)("", made / kind).close()  # nobody has it open
 
 
-def test_a_new_index_is_the_owner_s_alone(url, made):
+def test_a_new_index_is_the_owner_s_alone(made, kind):
     assert made.stat().st_mode & 0o777 == 0o700
-    assert (made / "leveldb").stat().st_mode & 0o777 == 0o700
+    assert (made / kind).stat().st_mode & 0o777 == 0o700
+
+
+@pytest.fixture
+def syncs(monkeypatch, kind):
+    """What each write of an index asks its database: True, or False without a sync."""
+    asked = []
+    opener = database_kind(kind)
+
+    def opened(location, path):
+        database = opener(location, path)
+        write = database.write
+
+        def recording(puts, deletes=(), *, sync=False):
+            write(puts, deletes, sync=sync)
+            asked.append(sync)
+
+        database.write = recording
+        return database
+
+    monkeypatch.setattr("scrapy_simhash.index.database_kind", lambda _: opened)
+    return asked
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds on a clock that stands still."""
+    now_s = [100.0]
+    monkeypatch.setattr(tables.time, "monotonic", lambda: now_s[0])
+    return now_s
+
+
+@pytest.mark.usefixtures("clock")
+def test_always_each_write_is_synced(url, syncs):
+    with open_index(url, SCHEME, max_distance=0, plan=PLAN, sync="always") as index:
+        index.confirm(index.observe("a", 1))
+        index.observe("copy", 1)
+        index.confirm(index.observe("a", 2))
+        assert len(syncs) == 4  # the state of a new index, and these
+    assert len(syncs) > 4
+    assert all(syncs)
+
+
+def test_never_is_any_write_synced_where_that_was_asked_for(url, syncs, clock):
+    with open_index(url, SCHEME, max_distance=0, plan=PLAN, sync="no") as index:
+        for fingerprint in range(3):
+            index.confirm(index.observe("a", fingerprint))
+            clock[0] += 10
+    assert len(syncs) > 4
+    assert not any(syncs)
+
+
+def test_by_default_a_write_is_synced_a_second_after_the_last_synced_one(url, syncs, clock):
+    with open_index(url, SCHEME, max_distance=0, plan=PLAN) as index:
+        syncs.clear()
+        expected = []
+        for fingerprint, (passed_s, synced) in enumerate(
+            [
+                *((0, False), (0.5, False), (0.49, False), (0.01, True)),
+                *((0.99, False), (7, True), (0, False), (0.999, False), (0.001, True)),
+            ]
+        ):
+            clock[0] += passed_s
+            index.confirm(index.observe(f"{fingerprint}", fingerprint))
+            expected.append(synced)
+            assert syncs == expected
+
+
+@pytest.mark.usefixtures("clock")
+def test_who_opens_an_index_first_decides_when_it_is_synced(url, syncs):
+    with (
+        open_index(url, SCHEME, max_distance=0, plan=PLAN, sync="no"),
+        open_index(url, sync="always") as second,
+    ):
+        second.confirm(second.observe("a", 1))
+    assert len(syncs) > 1
+    assert not any(syncs)
+
+
+def test_by_default_closing_syncs_what_was_not_but_writes_nothing_for_what_was(url, syncs, clock):
+    with open_index(url, SCHEME, max_distance=0, plan=PLAN) as index:
+        index.confirm(index.observe("a", 1))
+    assert syncs[-1] is True
+    for passed_s in (0, 10):
+        with open_index(url) as index:
+            syncs.clear()
+            index.observe("a copy", 1)
+            clock[0] += passed_s
+        # A copy of an earlier page is new, and pending; nothing is written.
+        assert syncs == []
+        with open_index(url, incremental=True) as index:
+            syncs.clear()
+            clock[0] += passed_s
+            index.observe("a copy", 1)  # logged
+        assert syncs == ([True] if passed_s else [False, True])
 
 
 @pytest.mark.parametrize("name", ["索引", "with space", "per%cent", "a:b"])
-def test_directories_may_have_any_name_and_parents_are_made(tmp_path, name):
-    url = f"leveldb:{tmp_path / 'deep' / name}"
+def test_directories_may_have_any_name_and_parents_are_made(tmp_path, name, kind):
+    url = f"{kind}:{tmp_path / 'deep' / name}"
     with open_index(url) as index:
         index.confirm(index.observe("a", 1))
     with open_index(url) as index:
@@ -218,28 +478,28 @@ def test_directories_may_have_any_name_and_parents_are_made(tmp_path, name):
     assert reset_index(url)
 
 
-def other_leveldb(directory):
-    database = plyvel.DB(str(directory), create_if_missing=True)
-    database.put(b"theirs", b"value")
+def other_database(kind, directory):
+    database = database_kind(kind)("", directory)
+    database.write([(b"theirs", b"value")])
     database.close()
 
 
 FOREIGN = {
-    "files": lambda d: (d / "diary.txt").write_text("mine"),
-    "a LevelDB": other_leveldb,
-    "a LevelDB in leveldb/": lambda d: other_leveldb(d / "leveldb"),
-    "a browser extension": lambda d: (
+    "files": lambda kind, d: (d / "diary.txt").write_text("mine"),
+    "a database": other_database,
+    "a database in the place of ours": lambda kind, d: other_database(kind, d / kind),
+    "a browser extension": lambda kind, d: (
         (d / "manifest.json").write_text('{"manifest_version": 3, "name": "mine"}'),
-        other_leveldb(d / "leveldb"),
+        other_database(kind, d / kind),
     ),
 }
 
 
 @pytest.mark.parametrize("use", [open_index, reset_index])
 @pytest.mark.parametrize("what", FOREIGN)
-def test_a_directory_of_somebody_else_is_foreign_and_left_as_it_is(url, directory, what, use):
+def test_a_directory_of_somebody_else_is_foreign_and_left_as_it_is(url, directory, kind, what, use):
     directory.mkdir()
-    FOREIGN[what](directory)
+    FOREIGN[what](kind, directory)
     before = files(directory)
     with pytest.raises(IndexForeign, match="choose another directory") as caught:
         use(url)
@@ -248,11 +508,11 @@ def test_a_directory_of_somebody_else_is_foreign_and_left_as_it_is(url, director
 
 
 @pytest.mark.parametrize("use", [open_index, reset_index])
-def test_a_path_below_a_file_cannot_be_used(tmp_path, use):
+def test_a_path_below_a_file_cannot_be_used(tmp_path, use, kind):
     (tmp_path / "file").write_text("mine")
     for path in (tmp_path / "file", tmp_path / "file" / "index"):
         with pytest.raises(StorageError, match="check the path") as caught:
-            use(f"leveldb:{path}")
+            use(f"{kind}:{path}")
         assert type(caught.value) is StorageError
         assert caught.value.location == str(path)
     assert files(tmp_path) == {"file": b"mine"}
@@ -266,11 +526,55 @@ def test_reset_deletes_an_index_and_tells_whether_there_was_one(url, made):
         assert len(index) == 0
 
 
-def test_reset_leaves_files_that_are_not_ours(url, made):
+def test_reset_deletes_an_index_by_whatever_kind_of_url(made, kind):
+    (other,) = set(PACKAGES) - {kind}
+    assert reset_index(f"{other}:{made}") is True
+    assert files(made) == {}
+
+
+def test_reset_leaves_files_beside_the_index(url, made):
     (made / "notes.txt").write_text("mine")
-    (made / "leveldb" / "notes.txt").write_text("mine")
-    reset_index(url)
-    assert files(made) == {"notes.txt": b"mine", "leveldb": None, "leveldb/notes.txt": b"mine"}
+    assert reset_index(url) is True
+    assert files(made) == {"notes.txt": b"mine"}
+
+
+def test_reset_leaves_files_among_those_of_the_database(url, made, kind):
+    (made / kind / "notes.txt").write_text("mine")
+    if kind == "rocksdb":
+        # Its own destruction takes all files of the directory.
+        before = files(made)
+        with pytest.raises(IndexForeign, match="nothing was deleted") as caught:
+            reset_index(url)
+        assert "notes.txt" in str(caught.value)
+        assert files(made) == before
+        (made / kind / "notes.txt").unlink()
+        assert reset_index(url) is True
+        assert files(made) == {}
+    else:
+        assert reset_index(url) is True
+        assert files(made) == {kind: None, f"{kind}/notes.txt": b"mine"}
+
+
+def test_reset_deletes_what_a_repair_set_aside(url, made, kind):
+    lost = made / kind / "lost"
+    lost.mkdir()
+    for name in ("000005.log", "000006.sst", "MANIFEST-000004"):
+        (lost / name).write_bytes(b"damaged")
+    assert reset_index(url) is True
+    assert files(made) == {}
+    with open_index(url) as index:
+        assert len(index) == 0
+
+
+def test_reset_of_an_index_that_another_has_open_deletes_nothing(url, made, kind):
+    database = database_kind(kind)("", made / kind)
+    try:
+        with pytest.raises(IndexLocked):
+            reset_index(url)
+    finally:
+        database.close()
+    with open_index(url) as index:
+        assert len(index) == 1
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"format": "scrapy-simhash index"}'])

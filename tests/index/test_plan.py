@@ -12,13 +12,28 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import TablePlan
-from scrapy_simhash.index.plan import MIN_RECALL
+from scrapy_simhash.index.plan import MAX_TABLES, _recall_of_tables
 
 SMALL = [
     (bits, blocks, chosen)
     for bits in (1, 5, 8, 11)
     for blocks in range(1, bits + 1)
     for chosen in range(1, blocks + 1)
+]
+
+
+def most_inner_blocks(bits, blocks, chosen):
+    """Bits that are left when the widest blocks are chosen."""
+    widths = [bits // blocks + (number < bits % blocks) for number in range(blocks)]
+    return bits - sum(sorted(widths)[-chosen:])
+
+
+SMALL_NESTED = [
+    (bits, blocks, chosen, inner_blocks)
+    for bits in (5, 8, 11)
+    for blocks in range(2, min(bits, 6) + 1)
+    for chosen in range(1, min(blocks, 4))
+    for inner_blocks in range(1, min(most_inner_blocks(bits, blocks, chosen), 5) + 1)
 ]
 
 
@@ -41,12 +56,28 @@ def test_recall_is_the_share_of_all_differences_that_leave_a_prefix_whole(bits, 
         assert (met == comb(bits, distance)) == (distance <= plan.guaranteed_distance)
 
 
+@pytest.mark.parametrize(("bits", "blocks", "chosen", "inner_blocks"), SMALL_NESTED)
+def test_recall_of_nested_tables_is_that_share_too(bits, blocks, chosen, inner_blocks):
+    plan = TablePlan(bits, blocks, chosen, inner_blocks)
+    base = random.Random(bits).getrandbits(bits)
+    for distance in range(min(bits, 5) + 1):
+        met = sum(meet(plan, base, base ^ one) for one in differences(bits, distance))
+        assert plan.expected_recall(distance) == pytest.approx(
+            met / comb(bits, distance), abs=1e-12
+        )
+        assert met == comb(bits, distance) or distance > plan.guaranteed_distance
+
+
 @st.composite
-def plans_and_pairs(draw):
+def plans_and_pairs(draw, *, nested=None):
     bits = draw(st.integers(1, 80) | st.sampled_from([128, 256, 512]))
     blocks = draw(st.integers(1, min(bits, 40)))
     few_enough = [chosen for chosen in range(1, blocks + 1) if comb(blocks, chosen) <= 300]
-    plan = TablePlan(bits, blocks, draw(st.sampled_from(few_enough)))
+    chosen = draw(st.sampled_from(few_enough))
+    most = min(most_inner_blocks(bits, blocks, chosen), 300 // comb(blocks, chosen))
+    nested = draw(st.booleans()) if nested is None else nested
+    inner_blocks = draw(st.integers(1, most)) if nested and most else 0
+    plan = TablePlan(bits, blocks, chosen, inner_blocks)
     positions = st.integers(0, bits - 1)
     flipped = draw(st.sets(positions, max_size=min(plan.guaranteed_distance, bits)))
     one = draw(st.integers(0, (1 << bits) - 1))
@@ -56,24 +87,17 @@ def plans_and_pairs(draw):
 @given(plans_and_pairs())
 def test_fingerprints_within_the_guaranteed_distance_share_a_prefix(case):
     plan, one, other = case
-    assert plan.guaranteed_distance == plan.blocks - plan.chosen
+    distances = [plan.blocks - plan.chosen]
+    if plan.inner_blocks:
+        distances.append(plan.inner_blocks - 1)
+    assert plan.guaranteed_distance == min(distances)
     assert plan.expected_recall((one ^ other).bit_count()) == 1.0
     assert meet(plan, one, other)
 
 
 @given(plans_and_pairs())
-def test_tables_bring_every_choice_of_blocks_to_the_front(case):
+def test_a_prefix_is_the_bits_of_its_blocks_most_significant_first(case):
     plan, fingerprint, _ = case
-    cut = sorted({block for table in plan.tables for block in table}, reverse=True)
-    assert len(cut) == plan.blocks
-    assert max(b.width for b in cut) - min(b.width for b in cut) <= 1
-    # The blocks lie side by side and make up the fingerprint.
-    assert [b.shift for b in cut] == [sum(b.width for b in cut[n + 1 :]) for n in range(len(cut))]
-    assert sum(b.width for b in cut) == plan.bits
-    assert len(set(plan.tables)) == len(plan.tables) == comb(plan.blocks, plan.chosen)
-    assert {frozenset(t) for t in plan.tables} == {
-        frozenset(t) for t in combinations(cut, plan.chosen)
-    }
     digits = f"{fingerprint:0{plan.bits}b}"
     for table, prefix, width in zip(
         plan.tables, plan.prefixes(fingerprint), plan.prefix_widths_bits, strict=True
@@ -84,23 +108,88 @@ def test_tables_bring_every_choice_of_blocks_to_the_front(case):
         assert width == len(text)
 
 
-@pytest.mark.parametrize(
-    ("blocks", "chosen", "tables", "widths", "text"),
-    [
-        (4, 1, 4, {16}, "4 tables with 16-bit prefixes"),
-        (5, 2, 10, {25, 26}, "10 tables with 25-26-bit prefixes"),
-        (6, 3, 20, {31, 32, 33}, "20 tables with 31-33-bit prefixes"),
-    ],
-)
-def test_the_designs_of_manku_et_al_for_64_bits_and_3(blocks, chosen, tables, widths, text):
-    plan = TablePlan(64, blocks, chosen)
+@given(plans_and_pairs(nested=False))
+def test_tables_bring_every_choice_of_blocks_to_the_front(case):
+    plan, _, _ = case
+    cut = sorted({block for table in plan.tables for block in table}, reverse=True)
+    assert len(cut) == plan.blocks
+    assert max(b.width for b in cut) - min(b.width for b in cut) <= 1
+    # The blocks lie side by side and make up the fingerprint.
+    assert [b.shift for b in cut] == [sum(b.width for b in cut[n + 1 :]) for n in range(len(cut))]
+    assert sum(b.width for b in cut) == plan.bits
+    assert len(set(plan.tables)) == len(plan.tables) == comb(plan.blocks, plan.chosen)
+    assert {frozenset(t) for t in plan.tables} == {
+        frozenset(t) for t in combinations(cut, plan.chosen)
+    }
+
+
+def positions(blocks):
+    """The bits of some blocks, most significant first."""
+    return [bit for b in blocks for bit in range(b.shift + b.width - 1, b.shift - 1, -1)]
+
+
+@given(plans_and_pairs(nested=True))
+def test_inner_blocks_cut_the_bits_outside_the_chosen_ones_and_one_follows_them(case):
+    plan, _, _ = case
+    outer = TablePlan(plan.bits, plan.blocks, plan.chosen)
+    inner = max(plan.inner_blocks, 1)
+    assert len(plan.tables) == len(outer.tables) * inner
+    for number, front in enumerate(outer.tables):
+        tables = plan.tables[number * inner : (number + 1) * inner]
+        assert all(table[: len(front)] == front for table in tables)
+        if plan.inner_blocks:
+            chosen = set(positions(front))
+            parts = [positions(table[len(front) :]) for table in tables]
+            others = [bit for bit in reversed(range(plan.bits)) if bit not in chosen]
+            assert [bit for part in parts for bit in part] == others
+            assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+# Section 3 of Manku, Jain and Das Sarma, "Detecting near-duplicates for web crawling" (WWW 2007):
+# number of tables and widths of prefixes, for 64 bits and k = 3.
+DESIGNS = [
+    (TablePlan(64, 6, 3), 20, {31, 32, 33}, "20 tables with 31-33-bit prefixes"),
+    (TablePlan(64, 4, 1, 4), 16, {28}, "16 tables with 28-bit prefixes"),
+    (TablePlan(64, 5, 2), 10, {25, 26}, "10 tables with 25-26-bit prefixes"),
+    (TablePlan(64, 4), 4, {16}, "4 tables with 16-bit prefixes"),
+]
+
+
+@pytest.mark.parametrize(("plan", "tables", "widths", "text"), DESIGNS)
+def test_the_designs_of_manku_et_al_for_64_bits_and_3(plan, tables, widths, text):
     assert len(plan.tables) == tables
     assert set(plan.prefix_widths_bits) == widths
     assert plan.guaranteed_distance == 3
     assert str(plan) == text
-    # 2**34 pages: 2**(34 - 16) candidates in each of four tables, as they count.
-    if chosen == 1:
-        assert plan.expected_candidates(2**34) == 4 * 2**18
+    # With 2**34 pages, as they count: 2**(34 - 16) candidates in each of four tables, and so on.
+    if len(widths) == 1:
+        (width,) = widths
+        assert plan.expected_candidates(2**34) == tables * 2 ** (34 - width)
+
+
+@pytest.mark.parametrize("plan", [design[0] for design in DESIGNS], ids=str)
+def test_their_tables_bring_every_pair_within_3_bits_together(plan):
+    base = random.Random(3).getrandbits(64)
+    prefixes = plan.prefixes(base)
+
+    def met(difference):
+        other = plan.prefixes(base ^ difference)
+        return any(a == b for a, b in zip(prefixes, other, strict=True))
+
+    for distance in range(4):
+        assert all(met(difference) for difference in differences(64, distance))
+    assert not all(met(difference) for difference in differences(64, 4))
+
+
+@pytest.mark.parametrize(
+    ("bits", "blocks", "chosen"),
+    [*SMALL, (24, 5, 2), (64, 4, 1), (64, 5, 2), (64, 6, 3), (70, 7, 2), (128, 9, 1)],
+)
+def test_both_ways_to_count_recall_agree_where_tables_are_not_nested(bits, blocks, chosen):
+    plan = TablePlan(bits, blocks, chosen)
+    for distance in range(plan.guaranteed_distance, min(bits, plan.guaranteed_distance + 6) + 1):
+        by_tables = _recall_of_tables(bits, plan.tables, distance)
+        assert by_tables == pytest.approx(plan.expected_recall(distance), abs=1e-12)
 
 
 def test_one_table_is_named_in_the_singular():
@@ -108,11 +197,20 @@ def test_one_table_is_named_in_the_singular():
 
 
 @pytest.mark.parametrize(
-    ("bits", "blocks", "chosen", "distance"),
-    [(64, 4, 1, 5), (64, 6, 3, 5), (70, 16, 1, 20), (256, 16, 1, 28), (256, 10, 2, 16)],
+    ("plan", "distance"),
+    [
+        (TablePlan(64, 4), 5),
+        (TablePlan(64, 6, 3), 5),
+        (TablePlan(70, 16), 20),
+        (TablePlan(256, 16), 28),
+        (TablePlan(256, 10, 2), 16),
+        (TablePlan(64, 4, 1, 4), 6),
+        (TablePlan(70, 5, 2, 3), 4),
+        (TablePlan(256, 8, 1, 4), 8),
+    ],
 )
-def test_expected_recall_is_what_random_pairs_show(bits, blocks, chosen, distance):
-    plan = TablePlan(bits, blocks, chosen)
+def test_expected_recall_is_what_random_pairs_show(plan, distance):
+    bits = plan.bits
     rng = random.Random(7)
     trials = 20_000
     met = 0
@@ -135,39 +233,6 @@ def test_recall_falls_with_the_distance_and_rises_with_the_blocks(plan):
     assert all(more.expected_recall(d) >= recalls[d] for d in range(0, plan.bits, 7))
 
 
-@pytest.mark.parametrize("bits", [8, 16, 24, 64, 128, 256, 512])
-def test_for_distance_takes_the_fewest_tables_that_find_enough(bits):
-    refused = None
-    for distance in [d for d in (*range(9), 12, 28, 29, 40, 64) if d < bits]:
-        enough = [
-            blocks
-            for blocks in range(1, max(bits // 10, 1) + 1)
-            if TablePlan(bits, blocks).expected_recall(distance) >= MIN_RECALL
-        ]
-        if enough:
-            plan = choose_plan(bits, distance)
-            assert plan == TablePlan(bits, min(enough), 1)
-            assert refused is None
-        else:
-            refused = distance
-            with pytest.raises(PlanError, match="95%"):
-                choose_plan(bits, distance)
-    assert MIN_RECALL == 0.95
-    assert refused is not None or bits == 512
-
-
-def test_presets_have_plans_that_find_enough():
-    assert choose_plan(64, 3) == TablePlan(64, 4)
-    assert choose_plan(256, 36) == TablePlan(256, 19)
-    assert TablePlan(256, 19).expected_recall(36) >= 0.95
-
-
-@pytest.mark.parametrize("distance", [-1, 64, 1000])
-def test_distances_that_cannot_be_are_refused(distance):
-    with pytest.raises(PlanError, match=f"{distance}"):
-        choose_plan(64, distance)
-
-
 @pytest.mark.parametrize("distance", [-1, 65])
 def test_recall_at_a_distance_that_cannot_be_is_refused(distance):
     with pytest.raises(PlanError):
@@ -183,6 +248,42 @@ def test_plans_that_cannot_be_are_refused(bits, blocks, chosen):
         TablePlan(bits, blocks, chosen)
 
 
+@pytest.mark.parametrize(
+    ("bits", "blocks", "chosen", "inner_blocks"),
+    [(64, 4, 1, -1), (64, 4, 1, 49), (64, 4, 4, 1), (64, 5, 2, 39), (65, 4, 1, 49)],
+)
+def test_inner_blocks_that_cannot_be_are_refused(bits, blocks, chosen, inner_blocks):
+    with pytest.raises(PlanError, match=f"{inner_blocks} inner blocks"):
+        TablePlan(bits, blocks, chosen, inner_blocks)
+
+
+@pytest.mark.parametrize(
+    ("bits", "blocks", "chosen", "inner_blocks"), [(64, 4, 1, 48), (64, 5, 2, 38), (65, 4, 1, 48)]
+)
+def test_an_inner_block_may_be_one_bit(bits, blocks, chosen, inner_blocks):
+    plan = TablePlan(bits, blocks, chosen, inner_blocks)
+    assert min(plan.prefix_widths_bits) <= chosen * -(-bits // blocks) + 1
+    assert len(plan.tables) == comb(blocks, chosen) * inner_blocks
+
+
+@pytest.mark.parametrize(("bits", "blocks"), [(8, 3), (64, 3), (64, 5), (256, 7), (7, 7)])
+def test_all_blocks_may_be_chosen_whatever_their_widths(bits, blocks):
+    plan = TablePlan(bits, blocks, blocks)
+    assert plan.prefix_widths_bits == (bits,)
+    assert plan.guaranteed_distance == 0
+
+
+@pytest.mark.parametrize(
+    ("blocks", "chosen", "inner_blocks"), [(64, 3, 0), (30, 3, 2), (91, 2, 2), (4097, 1, 0)]
+)
+def test_too_many_tables_are_refused(blocks, chosen, inner_blocks):
+    with pytest.raises(PlanError, match="more than 4096 tables"):
+        TablePlan(5000, blocks, chosen, inner_blocks)
+    assert MAX_TABLES == 4096
+    assert len(TablePlan(8192, 4096).tables) == 4096
+
+
 def test_plans_are_equal_by_value_and_usable_as_keys():
     assert {TablePlan(64, 4): 1}[TablePlan(64, 4, 1)] == 1
     assert TablePlan(64, 4) != TablePlan(64, 5)
+    assert TablePlan(64, 4, 1, 4) != TablePlan(64, 4)

@@ -1,23 +1,24 @@
-"""Rows as bytes: the worked example of the docstring, literal bytes, round trips, damage."""
+"""Rows as bytes: literal bytes, round trips, damage, and what an index really writes."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 from itertools import pairwise
 
 import pytest
+import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.index import TablePlan, records
 from scrapy_simhash.index.base import Entry, NearDuplicate
+from scrapy_simhash.index.records import State
 
-from .backends import LevelDBBackend, rows
+from .backends import make_backend, rows, small_buffers
 
 KEYS = st.text(st.characters(exclude_categories=()), min_size=1)
-NUMBERS = st.integers(0, 2**64 - 1)
-TIMES = st.integers(0, 2**40 - 1)
+ORDINALS = st.integers(0, records.MAX_ORDINAL)
+NUMBERS = st.integers(0, 2**40 - 1)
+TIMES = st.integers(0, 2**32 - 1)
 WIDTHS = st.sampled_from([1, 2, 8, 32, 64])
 
 
@@ -25,8 +26,10 @@ WIDTHS = st.sampled_from([1, 2, 8, 32, 64])
 def entries(draw):
     width = draw(WIDTHS)
     fingerprint = draw(st.integers(0, 2 ** (8 * width) - 1))
+    number, met = sorted([draw(NUMBERS), draw(NUMBERS)])
+    first_seen_s, last_seen_s = sorted([draw(TIMES), draw(TIMES)])
     return width, Entry(
-        draw(NUMBERS), draw(KEYS), fingerprint, draw(NUMBERS), draw(TIMES), draw(TIMES)
+        number, draw(KEYS), fingerprint, met, first_seen_s, last_seen_s, draw(ORDINALS)
     )
 
 
@@ -40,58 +43,165 @@ def lines(draw):
     )
 
 
-def test_the_worked_example_of_the_docstring_is_true(tmp_path):
-    text = " ".join(records.__doc__.split())
-    example = re.search(
-        r"Worked example, (\d+) bits in two blocks: entry (\d+) of fingerprint 0x(\w+) has the "
-        r"table rows ``T ([\w ]+)`` and ``T ([\w ]+)``, both with the value ``(\w+)``",
-        text,
-    )
-    assert example is not None
-    bits, number, fingerprint, first, second, value = example.groups()
-    backend = LevelDBBackend(tmp_path / "index", TablePlan(int(bits), 2))
-    with backend.open(max_distance=1) as index:
-        for other in range(1, int(number)):
-            index.discard(index.observe(f"page {other}", 0))
-        index.confirm(index.observe("page", int(fingerprint, 16)))
-    stored = rows(backend.directory)
-    assert {row: data for row, data in stored.items() if row[:1] == b"T"} == {
-        b"T" + bytes.fromhex(first): bytes.fromhex(value),
-        b"T" + bytes.fromhex(second): bytes.fromhex(value),
-    }
-    assert set(stored) - {row for row in stored if row[:1] == b"T"} == {
-        b"E" + int(number).to_bytes(8, "big"),
-        b"K" + hashlib.blake2b(b"page", digest_size=16).digest(),
-        b"S",
-    }
-
-
 def test_rows_are_laid_out_as_the_docstring_says():
-    entry = Entry(7, "ü\udcff", 0xABCD, 0x1122334455667788, 0x0102030405, 0x060708090A)
-    assert records.entry_row(7).hex() == "450000000000000007"
-    assert records.encode_entry(entry, 2).hex() == (
-        "11223344556677880102030405060708090aabcdc3bcedb3bf"
+    entry = Entry(0x1122334455, "ü\udcff", 0xABCD, 0x1122334455, 0x01020304, 0x01020304, 7)
+    assert records.entry_row(7).hex() == "4500000007"
+    fixed = "1122334455" + "01020304" + "abcd"
+    assert records.encode_entry(entry, 2).hex() == fixed + "00" + "00" + "c3bcedb3bf"
+    # Met 300 = 0b10_0101100 observations later, and seen 16385 = 2**14 + 1 s later.
+    later = entry._replace(met=entry.number + 300, last_seen_s=entry.first_seen_s + 16385)
+    assert records.encode_entry(later, 2).hex() == fixed + "ac02" + "818001" + "c3bcedb3bf"
+    line = NearDuplicate("é", "ab", 3, 0xABCD, 9, 0x01020304)
+    assert records.log_row(9).hex() == "4e0000000009"
+    assert records.encode_near_duplicate(line, 2).hex() == (
+        "01020304" + "0003" + "abcd" + "00000002" + "6162" + "c3a9"
     )
-    line = NearDuplicate("é", "ab", 3, 0xABCD, 9, 0x0102030405)
-    assert records.log_row(9).hex() == "4e0000000000000009"
-    assert records.encode_near_duplicate(line, 2).hex() == ("01020304050003abcd000000026162c3a9")
     assert records.STATE_KEY == b"S"
-    assert records.encode_state(0x0102, 3).hex() == "00000000000001020000000000000003"
-    assert records.key_row("a") == b"K" + hashlib.blake2b(b"a", digest_size=16).digest()
+    assert records.encode_state(State(0x0102, 3, 5, 4)).hex() == (
+        "0000000000000102" + "0000000000000003" + "00000005" + "00000004"
+    )
 
 
-def test_prefixes_take_whole_bytes_and_are_right_aligned():
-    # 24 bits in five blocks of 5, 5, 5, 5 and 4, two chosen: prefixes of 10 and 9 bits.
-    found = records.table_prefixes(TablePlan(24, 5, 2), 0b11111_00000_10101_00001_1001)
-    assert found[0] == b"T\0\0" + 0b11111_00000.to_bytes(2, "big")
-    assert found[9] == b"T\0\x09" + 0b00001_1001.to_bytes(2, "big")
-    assert len(set(found)) == 10
+def test_records_are_laid_out_as_the_docstring_says():
+    assert records.record(0x0A0B0C0D, 32, 0x01020304).hex() == "0d0c0b0a" + "04030201"
+    wide = 0x0102030405060708090A0B0C
+    assert records.record(wide, 96, 7).hex() == "0c0b0a090807060504030201" + "07000000"
+    assert records.NO_CLOSED_ROWS.hex() == "00000000"
+    assert records.closed_row(b"T\0\1\xab", 2).hex() == "540001ab" + "00000002"
+
+
+def test_an_index_writes_what_the_docstring_says(tmp_path, kind):
+    # 24 bits in five blocks of 5, 5, 5, 5 and 4, two of them chosen: ten tables.
+    plan = TablePlan(24, 5, 2)
+    backend = make_backend(kind, tmp_path / "index", plan)
+    fingerprints = [
+        0b11111_00000_10101_00001_1001,
+        0b11111_00000_10101_11110_1001,  # another fourth block
+        0b11111_00000_01010_00001_1001,  # another third block
+    ]
+    with backend.open() as index:
+        index.discard(index.observe("nothing", 0))
+        for number, fingerprint in enumerate(fingerprints):
+            index.confirm(index.observe(f"{number}", fingerprint))
+        index._clock = lambda: 0x01020304
+        index.observe("copy", fingerprints[0] ^ 1)
+    stored = rows(backend.directory)
+
+    def packed(*ordinals):
+        # A check is as wide as the fingerprint.
+        return b"".join(
+            fingerprints[ordinal].to_bytes(4, "little") + ordinal.to_bytes(4, "little")
+            for ordinal in ordinals
+        )
+
+    # Table 0 has the first two blocks, table 9 the last two.
+    assert {row: value for row, value in stored.items() if row[:3] in {b"T\0\0", b"T\0\x09"}} == {
+        b"T\0\0" + 0b11111_00000.to_bytes(2, "big"): bytes(4) + packed(0, 1, 2),
+        b"T\0\x09" + 0b00001_1001.to_bytes(2, "big"): bytes(4) + packed(0, 2),
+        b"T\0\x09" + 0b11110_1001.to_bytes(2, "big"): bytes(4) + packed(1),
+    }
+    hashed = xxhash.xxh3_64_digest(b"1")
+    assert stored[b"K" + hashed[:2]] == bytes(4) + hashed[5:1:-1] + (1).to_bytes(4, "little")
+    entry = stored[b"E\0\0\0\1"]
+    assert entry[:5] == (3).to_bytes(5, "big")
+    assert entry[9:] == fingerprints[1].to_bytes(3, "big") + b"\0" + b"\0" + b"1"
+    line = stored[b"N" + (5).to_bytes(5, "big")]
+    copy = (fingerprints[0] ^ 1).to_bytes(3, "big")
+    assert line == b"\1\2\3\4" + b"\0\1" + copy + b"\0\0\0\1" + b"0" + b"copy"
+    assert stored[b"S"].hex() == f"{6:016x}" + f"{3:016x}" + f"{3:08x}" + f"{3:08x}"
+    assert {row[:1] for row in stored} == {b"E", b"T", b"K", b"N", b"S"}
+    assert sum(row[:1] == b"E" for row in stored) == 3
+
+
+def test_full_open_rows_go_to_closed_rows_which_are_counted(tmp_path, kind):
+    backend = make_backend(kind, tmp_path / "index", TablePlan(16, 2))
+    with small_buffers(open_row_records=2, closed_row_records=3):
+        for number in range(9):
+            # Closing spills the one page.
+            with backend.open(max_distance=0) as index:
+                index.confirm(index.observe(f"{number}", 0xAB00 + number))
+
+    def packed(*ordinals):
+        return b"".join(
+            (0xAB00 + ordinal).to_bytes(4, "little") + ordinal.to_bytes(4, "little")
+            for ordinal in ordinals
+        )
+
+    bucket = b"T\0\0\xab"
+    stored = rows(backend.directory)
+    assert {row: value for row, value in stored.items() if row.startswith(b"T\0\0")} == {
+        bucket: b"\2\0\0\0" + packed(8),
+        bucket + b"\0\0\0\0": packed(0, 1, 2, 3),
+        bucket + b"\0\0\0\1": packed(4, 5, 6, 7),
+    }
+
+
+@given(st.integers(0, 2**512 - 1), st.sampled_from([32, 64, 96, 256]))
+def test_a_fold_is_the_exclusive_or_of_words(fingerprint, check_bits):
+    words = []
+    text = f"{fingerprint:b}"
+    while text:
+        words.append(int(text[-check_bits:], 2))
+        text = text[:-check_bits]
+    expected = 0
+    for word in words:
+        expected ^= word
+    assert records.fold(fingerprint, check_bits) == expected < 2**check_bits
+
+
+@given(
+    st.sampled_from([(16, 32), (64, 32), (64, 64), (256, 96), (256, 256), (512, 160), (70, 32)]),
+    st.data(),
+)
+def test_folds_are_never_farther_from_each_other_than_fingerprints(widths, data):
+    bits, check_bits = widths
+    one = data.draw(st.integers(0, 2**bits - 1))
+    positions = data.draw(st.sets(st.integers(0, bits - 1)))
+    other = one ^ sum(1 << position for position in positions)
+    folds = records.fold(one, check_bits), records.fold(other, check_bits)
+    distance = (folds[0] ^ folds[1]).bit_count()
+    assert distance <= len(positions)
+    assert distance % 2 == len(positions) % 2
+    if check_bits >= bits:
+        assert distance == len(positions)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**32 - 1), ORDINALS)), st.sampled_from([32, 64, 96]))
+def test_packed_records_come_back_as_they_were(pairs, check_bits):
+    packed = b"".join(records.record(check, check_bits, ordinal) for check, ordinal in pairs)
+    assert len(packed) == len(pairs) * (check_bits // 8 + 4)
+    assert records.ordinals(packed, check_bits // 8 + 4) == [ordinal for _, ordinal in pairs]
+
+
+@given(KEYS)
+def test_page_keys_are_found_by_their_hash(key):
+    hashed = xxhash.xxh3_64_intdigest(key.encode("utf-8", "surrogatepass"))
+    prefix, check = records.key_hash(records.encode_key(key))
+    assert (prefix, check) == (hashed >> 48, hashed >> 16 & 0xFFFFFFFF)
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        (TablePlan(64, 4), [(b"T\0\0", 2), (b"T\0\1", 2), (b"T\0\2", 2), (b"T\0\3", 2)]),
+        (TablePlan(24, 5, 2), [(b"T\0" + bytes([n]), 2) for n in range(10)]),
+        (TablePlan(16, 3), [(b"T\0\0", 1), (b"T\0\1", 1), (b"T\0\2", 1)]),
+        (TablePlan(256, 300 // 4, 2), [(b"T" + n.to_bytes(2, "big"), 1) for n in range(2775)]),
+    ],
+)
+def test_prefixes_take_whole_bytes(plan, expected):
+    assert records.bucket_heads(plan) == [*expected, (b"K", 2)]
 
 
 @given(entries())
 def test_entries_come_back_as_they_were(case):
     width, entry = case
-    assert records.decode_entry(entry.number, records.encode_entry(entry, width), width) == entry
+    assert records.decode_entry(entry.ordinal, records.encode_entry(entry, width), width) == entry
+
+
+def test_a_page_that_was_seen_before_it_was_first_seen_was_seen_then():
+    entry = Entry(1, "a", 0, 1, 2000, 1000, 0)  # the clock went back
+    assert records.decode_entry(0, records.encode_entry(entry, 2), 2).last_seen_s == 2000
 
 
 @given(lines())
@@ -101,25 +211,26 @@ def test_log_lines_come_back_as_they_were(case):
     assert records.decode_near_duplicate(line.sequence, value, width) == line
 
 
-@given(NUMBERS, NUMBERS)
-def test_the_state_comes_back_as_it_was(next_sequence, count):
-    assert records.decode_state(records.encode_state(next_sequence, count)) == (
-        next_sequence,
-        count,
-    )
+@given(st.builds(State, st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1), ORDINALS, ORDINALS))
+def test_the_state_comes_back_as_it_was(state):
+    assert records.decode_state(records.encode_state(state)) == state
 
 
-@given(st.lists(NUMBERS, min_size=2, unique=True))
-def test_the_order_of_bytes_is_the_order_of_numbers(numbers):
-    for row in (records.entry_row, records.log_row):
+@given(st.lists(ORDINALS, min_size=2, unique=True), st.lists(NUMBERS, min_size=2, unique=True))
+def test_the_order_of_bytes_is_the_order_of_numbers(ordinals, sequences):
+    for row, numbers in (
+        (records.entry_row, ordinals),
+        (lambda number: records.closed_row(b"K\0\0", number), ordinals),
+        (records.log_row, sequences),
+    ):
         ordered = [row(number) for number in sorted(numbers)]
         assert all(one < other for one, other in pairwise(ordered))
+    assert records.closed_row(b"K\0\0", 0) > b"K\0\0"
 
 
-@given(KEYS, KEYS)
-def test_each_key_has_its_own_row(one, other):
-    assert (records.key_row(one) == records.key_row(other)) == (one == other)
-    assert records.decode_key(records.encode_key(one)) == one
+@given(KEYS)
+def test_page_keys_come_back_as_they_were(key):
+    assert records.decode_key(records.encode_key(key)) == key
 
 
 @given(entries(), lines(), st.data())
@@ -136,13 +247,13 @@ def test_values_that_are_cut_short_are_refused(entry_case, line_case, data):
         records.decode_near_duplicate(1, value[:cut], width)
 
 
-@pytest.mark.parametrize("value", [b"", b"\0" * 15, b"\0" * 17])
+@pytest.mark.parametrize("value", [b"", b"\0" * 16, b"\0" * 23, b"\0" * 25])
 def test_a_state_of_another_length_is_refused(value):
-    with pytest.raises(ValueError, match="16"):
+    with pytest.raises(ValueError, match="24"):
         records.decode_state(value)
 
 
 @pytest.mark.parametrize("key", [b"\xff", b"\xc3", b"abc\x80"])
 def test_keys_that_are_not_utf_8_are_refused(key):
     with pytest.raises(ValueError, match="utf-8"):
-        records.decode_entry(1, b"\0" * 20 + key, 2)
+        records.decode_entry(1, bytes(5 + 4 + 2 + 1 + 1) + key, 2)

@@ -1,0 +1,74 @@
+"""What an index that died holds, against what it should: the same pages in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.index import records
+from scrapy_simhash.index.check import check
+
+from .backends import MemoryBackend, checked_entries, rows
+from .child import PLAN, carry_out, operations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy_simhash.index import NearDuplicate
+
+# Fingerprints by page key, and the near-duplicate log without its numbers and times.
+Content = tuple[dict[str, int], list[tuple[str, str, int, int]]]
+
+
+class Expected:
+    """What an index holds if the pages of all writers were carried out in memory."""
+
+    def __init__(self) -> None:
+        self._backend = MemoryBackend(PLAN)
+
+    def after(self, run: int, done: list[str], found: Content, *, at_least: int) -> int:
+        """Catch up with what a writer did until it died, and what was found of that.
+
+        :param done: what it said of each page.
+        :param at_least: so many pages must have been found, and at most those and the next one.
+        :returns: how many were.
+        """
+        index = self._backend.open(incremental=run % 2 == 1)
+        todo = operations(run)
+        kinds = [carry_out(index, next(todo)) for _ in range(at_least)]
+        while self.content() != found and len(kinds) <= len(done):
+            kinds.append(carry_out(index, next(todo)))
+        index.close()
+        entries, log = self.content()
+        assert found[0] == entries
+        assert found[1] == log
+        assert kinds[: len(done)] == done[: len(kinds)]
+        return len(kinds)
+
+    def content(self) -> Content:
+        store = self._backend._store
+        entries = {key: entry.fingerprint for key, entry in store._entries.items()}
+        return entries, [_without_numbers(line) for line in store._log]
+
+
+def content(directory: Path) -> Content:
+    """The same of an index on disk, after checking that its rows fit each other."""
+    if not (directory / "manifest.json").exists():
+        return {}, []
+    report = check(directory)
+    assert report.problems == []
+    stored = rows(directory)
+    if not stored:
+        return {}, []
+    entries = checked_entries(directory, PLAN)
+    log = [
+        records.decode_near_duplicate(int.from_bytes(row[1:], "big"), value, PLAN.bits // 8)
+        for row, value in sorted(stored.items())
+        if row[:1] == b"N"
+    ]
+    assert (report.entries, report.near_duplicates) == (len(entries), len(log))
+    fingerprints = {key: entry.fingerprint for key, entry in entries.items()}
+    return fingerprints, [_without_numbers(line) for line in log]
+
+
+def _without_numbers(line: NearDuplicate) -> tuple[str, str, int, int]:
+    return line.key, line.representative, line.distance, line.fingerprint

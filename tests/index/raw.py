@@ -1,0 +1,67 @@
+"""Changes to the rows of a closed index that go around this package."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.index import records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from scrapy_simhash.index import ObservingIndex
+
+
+def change_rows(
+    directory: Path, puts: Mapping[bytes, bytes] | None = None, deletes: Iterable[bytes] = ()
+) -> None:
+    """Put and delete rows."""
+    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+    kind = manifest.get("database", "leveldb")
+    write = {"leveldb": _write_to_leveldb, "rocksdb": _write_to_rocksdb}[kind]
+    write(directory / kind, puts or {}, deletes)
+
+
+def _write_to_leveldb(path: Path, puts: Mapping[bytes, bytes], deletes: Iterable[bytes]) -> None:
+    import plyvel
+
+    database = plyvel.DB(str(path), create_if_missing=True, compression=None)
+    with database.write_batch() as batch:
+        for key, value in puts.items():
+            batch.put(key, value)
+        for key in deletes:
+            batch.delete(key)
+    database.close()
+
+
+def _write_to_rocksdb(path: Path, puts: Mapping[bytes, bytes], deletes: Iterable[bytes]) -> None:
+    import rocksdict
+
+    database = rocksdict.Rdict(str(path), rocksdict.Options(raw_mode=True))
+    batch = rocksdict.WriteBatch(raw_mode=True)
+    for key, value in puts.items():
+        batch.put(key, value)
+    for key in deletes:
+        batch.delete(key)
+    database.write(batch)
+    database.close()
+
+
+def crashed(index: ObservingIndex, directory: Path) -> Path:
+    """A copy of an open index as it would be if its process were killed now."""
+    # Nothing of it is in memory but what the system has, so its files are as they would be found.
+    return shutil.copytree(index.location, directory)
+
+
+def state_of(rows: Mapping[bytes, bytes]) -> records.State:
+    """The state row."""
+    return records.decode_state(rows[records.STATE_KEY])
+
+
+def largest(directory: Path, pattern: str) -> Path:
+    """The largest file of the database by that name."""
+    found = [path for path in directory.glob(f"*db/{pattern}") if path.is_file()]
+    return max(found, key=lambda path: path.stat().st_size)

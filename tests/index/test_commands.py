@@ -1,0 +1,303 @@
+"""``python -m scrapy_simhash.index``: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from scrapy_simhash.index import TablePlan, choose_plan, records
+from scrapy_simhash.index.__main__ import main
+from scrapy_simhash.index.cost import bytes_per_page
+from scrapy_simhash.index.statistics import statistics
+
+from .backends import PLAN, checked_entries, files, make_backend, rows
+from .processes import children
+from .raw import change_rows, crashed, largest
+
+ON_A_DIRECTORY = ["check", "repair", "statistics"]
+
+
+@pytest.fixture
+def backend(kind, tmp_path):
+    return make_backend(kind, tmp_path / "index")
+
+
+@pytest.fixture
+def made(backend):
+    """An index of two pages and a near-duplicate."""
+    with backend.open() as index:
+        index.confirm(index.observe("a", 0x0000))
+        index.confirm(index.observe("b", 0x00FF))
+        index.observe("copy", 0x0001)
+    return backend.directory
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command: (exit code, lines on standard output, standard error)."""
+
+    def run_it(*arguments):
+        code = main([str(argument) for argument in arguments])
+        output = capsys.readouterr()
+        return code, output.out.splitlines(), output.err
+
+    return run_it
+
+
+def test_check_of_a_sound_index(made, run):
+    assert run("check", made) == (
+        0,
+        [
+            "2 entries, 10 records in buckets, 1 lines in the near-duplicate log",
+            "no problem was found",
+        ],
+        "",
+    )
+
+
+def test_check_of_an_index_with_problems(made, run):
+    change_rows(made, {b"X": b"?"}, [records.entry_row(0)])
+    code, lines, errors = run("check", made)
+    assert code == 1
+    assert lines[0] == "1 entries, 10 records in buckets, 1 lines in the near-duplicate log"
+    problems = lines[1:-1]
+    assert all(line.startswith("problem: ") for line in problems)
+    assert "problem: a row of no known kind: b'X'" in problems
+    assert "problem: the state row counts 2 entries, there were 1" in problems
+    assert sum("there is none" in line for line in problems) == len(PLAN.tables) + 1
+    assert lines[-1] == "problems were found: repair the index"
+    assert errors == ""
+
+
+def test_check_of_an_index_whose_process_was_killed(backend, tmp_path, run):
+    with backend.open() as index:
+        index.confirm(index.observe("a", 0x0000))
+        copy = crashed(index, tmp_path / "crashed")
+    assert run("check", copy) == (
+        0,
+        [
+            "1 entries, 0 records in buckets, 0 lines in the near-duplicate log",
+            "1 entries get their records at the next opening",
+            "no problem was found",
+        ],
+        "",
+    )
+
+
+def test_repair_of_rows(made, run):
+    change_rows(made, {b"X": b"?"}, [records.STATE_KEY])
+    assert run("repair", made) == (
+        0,
+        [
+            "2 entries and 1 lines of the near-duplicate log kept, 1 rows dropped, "
+            "all buckets made anew"
+        ],
+        "",
+    )
+    assert run("check", made)[0] == 0
+
+
+def test_repair_of_files(made, run):
+    largest(made, "CURRENT").unlink()
+    code, lines, errors = run("check", made)
+    assert (code, lines) == (2, [])
+    assert f"`python -m scrapy_simhash.index repair {made}`" in errors
+    assert run("repair", made) == (
+        0,
+        [
+            "files could not be read: the database kept the rows that can be",
+            "2 entries and 1 lines of the near-duplicate log kept, 0 rows dropped, "
+            "all buckets made anew",
+        ],
+        "",
+    )
+    assert set(checked_entries(made, PLAN, closed=True)) == {"a", "b"}
+
+
+def test_statistics(kind, made, run):
+    code, lines, errors = run("statistics", made)
+    assert (code, errors) == (0, "")
+    found = statistics(made)
+    assert lines[0] == f"{kind}, scheme {found.manifest.scheme.id}, k = 3"
+    assert lines[1] == f"{PLAN}, checks of 32 bits"
+    assert lines[2].startswith("2 entries (0 not in buckets yet), 2 bytes of page keys, ")
+    assert lines[2].endswith(" bytes of files")
+    stored = rows(made)
+    by_name = {line[:16].strip(): line[16:].replace(",", "").split() for line in lines[3:]}
+    assert by_name["rows"] == ["rows", "key", "bytes", "value", "bytes"]
+    for name, letter in (("entries", b"E"), ("buckets", b"T"), ("near-duplicates", b"N")):
+        of_kind = {row: value for row, value in stored.items() if row[:1] == letter}
+        sizes = [sum(map(len, of_kind)), sum(map(len, of_kind.values()))]
+        assert by_name[name] == list(map(str, [len(of_kind), *sizes]))
+    # Both pages begin with the same four bits, and end with others.
+    assert by_name["table 0"] == ["4", "2", "1", "2", "16.0"]
+    assert by_name["table 3"] == ["4", "2", "2", "1", "8.0"]
+    assert by_name["page keys"] == ["16", "2", "2", "1", "32768.0"]
+
+
+def test_plan_of_the_cheapest_tables(run):
+    code, lines, errors = run("plan", "--bits", "64", "--max-distance", "3", "--pages", "1000000")
+    plan = choose_plan(64, 3, 1_000_000)
+    assert (code, errors) == (0, "")
+    assert lines[0] == f"{plan} of 64 bits: {plan!r}"
+    assert lines[1] == f"guaranteed distance: {plan.guaranteed_distance}"
+    beyond = plan.guaranteed_distance + 1
+    assert lines[2] == (
+        f"expected recall at distance {beyond}: {plan.expected_recall(beyond):.3f}"
+    )
+    assert lines[-3] == (
+        f"candidates per query at 1,000,000 pages: {plan.expected_candidates(10**6):,.1f}"
+    )
+    assert lines[-2] == f"bytes per page besides its key: {bytes_per_page(plan, 3)}"
+    assert lines[-1].startswith("modelled cost of a query and an insert: ")
+    assert lines[-1].endswith(" µs")
+    assert run("plan")[1][0] == lines[0]
+
+
+def test_plan_of_given_tables(run):
+    code, lines, _ = run(
+        *("plan", "--bits", "64", "--max-distance", "6", "--pages", "5000"),
+        *("--blocks", "4", "--chosen", "1", "--inner-blocks", "4"),
+    )
+    assert code == 0
+    assert lines[0].endswith(repr(TablePlan(64, 4, 1, 4)))
+    assert lines[1] == "guaranteed distance: 3"
+    assert lines[2].startswith("expected recall at distance 4: 0.")
+    shown = [line for line in lines if line.startswith("expected recall")]
+    # At least up to the distance that was asked for.
+    assert len(shown) >= 3
+    assert "at 5,000 pages" in lines[-3]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--max-distance", "64"],
+        ["--max-distance", "-1"],
+        ["--max-distance", "40"],
+        ["--bits", "0"],
+        ["--blocks", "99"],
+        ["--blocks", "4", "--chosen", "5"],
+        ["--blocks", "0"],
+        ["--blocks", "4", "--inner-blocks", "-1"],
+        ["--blocks", "16", "--chosen", "8"],
+    ],
+)
+def test_plans_that_cannot_be_are_errors(run, arguments):
+    code, lines, errors = run("plan", *arguments)
+    assert (code, lines) == (2, [])
+    assert errors.endswith("\n")
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("command", ON_A_DIRECTORY)
+def test_where_there_is_no_index_it_is_an_error_and_none_is_made(run, tmp_path, command):
+    code, lines, errors = run(command, tmp_path / "missing")
+    assert (code, lines) == (2, [])
+    assert errors.startswith(f"index {tmp_path / 'missing'}: ")
+    assert "there is no index" in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ON_A_DIRECTORY)
+def test_a_directory_of_somebody_else_is_an_error_and_left_as_it_is(run, tmp_path, command):
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    before = files(tmp_path)
+    code, lines, errors = run(command, tmp_path)
+    assert (code, lines) == (2, [])
+    assert "other files" in errors
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("command", ON_A_DIRECTORY)
+@pytest.mark.parametrize("path", ["file", "file/below"])
+def test_a_file_is_no_index(run, tmp_path, command, path):
+    (tmp_path / "file").write_text("text", encoding="utf-8")
+    code, lines, errors = run(command, tmp_path / path)
+    assert (code, lines) == (2, [])
+    assert str(tmp_path / path) in errors
+
+
+@pytest.mark.parametrize("command", ON_A_DIRECTORY)
+def test_a_file_in_the_place_of_the_database_is_an_error(kind, backend, made, run, command):
+    for file in (made / kind).iterdir():
+        file.unlink()
+    (made / kind).rmdir()
+    (made / kind).write_text("text", encoding="utf-8")
+    code, lines, errors = run(command, made)
+    assert (code, lines) == (2, [])
+    assert str(made) in errors
+    assert (made / kind).read_text(encoding="utf-8") == "text"
+
+
+@pytest.mark.parametrize("command", ON_A_DIRECTORY)
+def test_an_index_that_another_process_has_open_is_locked(kind, tmp_path, run, command):
+    directory = tmp_path / "index"
+    with children() as other:
+        holder = other.begin("hold", kind=kind, directory=str(directory))
+        assert holder.line() == "open"
+        code, lines, errors = run(command, directory)
+        assert (code, lines) == (2, [])
+        assert errors.startswith(f"index {directory}: ")
+        assert "wait for that crawl to end" in errors
+        holder.send("")
+        assert holder.rest() == ["closed"]
+    assert run("check", directory)[0] == 0
+
+
+@pytest.mark.parametrize("command", ["statistics", "check"])
+def test_a_state_row_that_makes_no_sense_is_no_traceback(made, run, command):
+    change_rows(made, {records.STATE_KEY: b"short"})
+    code, lines, errors = run(command, made)
+    if command == "check":
+        assert code == 1
+        assert any("the state row is missing or damaged" in line for line in lines)
+    else:
+        assert (code, lines) == (2, [])
+        assert str(made) in errors
+
+
+def test_upgrade_of_what_is_no_old_index_is_an_error(made, tmp_path, run):
+    for arguments in ((made, tmp_path / "new"), (tmp_path / "missing", tmp_path / "new")):
+        code, lines, errors = run("upgrade", *arguments)
+        assert (code, lines) == (2, [])
+        assert errors.startswith(f"index {arguments[0]}: ")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["other"], ["check"], ["upgrade", "old"], ["plan", "--bits", "many"]]
+)
+def test_other_arguments_are_explained(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage: python -m scrapy_simhash.index" in capsys.readouterr().err
+
+
+def test_help_names_all_commands(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--help"])
+    assert caught.value.code == 0
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in [*ON_A_DIRECTORY, "upgrade", "plan"])
+
+
+@pytest.mark.parametrize(("change", "code"), [({}, 0), ({b"X": b"?"}, 1), (None, 2)])
+def test_it_is_a_module_that_can_be_run(made, change, code):
+    if change is None:
+        largest(made, "CURRENT").unlink()
+    else:
+        change_rows(made, change)
+    ran = subprocess.run(
+        [sys.executable, "-m", "scrapy_simhash.index", "check", str(made)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == code
+    assert bool(ran.stderr) == (code == 2)
+    assert bool(ran.stdout) == (code != 2)
+    assert "Traceback" not in ran.stderr

@@ -1,0 +1,477 @@
+"""TableStore alone, on a database that is a dictionary: what it writes, and when writes fail."""
+
+from __future__ import annotations
+
+import logging
+import random
+
+import pytest
+
+from scrapy_simhash import Scheme
+from scrapy_simhash.errors import IndexClosed, IndexCorrupt, StorageError
+from scrapy_simhash.index import ObservingIndex, TablePlan, records, tables
+from scrapy_simhash.index.base import Entry, NearDuplicate
+from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.observing import SharedStore
+from scrapy_simhash.index.tables import TableStore
+
+from .backends import BITS, FAR, PLAN, K, check_rows, flip, small_buffers
+from .dict_database import LOCATION, DictDatabase
+
+A, B, C, D = FAR
+CHECK_BITS = 32
+
+
+def made(database, plan=PLAN, check_bits=CHECK_BITS, **arguments):
+    return TableStore(database, plan, check_bits, LOCATION, **arguments)
+
+
+@pytest.fixture
+def database():
+    return DictDatabase()
+
+
+@pytest.fixture
+def store(database):
+    return made(database)
+
+
+def entry(number, key, fingerprint, **changes):
+    return Entry(number, key, fingerprint, number, 1000, 1000)._replace(**changes)
+
+
+def line(sequence, key="copy"):
+    return NearDuplicate(key, "a", 1, A, sequence, 1000)
+
+
+def put(store, number, key, fingerprint, *, replaced=None, yielding=()):
+    return store.write(entry(number, key, fingerprint), replaced, yielding, number + 1)
+
+
+def contents(store):
+    """Entries of a store by key, found in each way."""
+    # Each fingerprint has its last four bits, one of the tables' prefixes, in common with one.
+    found = {one.key: one for four in range(16) for _, one in store.within(0x1111 * four, BITS)}
+    assert all(store.entry(key) == one for key, one in found.items())
+    assert len(store) == len(found)
+    return {key: one.fingerprint for key, one in found.items()}
+
+
+def test_a_new_store_writes_its_state_alone(database, store):
+    assert set(database.content) == {b"S"}
+    assert (store.next_sequence, len(store)) == (1, 0)
+    assert store.entry("a") is None
+    assert store.within(A, BITS) == []
+    assert list(store.near_duplicates(0)) == []
+
+
+def test_a_page_is_one_row(database, store):
+    database.writes.clear()
+    assert put(store, 1, "a", A) == entry(1, "a", A, ordinal=0)
+    assert put(store, 2, "b", B) == entry(2, "b", B, ordinal=1)
+    assert [(len(puts), deletes) for puts, deletes, _ in database.writes] == [(1, []), (1, [])]
+    assert {row for puts, _, _ in database.writes for row in puts} == {
+        records.entry_row(0),
+        records.entry_row(1),
+    }
+    assert contents(store) == {"a": A, "b": B}
+    assert (store.next_sequence, len(store)) == (3, 2)
+
+
+def test_a_page_that_is_met_again_keeps_its_row(database, store):
+    put(store, 1, "a", A)
+    stored = store.entry("a")
+    again = store.write(stored._replace(met=5, last_seen_s=2000), stored, (), 6)
+    assert again == entry(1, "a", A, met=5, last_seen_s=2000, ordinal=0) == store.entry("a")
+    assert set(database.content) == {b"S", records.entry_row(0)}
+    assert (store.next_sequence, len(store)) == (6, 1)
+
+
+@pytest.mark.parametrize("spilled", [False, True])
+def test_a_page_that_changed_takes_the_place_of_the_old_one_in_one_write(spilled):
+    database = DictDatabase()
+    store = made(database)
+    put(store, 1, "a", A)
+    if spilled:
+        store.close()
+        database = DictDatabase(database.content)
+        store = made(database)
+    database.writes.clear()
+    put(store, 2, "a", B, replaced=store.entry("a"))
+    ((puts, deletes, _),) = database.writes
+    assert {b"S", records.entry_row(1)} <= set(puts)
+    assert records.entry_row(0) in deletes
+    assert contents(store) == {"a": B}
+    store.close()
+    assert check_rows(database.content, PLAN, CHECK_BITS, closed=True).entries.keys() == {"a"}
+
+
+@pytest.mark.parametrize("spilled", [False, True])
+def test_a_page_takes_the_place_of_those_that_yield_in_one_write(spilled):
+    database = DictDatabase()
+    store = made(database)
+    for number, key in enumerate("abc", 1):
+        put(store, number, key, flip(A, number))
+    put(store, 4, "d", D)
+    if spilled:
+        store.close()
+        database = DictDatabase(database.content)
+        store = made(database)
+    database.writes.clear()
+    yielding = [one for _, one in store.within(A, 1)]
+    assert len(yielding) == 3
+    put(store, 5, "e", A, yielding=yielding)
+    assert len(database.writes) == 1
+    assert contents(store) == {"d": D, "e": A}
+    # So may one that keeps its row.
+    put(store, 6, "f", flip(A, 1))
+    met = store.entry("e")
+    store.write(met._replace(met=7), met, [store.entry("f")], 8)
+    assert contents(store) == {"d": D, "e": A}
+    store.close()
+    entries = check_rows(database.content, PLAN, CHECK_BITS, closed=True).entries
+    assert entries.keys() == {"d", "e"}
+
+
+def test_the_near_duplicate_log_is_in_its_order_from_a_sequence_on(database, store):
+    for sequence in (1, 300, 2, 70_000):
+        store.log(line(sequence), sequence + 1)
+    assert [one.sequence for one in store.near_duplicates(0)] == [1, 2, 300, 70_000]
+    assert [one.sequence for one in store.near_duplicates(2)] == [2, 300, 70_000]
+    assert list(store.near_duplicates(70_000)) == [line(70_000)]
+    assert list(store.near_duplicates(70_001)) == []
+    assert made(DictDatabase(database.content)).next_sequence == 70_001
+
+
+def test_the_sequence_goes_on_where_a_killed_store_was(database, store):
+    put(store, 1, "a", A)
+    stored = store.entry("a")
+    put(store, 7, "b", B)
+    store.write(stored._replace(met=4), stored, (), 8)
+    killed = made(DictDatabase(database.content))
+    assert killed.next_sequence == 8
+    assert killed.entry("a").met == 4
+
+
+def test_closing_spills_all_records_and_closes_the_database(database, store):
+    for number in range(1, 40):
+        put(store, number, f"{number}", number * 1000)
+    assert check_rows(database.content, PLAN, CHECK_BITS).lacking == 39
+    store.close()
+    assert database.closed
+    assert len(check_rows(database.content, PLAN, CHECK_BITS, closed=True).entries) == 39
+    with pytest.raises(IndexClosed):
+        store.entry("1")
+
+
+def test_a_store_that_was_closed_reads_no_entry_again(database, store, monkeypatch):
+    for number in range(1, 40):
+        put(store, number, f"{number}", number * 1000)
+    store.close()
+    decoded = []
+    decode = records.decode_entry
+
+    def noted(ordinal, value, width_bytes):
+        decoded.append(ordinal)
+        return decode(ordinal, value, width_bytes)
+
+    monkeypatch.setattr(records, "decode_entry", noted)
+    again = made(DictDatabase(database.content))
+    assert decoded == []
+    put(again, 40, "40", 40_000)
+    killed = made(DictDatabase(again._database.content))
+    assert decoded == [39]
+    assert len(killed) == 40
+
+
+def test_how_many_entries_were_read_again_is_logged(database, store, caplog):
+    for number in range(1, 6):
+        put(store, number, f"{number}", number * 1000)
+    with caplog.at_level(logging.INFO):
+        made(DictDatabase(database.content))
+        (record,) = caplog.records
+        assert record.levelno == logging.INFO
+        assert f"{LOCATION} was not closed; 5 entries were read again" in record.getMessage()
+        caplog.clear()
+        store.close()
+        made(DictDatabase(database.content))
+        assert caplog.records == []
+
+
+def test_closing_without_a_change_writes_nothing(database, store):
+    put(store, 1, "a", A)
+    store.close()
+    again = DictDatabase(database.content)
+    made(again).close()
+    assert again.writes == []
+    assert again.content == database.content
+
+
+class Crawl:
+    """Random pages, observed and settled."""
+
+    def __init__(self, database, seed, **arguments):
+        self.rng = random.Random(seed)
+        store = made(database, **arguments)
+        manifest = Manifest(Scheme(bits=BITS), PLAN, K, {}, CHECK_BITS, "leveldb")
+        self.index = ObservingIndex(
+            SharedStore(store, manifest, LOCATION),
+            max_distance=K,
+            incremental=bool(seed % 2),
+            on_close=lambda _: store.close(),
+            clock=lambda: 1000,
+        )
+        self.store = store
+
+    def step(self):
+        """Observe a page, and confirm it mostly."""
+        key = f"page {self.rng.randrange(30)}"
+        fingerprint = self.rng.choice(FAR) ^ self.rng.getrandbits(8) << self.rng.choice([0, 4, 8])
+        observation = self.index.observe(key, fingerprint)
+        if self.rng.random() < 0.9:
+            self.index.confirm(observation)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_a_crash_at_any_write_all_is_there_that_was_confirmed(seed):
+    content = {}
+    early = 0
+    for crawl_number in range(3):
+        database = DictDatabase(content)
+        with small_buffers(capacity=5):
+            crawl = Crawl(database, seed + crawl_number)
+            before = contents(crawl.store)
+            for step in range(60):
+                if step == 59:
+                    crawl.index.close()
+                    after = before
+                else:
+                    crawl.step()
+                    after = contents(crawl.store)
+                written, database.history = database.history, []
+                for killed in written:
+                    early += check_rows(killed, PLAN, CHECK_BITS).early
+                    again_database = DictDatabase(killed)
+                    again = made(again_database)
+                    assert contents(again) in (before, after)
+                    assert again.next_sequence <= crawl.store.next_sequence
+                    again.close()
+                    checked = check_rows(again_database.content, PLAN, CHECK_BITS, closed=True)
+                    assert {k: e.fingerprint for k, e in checked.entries.items()} in (before, after)
+                before = after
+        assert check_rows(database.content, PLAN, CHECK_BITS, closed=True).most_rows > 1
+        content = database.content
+    assert early > 100
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_page_whose_write_fails_stays_pending_and_can_be_confirmed_again(seed):
+    database = DictDatabase()
+    rng = random.Random(seed)
+    with small_buffers(capacity=5):
+        crawl = Crawl(database, seed)
+        for number in range(150):
+            key, fingerprint = f"page {number % 40}", rng.getrandbits(BITS)
+            before = contents(crawl.store)
+            observation = crawl.index.observe(key, fingerprint)
+            if observation.kind not in {"new", "changed"}:
+                continue  # nothing to be stored
+            if rng.random() < 0.3:
+                database.fails = lambda _: True
+                with pytest.raises(StorageError, match="full"):
+                    crawl.index.confirm(observation)
+                database.fails = lambda _: False
+                assert contents(crawl.store) == before
+                assert key in [match.key for match in crawl.index.query(fingerprint)]
+            crawl.index.confirm(observation)
+            after = contents(crawl.store)
+            assert (after[key] ^ fingerprint).bit_count() <= K
+            check_rows(database.content, PLAN, CHECK_BITS)
+        crawl.index.close()
+    entries = check_rows(database.content, PLAN, CHECK_BITS, closed=True).entries
+    assert {key: one.fingerprint for key, one in entries.items()} == after
+
+
+def of_buckets(puts):
+    """Whether a write has rows of buckets and not of an entry."""
+    return any(row[:1] in {b"T", b"K"} for row in puts) and b"S" not in puts
+
+
+@pytest.mark.parametrize("lands", [False, True])
+def test_a_spill_that_fails_is_a_warning_and_goes_on_later(caplog, lands):
+    database = DictDatabase()
+    database.lands = lands
+    with small_buffers(capacity=4), caplog.at_level(logging.WARNING):
+        store = made(database)
+        database.fails = of_buckets
+        for number in range(1, 31):
+            put(store, number, f"{number}", number * 2000)
+        (record,) = caplog.records
+        assert record.levelno == logging.WARNING
+        assert "the disk is full; its tables stay in memory for now" in record.getMessage()
+        assert len(contents(store)) == 30
+        database.fails = lambda _: False
+        caplog.clear()
+        for number in range(31, 61):
+            put(store, number, f"{number}", number * 1000)
+        assert caplog.records == []
+        assert len(contents(store)) == 60
+        # As after a crash.
+        check_rows(database.content, PLAN, CHECK_BITS)
+        assert len(contents(made(DictDatabase(database.content)))) == 60
+        store.close()
+    assert len(check_rows(database.content, PLAN, CHECK_BITS, closed=True).entries) == 60
+
+
+@pytest.mark.parametrize("lands", [False, True])
+def test_closing_on_a_full_disk_is_a_warning_and_loses_nothing(database, store, caplog, lands):
+    for number in range(1, 31):
+        put(store, number, f"{number}", number * 2000)
+    expected = contents(store)
+    database.fails = lambda _: True
+    database.lands = lands
+    with caplog.at_level(logging.WARNING):
+        store.close()
+    (record,) = caplog.records
+    assert "no page is lost, but the next opening takes longer" in record.getMessage()
+    assert database.closed
+    again = made(DictDatabase(database.content))
+    assert contents(again) == expected
+    again.close()
+    entries = check_rows(again._database.content, PLAN, CHECK_BITS, closed=True).entries
+    assert len(entries) == 30
+
+
+def test_a_store_that_cannot_spill_while_it_reads_entries_again_raises(database, store):
+    for number in range(1, 31):
+        put(store, number, f"{number}", number * 2000)
+    killed = DictDatabase(database.content)
+    killed.fails = of_buckets
+    with small_buffers(capacity=4), pytest.raises(StorageError, match="full"):
+        made(killed)
+    killed.fails = lambda _: False
+    with small_buffers(capacity=4):
+        assert contents(made(killed)) == contents(store)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds on a clock that stands still."""
+    now_s = [100.0]
+    monkeypatch.setattr(tables.time, "monotonic", lambda: now_s[0])
+    return now_s
+
+
+def test_what_was_not_synced_is_synced_at_close_though_a_synced_write_failed(database, clock):
+    store = made(database)
+    store.log(line(1), 2)
+    assert database.writes[-1][2] is False
+    clock[0] += 10
+    database.fails = lambda _: True
+    with pytest.raises(StorageError):
+        store.log(line(2), 3)
+    database.fails = lambda _: False
+    store.close()
+    assert database.writes[-1][2] is True
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"), [("always", [True] * 5), ("no", [False] * 5), ("everysec", None)]
+)
+def test_writes_are_synced_as_the_policy_says(database, clock, policy, expected):
+    store = made(database, sync=policy)
+    for number in range(1, 5):
+        put(store, number, f"{number}", number * 5000)
+        clock[0] += 0.4
+    synced = [sync for _, _, sync in database.writes]
+    assert synced == (expected or [True, False, False, False, True])
+    store.close()
+    assert database.writes[-1][2] is (policy != "no")
+
+
+def test_an_index_that_has_had_all_ordinals_takes_no_new_page(database, store, monkeypatch):
+    monkeypatch.setattr(records, "MAX_ORDINAL", 2)
+    for number, key in enumerate("abc", 1):
+        put(store, number, key, FAR[number])
+    before = dict(database.content)
+    for replaced in (None, store.entry("a")):
+        with pytest.raises(StorageError, match=r"has held 3 entries.*start another"):
+            put(store, 4, "a" if replaced else "d", A, replaced=replaced)
+    assert database.content == before
+    stored = store.entry("a")
+    store.write(stored._replace(met=9), stored, (), 10)
+    assert store.entry("a").met == 9
+    assert contents(store) == {"a": B, "b": C, "c": D}
+
+
+@pytest.fixture
+def closed_rows(database, store):
+    """Rows of a closed store with three pages and a line of the log."""
+    for number, key in enumerate("abc", 1):
+        put(store, number, key, FAR[number])
+    store.log(line(4), 5)
+    store.close()
+    return database.content
+
+
+@pytest.mark.parametrize(
+    ("value", "match"), [(b"", "0 bytes"), (b"short", "5 bytes"), (None, "state row is missing")]
+)
+def test_a_state_row_that_makes_no_sense_is_corrupt(closed_rows, value, match):
+    if value is None:
+        del closed_rows[b"S"]
+    else:
+        closed_rows[b"S"] = value
+    database = DictDatabase(closed_rows)
+    with pytest.raises(IndexCorrupt, match=match) as caught:
+        made(database)
+    assert caught.value.location == LOCATION
+    assert database.writes == []
+
+
+@pytest.mark.parametrize(
+    ("value", "match"),
+    [
+        (None, "entry 1 is missing"),
+        (b"short", "entry 1 has 5 bytes"),
+        (bytes(14) + b"\xff", "utf-8"),
+    ],
+)
+def test_an_entry_that_makes_no_sense_is_corrupt_when_it_is_met(closed_rows, value, match):
+    if value is None:
+        del closed_rows[records.entry_row(1)]
+    else:
+        closed_rows[records.entry_row(1)] = value
+    store = made(DictDatabase(closed_rows))
+    for use in (lambda: store.entry("b"), lambda: store.within(C, 0)):
+        with pytest.raises(IndexCorrupt, match=match):
+            use()
+    assert store.entry("a").fingerprint == B
+    assert [one.key for _, one in store.within(D, 0)] == ["c"]
+
+
+def test_a_line_of_the_log_that_makes_no_sense_is_corrupt_when_it_is_met(closed_rows):
+    closed_rows[records.log_row(4)] = b"short"
+    store = made(DictDatabase(closed_rows))
+    with pytest.raises(IndexCorrupt, match="line 4"):
+        list(store.near_duplicates(0))
+
+
+def test_pages_whose_hashes_are_alike_are_told_apart(store, monkeypatch):
+    monkeypatch.setattr(records, "xxh3_64_intdigest", lambda _: 5 << 32)
+    put(store, 1, "a", A)
+    put(store, 2, "b", B)
+    assert store.entry("a").fingerprint == A
+    assert store.entry("b").fingerprint == B
+    assert store.entry("c") is None
+
+
+def test_fingerprints_whose_folds_are_alike_are_told_apart():
+    plan = TablePlan(64, 4)
+    store = made(DictDatabase(), plan)
+    # Each bit of one word cancels that of the other.
+    fingerprint = 0x00FF_0000_00FF_0000
+    assert records.fold(fingerprint, 32) == 0
+    store.write(entry(1, "a", fingerprint), None, (), 2)
+    assert store.within(0, 3) == []
+    assert [(distance, one.key) for distance, one in store.within(0, 16)] == [(16, "a")]
