@@ -101,11 +101,11 @@ class LevelDB:
                     batch.put(key, value)
                 for key in deletes:
                     batch.delete(key)
-        except OSError as error:
-            raise StorageError(self._location, f"it cannot be synced ({error})") from error
         except _ERRORS as error:
             self._write_failed = True
             raise translated(self._location, error) from error
+        except OSError as error:
+            raise StorageError(self._location, f"it cannot be synced ({error})") from error
 
     def _sync_logs(self) -> None:
         """LevelDB syncs the log that it writes to; what was written before it began that one may

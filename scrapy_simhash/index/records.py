@@ -163,12 +163,7 @@ def encode_entry(entry: Entry, width_bytes: int) -> bytes:
 
 def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
     """Inverse of `encode_entry`. :raises ValueError: the value is too short, or not UTF-8."""
-    since_at = _FINGERPRINT_AT + width_bytes
-    try:
-        met_later, since_at = _read_varint(value, since_at)
-        seen_later_s, key_at = _read_varint(value, since_at)
-    except IndexError:
-        key_at = len(value)
+    met_later, seen_later_s, key_at = _later(value, width_bytes)
     if len(value) <= key_at:
         raise ValueError(f"entry {ordinal} has {len(value)} bytes, which are too few")
     from_bytes = int.from_bytes
@@ -183,6 +178,21 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
         first_seen_s + seen_later_s,
         ordinal,
     )
+
+
+def page_key_bytes(value: bytes, width_bytes: int) -> int:
+    """Length of the page's key in an entry's value."""
+    return len(value) - _later(value, width_bytes)[2]
+
+
+def _later(value: bytes, width_bytes: int) -> tuple[int, int, int]:
+    """(met later by, seen later by, where the page's key begins)."""
+    try:
+        met_later, at = _read_varint(value, _FINGERPRINT_AT + width_bytes)
+        seen_later_s, at = _read_varint(value, at)
+    except IndexError:
+        return 0, 0, len(value)
+    return met_later, seen_later_s, at
 
 
 def _varint(number: int) -> bytes:

@@ -55,7 +55,10 @@ def opened_database(directory: Path) -> Iterator[tuple[Manifest, Database]]:
     """The manifest and the database of an index; closed at the end."""
     manifest = read_manifest(directory)
     kind = database_kind(manifest.database)
-    database = kind(str(directory), directory / manifest.database)
+    try:
+        database = kind(str(directory), directory / manifest.database)
+    except OSError as error:
+        raise StorageError(str(directory), f"it cannot be opened ({error})") from error
     try:
         yield manifest, database
     finally:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
-from scrapy_simhash.index.base import Entry
+from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.repair import opened_database
 
 if TYPE_CHECKING:
@@ -76,34 +76,37 @@ def statistics(directory: Path) -> IndexStatistics:
     :raises StorageError: there is no index, it is open elsewhere, or it cannot be read.
     """
     with opened_database(directory) as (manifest, database):
-        state = records.decode_state(database.get(records.STATE_KEY) or bytes(24))
-        rows = {
-            kind: _count_rows(database, start, stop) for kind, (start, stop) in ROW_KINDS.items()
-        }
-        buffered = sum(1 for _ in database.rows(records.entry_row(state.first_buffered), b"F"))
-        later = [
-            records.decode_entry(int.from_bytes(row[1:], "big"), value, manifest.plan.bits // 8)
-            for row, value in database.rows(records.entry_row(state.next_ordinal), b"F")
-        ]
-        entries = rows["entries"]
-        numbers_bytes = len(records.encode_entry(_NO_ENTRY, manifest.plan.bits // 8))
-        return IndexStatistics(
-            manifest=manifest,
-            entries=entries.rows,
-            page_key_bytes=entries.value_bytes - numbers_bytes * entries.rows,
-            buffered=buffered,
-            next_sequence=max([state.next_sequence, *(entry.met + 1 for entry in later)]),
-            file_bytes=sum(
-                file.stat().st_size
-                for file in (directory / manifest.database).rglob("*")
-                if file.is_file()
-            ),
-            rows=rows,
-            tables=_tables(database, manifest),
-        )
+        try:
+            return _counted(directory, manifest, database)
+        except ValueError as error:
+            raise corrupt(str(directory), error) from error
 
 
-_NO_ENTRY = Entry(0, "", 0, 0, 0, 0)
+def _counted(directory: Path, manifest: Manifest, database: Database) -> IndexStatistics:
+    width_bytes = manifest.plan.bits // 8
+    state = records.decode_state(database.get(records.STATE_KEY) or bytes(24))
+    rows = {kind: _count_rows(database, start, stop) for kind, (start, stop) in ROW_KINDS.items()}
+    buffered = sum(1 for _ in database.rows(records.entry_row(state.first_buffered), b"F"))
+    later = [
+        records.decode_entry(int.from_bytes(row[1:], "big"), value, width_bytes)
+        for row, value in database.rows(records.entry_row(state.next_ordinal), b"F")
+    ]
+    return IndexStatistics(
+        manifest=manifest,
+        entries=rows["entries"].rows,
+        page_key_bytes=sum(
+            records.page_key_bytes(value, width_bytes) for _, value in database.rows(b"E", b"F")
+        ),
+        buffered=buffered,
+        next_sequence=max([state.next_sequence, *(entry.met + 1 for entry in later)]),
+        file_bytes=sum(
+            file.stat().st_size
+            for file in (directory / manifest.database).rglob("*")
+            if file.is_file()
+        ),
+        rows=rows,
+        tables=_tables(database, manifest),
+    )
 
 
 def _count_rows(database: Database, start: bytes, stop: bytes) -> RowStatistics:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import IndexCorrupt, IndexMismatch, SimhashError, StorageError
+from scrapy_simhash.errors import (
+    IndexCorrupt,
+    IndexLocked,
+    IndexMismatch,
+    SimhashError,
+    StorageError,
+)
 from scrapy_simhash.index import records
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.cost import check_bits
@@ -16,8 +26,6 @@ from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.scheme import Scheme
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from scrapy_simhash.index.base import NearDuplicate
 
 
@@ -31,33 +39,73 @@ def upgrade(directory: Path, new_directory: Path) -> int:
     """
     made = _manifest_of_version_1(directory)
     location = str(new_directory)
-    if new_directory.exists() and any(new_directory.iterdir()):
-        raise StorageError(location, "it is not empty: choose a new directory for the upgrade")
-    width_bytes = made.plan.bits // 8
-    old = database_kind(made.database)(str(directory), directory / made.database)
     try:
-        next_sequence = int.from_bytes((old.get(b"S") or bytes(8))[:8], "big")
+        if new_directory.exists() and any(new_directory.iterdir()):
+            raise StorageError(location, "it is not empty: choose a new directory")
         new_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        database = database_kind(made.database)(location, new_directory / made.database)
-        store = TableStore(database, made.plan, made.check_bits, location)
-        try:
-            for row, value in old.rows(b"E", b"F"):
-                entry = _entry_of_version_1(int.from_bytes(row[1:], "big"), value, width_bytes)
-                store.write(entry, None, (), next_sequence)
-            for row, value in old.rows(b"N", b"O"):
-                number = int.from_bytes(row[1:], "big")
-                line = _near_duplicate_of_version_1(number, value, width_bytes)
-                store.log(line, next_sequence)
-            entries = len(store)
-        finally:
-            store.close()
-    except ValueError as error:
-        raise IndexCorrupt(str(directory), f"a row makes no sense ({error})") from error
+        with TemporaryDirectory(prefix="scrapy-simhash-") as temporary:
+            # Opening a database changes its files.
+            copy = Path(temporary) / "leveldb"
+            _copy_unlocked(directory, copy)
+            entries = _copy_entries(directory, copy, made, new_directory)
+        # Last: until then there is no index in the new directory.
+        made.write(new_directory)
+    except OSError as error:
+        raise StorageError(location, f"it cannot be made or written to ({error})") from error
+    return entries
+
+
+def _copy_unlocked(directory: Path, copy: Path) -> None:
+    """Copy the database, if nobody has it open."""
+    try:
+        with (directory / "leveldb" / "LOCK").open("r+") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.copytree(directory / "leveldb", copy)
+    except BlockingIOError as error:
+        raise IndexLocked(str(directory), "another process has it open: wait for it") from error
+    except OSError as error:
+        raise IndexCorrupt(str(directory), f"its database cannot be read ({error})") from error
+
+
+def _copy_entries(directory: Path, copy: Path, made: Manifest, new_directory: Path) -> int:
+    kind, location = database_kind(made.database), str(new_directory)
+    width_bytes = made.plan.bits // 8
+    try:
+        old = kind(str(directory), copy)
+    except IndexCorrupt as error:
+        raise _unreadable(directory, error.__cause__ or error) from error
+    database = kind(location, new_directory / made.database)
+    store = TableStore(database, made.plan, made.check_bits, location)
+    try:
+        state = old.get(b"S")
+        if state is None and next(old.rows(b"", records.END), None) is not None:
+            raise ValueError("its state row is missing")
+        next_sequence = int.from_bytes(state[:8], "big") if state else 1
+        for row, value in old.rows(b"E", b"F"):
+            entry = _entry_of_version_1(int.from_bytes(row[1:], "big"), value, width_bytes)
+            store.write(entry, None, (), next_sequence)
+        for row, value in old.rows(b"N", b"O"):
+            number = int.from_bytes(row[1:], "big")
+            store.log(_near_duplicate_of_version_1(number, value, width_bytes), next_sequence)
+        entries = len(store)
+    except BaseException as error:
+        store.close()
+        kind.destroy(location, new_directory / made.database)
+        if isinstance(error, (ValueError, IndexCorrupt)):
+            raise _unreadable(directory, error.__cause__ or error) from error
+        raise
     finally:
         old.close()
-    # Last: until then there is no index in the new directory.
-    made.write(new_directory)
+    store.close()
     return entries
+
+
+def _unreadable(directory: Path, error: BaseException) -> IndexCorrupt:
+    return IndexCorrupt(
+        str(directory),
+        f"it is damaged ({error}): restore a backup, or use the release that made it; nothing was "
+        "changed",
+    )
 
 
 def _manifest_of_version_1(directory: Path) -> Manifest:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import contextmanager
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, IndexMismatch, StorageError
-from scrapy_simhash.index import check as check_module
 from scrapy_simhash.index import records
-from scrapy_simhash.index.check import MAX_PROBLEMS, check
+from scrapy_simhash.index.check import MAX_PROBLEMS, _Check, check
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.tables import TableStore
 
-from .backends import BITS, INSTALLED_KINDS, K, PLAN, checked_entries, make_backend, rows
+from .backends import BITS, INSTALLED_KINDS, PLAN, K, checked_entries, make_backend, rows
 from .backends import small_buffers as small
 from .dict_database import DictDatabase
 from .raw import change_rows, crashed, state_of
@@ -335,22 +333,16 @@ def test_nothing_is_found_in_an_index_of_any_history(tmp_path_factory, kind, cra
 
 
 @pytest.fixture
-def found_in(sound, monkeypatch):
+def found_in(sound):
     """Whether a check, or to open the index, finds fault with its rows."""
     manifest = Manifest.read(sound)
-
-    @contextmanager
-    def opened(stored):
-        yield manifest, DictDatabase(stored)
-
-    monkeypatch.setattr(check_module, "opened_database", opened)
 
     def find(stored):
         try:
             TableStore(DictDatabase(stored), manifest.plan, manifest.check_bits, "rows")
         except IndexCorrupt:
             return True
-        return bool(check(stored).problems)
+        return bool(_Check(DictDatabase(stored), manifest).run().problems)
 
     return find
 

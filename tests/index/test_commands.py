@@ -91,8 +91,10 @@ def test_repair_of_rows(made, run):
     assert run("repair", made) == (
         0,
         [
-            "2 entries and 1 lines of the near-duplicate log kept, 1 rows dropped, "
-            "all buckets made anew"
+            (
+                "2 entries and 1 lines of the near-duplicate log kept, 1 rows dropped, "
+                "all buckets made anew"
+            )
         ],
         "",
     )
@@ -108,8 +110,10 @@ def test_repair_of_files(made, run):
         0,
         [
             "files could not be read: the database kept the rows that can be",
-            "2 entries and 1 lines of the near-duplicate log kept, 0 rows dropped, "
-            "all buckets made anew",
+            (
+                "2 entries and 1 lines of the near-duplicate log kept, 0 rows dropped, "
+                "all buckets made anew"
+            ),
         ],
         "",
     )
@@ -144,9 +148,7 @@ def test_plan_of_the_cheapest_tables(run):
     assert lines[0] == f"{plan} of 64 bits: {plan!r}"
     assert lines[1] == f"guaranteed distance: {plan.guaranteed_distance}"
     beyond = plan.guaranteed_distance + 1
-    assert lines[2] == (
-        f"expected recall at distance {beyond}: {plan.expected_recall(beyond):.3f}"
-    )
+    assert lines[2] == (f"expected recall at distance {beyond}: {plan.expected_recall(beyond):.3f}")
     assert lines[-3] == (
         f"candidates per query at 1,000,000 pages: {plan.expected_candidates(10**6):,.1f}"
     )

@@ -90,7 +90,11 @@ def test_an_index_that_died_before_its_first_write_is_sound_and_empty(tmp_path, 
     with children() as other:
         writer = other.begin(
             "write",
-            **{"kind": kind, "directory": str(directory), "run": 1, "sync": "always", "stop": 1},
+            kind=kind,
+            directory=str(directory),
+            run=1,
+            sync="always",
+            stop=1,
             dies_at="before 1",
         )
         assert writer.rest() == []

@@ -59,10 +59,13 @@ class Writer:
         self.closed = said[-1:] == ["closed"]
 
 
-def begin(other, directory, kind, run, sync, **arguments):
+def begin(other, directory, *, kind, run, sync, **arguments):
     return other.begin(
         "write",
-        **{"kind": kind, "directory": str(directory), "run": run, "sync": sync},
+        kind=kind,
+        directory=str(directory),
+        run=run,
+        sync=sync,
         **{"stop": 10**9, "say_synced": True, **arguments},
     )
 
@@ -79,14 +82,14 @@ def test_after_a_power_loss_an_index_holds_what_was_confirmed_up_to_the_last_syn
     with children() as other:
         for run in range(1, ROUNDS + 1):
             on_disk = logs(directory, kind)
-            process = begin(other, directory, kind, run, sync)
+            process = begin(other, directory, kind=kind, run=run, sync=sync)
             said = [process.line() for _ in range(rng.randrange(1, 300))]
             process.kill()
             said += process.rest()
             assert process.was_killed
             writer = Writer(said, on_disk)
             lose_power(directory, kind, writer.synced, rng)
-            lost += recovered(expected, run, writer, directory, kind, sync)
+            lost += recovered(expected, run, writer, directory, kind=kind, sync=sync)
     assert bool(lost) == (sync != "always")
 
 
@@ -101,12 +104,14 @@ def test_a_power_loss_just_after_the_database_began_a_new_log_loses_only_the_las
     with children() as other:
         for run in range(1, ROUNDS // 2 + 1):
             on_disk = logs(directory, kind)
-            process = begin(other, directory, kind, run, "everysec", dies_at="two logs")
+            process = begin(
+                other, directory, kind=kind, run=run, sync="everysec", dies_at="two logs"
+            )
             writer = Writer(process.rest(), on_disk)
             assert process.was_killed
             two_logs += len(logs(directory, kind)) > 1
             lose_power(directory, kind, writer.synced, rng)
-            recovered(expected, run, writer, directory, kind, "everysec")
+            recovered(expected, run, writer, directory, kind=kind, sync="everysec")
     # Not each time: an earlier log is gone as soon as it is in a table file.
     assert two_logs
 
@@ -119,7 +124,9 @@ def test_after_close_a_power_loss_loses_nothing(tmp_path, kind, sync):
     with children() as other:
         for run in range(1, ROUNDS + 1):
             on_disk = logs(directory, kind)
-            writer = Writer(begin(other, directory, kind, run, sync, stop=7 * run).rest(), on_disk)
+            writer = Writer(
+                begin(other, directory, kind=kind, run=run, sync=sync, stop=7 * run).rest(), on_disk
+            )
             assert writer.closed
             for name in logs(directory, kind):
                 os.truncate(directory / kind / name, writer.synced.get(name, 0))
@@ -127,7 +134,7 @@ def test_after_close_a_power_loss_loses_nothing(tmp_path, kind, sync):
             assert kept == 7 * run
 
 
-def recovered(expected, run, writer, directory, kind, sync):
+def recovered(expected, run, writer, directory, *, kind, sync):
     """Check an index after a power loss; returns how many of the pages said to be done it lost."""
     done = len(writer.done)
     # Of the page that it was at, nothing or all was written.

@@ -130,12 +130,10 @@ def test_an_old_entry_of_a_page_that_has_another_is_dropped(made, older):
 
 
 def test_rows_of_no_known_kind_and_ones_that_make_no_sense_are_dropped(made):
-    strange = {
-        **{b"A": b"", b"F\0": b"", b"M": b"1", b"OO": b"", b"SS": b"", b"U": b"", b"\xff" * 9: b""},
-        **{b"E": b"", b"E\1": b"1", b"E" + bytes(9): b"", b"N": b"", b"N" + b"\xff" * 9: b""},
-        records.entry_row(77): b"\0" * 11 + b"\xff\xfe",
-        records.log_row(7): b"short",
-    }
+    keys = (b"A", b"F\0", b"M", b"OO", b"SS", b"U", b"\xff" * 9, b"E", b"E\1", b"E" + bytes(9))
+    strange = dict.fromkeys((*keys, b"N", b"N" + b"\xff" * 9), b"?")
+    strange[records.entry_row(77)] = bytes(11) + b"\xff\xfe"
+    strange[records.log_row(7)] = b"short"
     before = entries_of(made)
     change_rows(made, strange)
     assert repair(made).dropped == len(strange)

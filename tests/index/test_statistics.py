@@ -48,7 +48,9 @@ def test_rows_are_counted_by_kind_with_their_bytes(filled):
     stored = rows(filled)
     found = statistics(filled)
     assert list(found.rows) == ["entries", "buckets", "page keys", "near-duplicates", "state"]
-    for (name, counted), letter in zip(found.rows.items(), (b"E", b"T", b"K", b"N", b"S"), strict=True):
+    for (name, counted), letter in zip(
+        found.rows.items(), (b"E", b"T", b"K", b"N", b"S"), strict=True
+    ):
         of_kind = {row: value for row, value in stored.items() if row[:1] == letter}
         assert counted.rows == len(of_kind) > 0, name
         assert counted.key_bytes == sum(map(len, of_kind)), name
@@ -101,9 +103,7 @@ def test_more_tables_than_a_byte_counts_are_told_apart(kind, tmp_path):
     rng = random.Random(2)
     fingerprints = {f"page {number}": rng.getrandbits(16) for number in range(10)}
     directory = tmp_path / "index"
-    with open_index(
-        f"{kind}:{directory}", Scheme(bits=16), max_distance=0, plan=plan
-    ) as index:
+    with open_index(f"{kind}:{directory}", Scheme(bits=16), max_distance=0, plan=plan) as index:
         for key, fingerprint in fingerprints.items():
             index.confirm(index.observe(key, fingerprint))
     stored = rows(directory)
