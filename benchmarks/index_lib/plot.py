@@ -18,7 +18,7 @@ def plot(results: list[dict[str, Any]], path: Path) -> None:
     measured = [result for result in results if "cpu_us" in result]
     schemes = list(dict.fromkeys(result["scheme"] for result in measured))
     figure, panels = plt.subplots(
-        1, len(schemes), figsize=(6.4 * len(schemes), 4.8), squeeze=False, layout="constrained"
+        1, len(schemes), figsize=(6.4 * len(schemes), 5.6), squeeze=False, layout="constrained"
     )
     for panel, scheme in zip(panels[0], schemes, strict=True):
         of_scheme = [result for result in measured if result["scheme"] == scheme]
@@ -38,5 +38,5 @@ def plot(results: list[dict[str, Any]], path: Path) -> None:
             ylabel="CPU µs for a query and an insert",
         )
         panel.grid(visible=True, alpha=0.3)
-        panel.legend(fontsize="small")
+        panel.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
     figure.savefig(path)
