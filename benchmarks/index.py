@@ -137,7 +137,7 @@ def fit_cost_model(arguments: argparse.Namespace) -> None:
     import numpy as np
 
     from scrapy_simhash.index import TablePlan
-    from scrapy_simhash.index.cost import LONG_PREFIX_BITS, check_bits
+    from scrapy_simhash.index.cost import check_bits
 
     rows, costs = [], []
     for scheme, plans in (("classic", ([4], [5], [6], [5, 2])), ("wide", ([12], [19], [24]))):
@@ -147,15 +147,14 @@ def fit_cost_model(arguments: argparse.Namespace) -> None:
             for result in run(scheme, "ours", arguments, blocks):
                 words = check_bits(bits, max_distance) // 32 + 1
                 candidates = plan.expected_candidates(result["size"])
-                long = sum(width >= LONG_PREFIX_BITS for width in plan.prefix_widths_bits)
-                rows.append([1.0, len(plan.tables), long, words * candidates])
+                rows.append([1.0, len(plan.tables), words * candidates])
                 costs.append(result["cpu_us"])
                 print(f"{scheme}: {plan}, {result['size']:,} pages: {result['cpu_us']:.1f} µs")
     constants, *_ = np.linalg.lstsq(
         np.array(rows) / np.array(costs)[:, None], np.ones(len(costs)), rcond=None
     )
     fitted = np.array(rows) @ constants
-    names = ("PAGE_US", "TABLE_US", "LONG_TABLE_US", "CANDIDATE_WORD_US")
+    names = ("PAGE_US", "TABLE_US", "CANDIDATE_WORD_US")
     for name, value in zip(names, constants.tolist(), strict=True):
         print(f"{name} = {value:.4g}")
     print(f"largest error of the fit: {np.abs(fitted / costs - 1).max():.0%}")

@@ -16,13 +16,10 @@ from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index.plan import MAX_TABLES, MIN_RECALL, TablePlan
 
 DEFAULT_EXPECTED_PAGES = 1_000_000
-# Query and insert of a page: per page, per table, per table with a long prefix (whose records
-# hardly ever share a row) besides, and per candidate with each 32 bits of it.
-PAGE_US = 25.0
-TABLE_US = 5.0
-LONG_TABLE_US = 7.0
+# Query and insert of a page: per page, per table, and per candidate with each 32 bits of it.
+PAGE_US = 5.0
+TABLE_US = 12.0
 CANDIDATE_WORD_US = 0.026
-LONG_PREFIX_BITS = 18
 # A check lets a candidate that only chance brought through less often than this.
 _MAX_CHANCE = 1e-5
 # Buckets of fewer bits would hold a thousandth of all pages each.
@@ -47,9 +44,7 @@ def cost_us(plan: TablePlan, max_distance: int, pages: int) -> float:
     """CPU time to query and insert a page in an index of so many, in µs."""
     words = check_bits(plan.bits, max_distance) // 32 + 1
     candidates = plan.expected_candidates(pages)
-    long = sum(width >= LONG_PREFIX_BITS for width in plan.prefix_widths_bits)
-    tables_us = TABLE_US * len(plan.tables) + LONG_TABLE_US * long
-    return PAGE_US + tables_us + CANDIDATE_WORD_US * words * candidates
+    return PAGE_US + TABLE_US * len(plan.tables) + CANDIDATE_WORD_US * words * candidates
 
 
 def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
