@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 
-import plyvel
 import pytest
 
-from scrapy_simhash import Scheme, open_index
-from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexLocked, StorageError
-from scrapy_simhash.index.leveldb import LEVELDB, LevelDB, translated
+plyvel = pytest.importorskip("plyvel")
 
-from .backends import files
+from scrapy_simhash import Scheme, open_index  # noqa: E402 - needs the package
+from scrapy_simhash.errors import (  # noqa: E402
+    IndexClosed,
+    IndexCorrupt,
+    IndexLocked,
+    StorageError,
+)
+from scrapy_simhash.index.leveldb import LEVELDB, LevelDB, translated  # noqa: E402
+
+from .backends import files  # noqa: E402
 
 LOCATION = "/where/the/index/is"
 
@@ -131,3 +137,49 @@ def test_to_destroy_it_leaves_what_somebody_else_put_there(tmp_path):
     (path / "lost" / "notes.txt").write_text("mine", encoding="utf-8")
     LEVELDB.destroy(LOCATION, path)
     assert files(path) == {"lost": None, "lost/notes.txt": b"mine"}
+
+
+def test_a_synced_write_syncs_all_logs_that_hold_earlier_writes(tmp_path, monkeypatch):
+    """LevelDB itself syncs the log that it writes to, which may be a new one."""
+    path = tmp_path / "database"
+    database = LevelDB(LOCATION, path)
+    synced = []
+    fsync = os.fsync
+
+    def note(descriptor):
+        fsync(descriptor)
+        (log,) = path.glob("*.log")
+        assert os.path.samestat(os.fstat(descriptor), log.stat())
+        synced.append(log.stat().st_size)
+
+    monkeypatch.setattr(os, "fsync", note)
+    database.write([(b"a", b"1" * 100)])
+    (log,) = path.glob("*.log")
+    before = log.stat().st_size
+    assert before > 100
+    assert synced == []
+    database.write([(b"b", b"2" * 100)], sync=True)
+    # Before the write, as what it holds must not be there without.
+    assert synced == [before]
+    database.write([(b"c", b"3" * 100)], sync=True)
+    # All earlier ones are on the disk.
+    assert synced == [before]
+    database.close()
+
+
+def test_a_log_that_cannot_be_synced_is_an_error(tmp_path, monkeypatch):
+    database = LevelDB(LOCATION, tmp_path / "database")
+    database.write([(b"a", b"1")])
+
+    def fail(_descriptor):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        with pytest.raises(StorageError, match="No space left") as caught:
+            database.write([(b"b", b"2")], sync=True)
+        assert caught.value.location == LOCATION
+        assert database.get(b"b") is None
+    database.write([(b"c", b"3")], sync=True)
+    assert [key for key, _ in database.rows(b"", b"\xff")] == [b"a", b"c"]
+    database.close()

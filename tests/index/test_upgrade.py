@@ -8,7 +8,6 @@ import random
 import shutil
 from contextlib import suppress
 
-import plyvel
 import pytest
 
 from scrapy_simhash import Scheme
@@ -29,6 +28,8 @@ from scrapy_simhash.index.upgrade import upgrade
 from .backends import checked_entries, files, small_buffers
 from .processes import children
 from .raw import change_rows
+
+plyvel = pytest.importorskip("plyvel")
 
 PLAN = TablePlan(64, 4)
 K = 3
