@@ -1,0 +1,232 @@
+"""What the plugin costs a crawl, beside crawls without it and with what people do today.
+
+Pages are served on loopback by a process of their own, and crawled by a new process for each
+contestant and round. Contestants take turns: compare within one run. Without folders, the pages
+are generated; a folder is a page set (``docs.jsonl`` with ``id``, ``lang`` and ``file``) or holds
+files of HTML, which may be gzip-compressed.
+
+    python benchmarks/crawl.py [FOLDER…] [--repeat N] [--pages N] [--network-bound] [--json FILE]
+
+``warm`` leaves out the first tenth of the pages, in which workers start and dictionaries load.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crawl_lib import corpus, results
+from crawl_lib.contestants import CONTESTANTS, NETWORK_BOUND, OFF
+from crawl_lib.crawling import Task
+from crawl_lib.crawling import main as run_child
+from crawl_lib.processes import MemorySampler, cpu_s, ended_children_cpu_s, machine_cpu_s
+from crawl_lib.server import Server, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PACKAGES = (
+    "scrapy-simhash scrapy twisted lxml readability-lxml resiliparse jieba rjieba simhash numpy "
+    "xxhash plyvel rocksdict"
+).split()
+NETWORK_DELAY_MS = 50.0
+NETWORK_PAGES = 400
+
+
+def main() -> None:
+    """Crawl, and print what it took."""
+    arguments = parsed()
+    if arguments.child:
+        run_child(arguments.child)
+        return
+    facts = environment(arguments)
+    for name, value in facts.items():
+        print(f"{name}: {value}")
+    pages = corpus.chosen(arguments.folders, arguments.pages, arguments.seed)
+    if not pages:
+        sys.exit("there are no pages")
+    print(described(pages), flush=True)
+    names = []
+    for name in arguments.contestants:
+        if reason := CONTESTANTS[name].missing():
+            print(f"{name}: not run, {reason}")
+        else:
+            names.append(name)
+    with serving([page.body for page in pages], arguments.delay_ms) as server:
+        rounds = [
+            one_round(server, rotated(names, number), len(pages), arguments)
+            for number in range(arguments.repeat)
+        ]
+    print(f"load at the end: {load()}\n")
+    report(rounds, names, network_bound=arguments.network_bound)
+    if arguments.json:
+        content = {
+            "environment": facts,
+            "pages": described(pages),
+            "rounds": rounds,
+            "summary": results.summary(rounds, names),
+        }
+        if arguments.network_bound:
+            content["summary"] = {
+                name: {"added_percent": results.added_percent(rounds, name)} for name in names
+            }
+        arguments.json.write_text(json.dumps(content, indent=1, ensure_ascii=False), "utf-8")
+
+
+def parsed() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
+    parser.add_argument(
+        "--contestants", nargs="+", choices=CONTESTANTS, metavar="NAME",
+        help=f"of {', '.join(map(repr, CONTESTANTS))}",
+    )  # fmt: skip
+    parser.add_argument("--repeat", type=int, default=3, help="rounds")
+    parser.add_argument("--pages", type=int, metavar="N", help="a sample of the pages")
+    parser.add_argument("--concurrency", type=int, default=16, help="requests at a time")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--network-bound", action="store_true",
+        help="few pages per second, of a slow server: what the plugin adds to the duration",
+    )  # fmt: skip
+    parser.add_argument("--pages-per-second", type=float, default=20.0, help="network-bound")
+    parser.add_argument("--delay-ms", type=float, help="of each response of the server")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.contestants is None:
+        arguments.contestants = NETWORK_BOUND if arguments.network_bound else list(CONTESTANTS)
+    if arguments.delay_ms is None:
+        arguments.delay_ms = NETWORK_DELAY_MS if arguments.network_bound else 0.0
+    if arguments.pages is None and arguments.network_bound:
+        arguments.pages = NETWORK_PAGES
+    return arguments
+
+
+def environment(arguments: argparse.Namespace) -> dict[str, str]:
+    """What a figure depends on."""
+    installed = {found.name.lower(): found.version for found in metadata.distributions()}
+    versions = [f"{package} {installed.get(package, 'is not installed')}" for package in PACKAGES]
+    return {
+        "command": shlex.join(["python", *sys.argv]),
+        "cpu": f"{processor()}, {os.cpu_count()} logical, load {load()}",
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "packages": ", ".join(versions),
+        "seed": str(arguments.seed),
+        "crawls": f"{arguments.repeat} rounds, {arguments.concurrency} requests at a time, "
+        f"responses after {arguments.delay_ms:g} ms"
+        + (f", {arguments.pages_per_second:g} pages/s" if arguments.network_bound else ""),
+    }
+
+
+def processor() -> str:
+    """What the machine calls its CPU."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def load() -> str:
+    """How busy the machine was in the last minute."""
+    return f"{os.getloadavg()[0]:.2f}"
+
+
+def described(pages: Sequence[corpus.Page]) -> str:
+    """How many pages, of what size, in which languages."""
+    sizes = sorted(len(page.body) for page in pages)
+    languages = sorted({page.lang.lower()[:2] or "?" for page in pages})
+    chinese = sum(page.lang.lower().startswith("zh") for page in pages)
+    return (
+        f"pages: {len(pages)} of {sum(sizes) / len(sizes) / 1000:.0f} KB on average, median "
+        f"{sizes[len(sizes) // 2] / 1000:.0f}; languages {' '.join(languages)}; {chinese} Chinese"
+    )
+
+
+def rotated(names: Sequence[str], number: int) -> list[str]:
+    """Another contestant begins each round."""
+    first = number % max(1, len(names))
+    return [*names[first:], *names[:first]]
+
+
+def one_round(
+    server: Server, names: Sequence[str], pages: int, arguments: argparse.Namespace
+) -> results.Round:
+    """A crawl of each contestant."""
+    found = {}
+    for name in names:
+        delay_s = 1 / arguments.pages_per_second if arguments.network_bound else 0.0
+        with tempfile.TemporaryDirectory() as directory:
+            task = Task(name, server.url, pages, arguments.concurrency, directory, delay_s)
+            found[name] = crawl(task, server.pid)
+        shown = found[name].get("missing") or f"{found[name]['run_s']:.1f} s"
+        print(f"  {name}: {shown}", file=sys.stderr, flush=True)
+    return found
+
+
+def crawl(task: Task, server_pid: int) -> results.Figures:
+    """Figures of one crawl in a process of its own, or why there are none."""
+    own_cpu, machine_cpu = ended_children_cpu_s() + cpu_s(server_pid), machine_cpu_s()
+    server_cpu, began = cpu_s(server_pid), time.perf_counter()
+    child = subprocess.Popen(
+        [sys.executable, Path(__file__).resolve(), "--child", json.dumps(asdict(task))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        cwd=task.directory,
+    )
+    sampler = MemorySampler(child.pid)
+    sampler.start()
+    out, log = child.communicate()
+    peak_bytes = sampler.end()
+    took_s = time.perf_counter() - began
+    if child.returncode:
+        last = log.strip().splitlines()[-1:] or [""]
+        return {"missing": f"it ended with {child.returncode}: {last[0]}"}
+    own_cpu = ended_children_cpu_s() + cpu_s(server_pid) - own_cpu
+    found = results.figures(json.loads(out.splitlines()[-1]), task.pages)
+    if "missing" in found:
+        return found
+    return found | {
+        "peak_tree_bytes": max(peak_bytes, found["peak_rss_bytes"]),
+        "server_ms": 1000 * (cpu_s(server_pid) - server_cpu) / task.pages,
+        "other_cores": max(0.0, machine_cpu_s() - machine_cpu - own_cpu) / took_s,
+    }
+
+
+def report(rounds: Sequence[results.Round], names: Sequence[str], *, network_bound: bool) -> None:
+    """Tables, and what must be known of them."""
+    if network_bound:
+        results.print_durations(rounds, names)
+    else:
+        results.print_crawls(rounds, names)
+        results.print_ratios(rounds, names)
+        if OFF in names:
+            results.print_costs(rounds, names)
+    server_ms = [
+        one["server_ms"] for round_ in rounds for one in round_.values() if "server_ms" in one
+    ]
+    if server_ms:
+        print(f"\nthe server took {max(server_ms):.2f} ms of CPU time per page at most")
+    for note in results.notes(rounds, names):
+        print(f"note: {note}")
+
+
+if __name__ == "__main__":
+    main()

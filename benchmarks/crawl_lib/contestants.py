@@ -1,0 +1,55 @@
+"""Who crawls: without the plugin, with it in several ways, and as it is done without one."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+OFF = "off"
+TODAY = "today"
+_EXTRACTORS = {"readability": (), "resiliparse": ("resiliparse",)}
+_WORKERS = (0, 1, 2)
+
+
+class Contestant(NamedTuple):
+    """One way to crawl.
+
+    :param workers: processes that the plugin is to start; None without the plugin.
+    :param packages: what it needs beyond ours, as pip and as Python name them.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    workers: int | None = None
+    packages: tuple[str, ...] = ()
+
+    def missing(self) -> str | None:
+        """Why it cannot run here, if it cannot."""
+        absent = [package for package in self.packages if find_spec(package) is None]
+        return f"not installed: pip install {' '.join(absent)}" if absent else None
+
+
+def _plugin(workers: int, extractor: str, packages: tuple[str, ...]) -> Contestant:
+    settings = {
+        "ADDONS": {"scrapy_simhash.Addon": 500},
+        "SIMHASH_ENABLED": True,
+        "SIMHASH_ACTION": "tag",
+        "SIMHASH_WORKERS": workers,
+        "SIMHASH_EXTRACTOR": extractor,
+    }
+    return Contestant(f"workers={workers} {extractor}", settings, workers, packages)
+
+
+_ALL = (
+    Contestant(OFF, {}),
+    *(
+        _plugin(workers, extractor, packages)
+        for extractor, packages in _EXTRACTORS.items()
+        for workers in _WORKERS
+    ),
+    Contestant(
+        TODAY, {"ITEM_PIPELINES": {"crawl_lib.today.TodayPipeline": 300}}, packages=("simhash",)
+    ),
+)
+CONTESTANTS = {contestant.name: contestant for contestant in _ALL}
+NETWORK_BOUND = (OFF, "workers=0 readability", "workers=1 readability")

@@ -1,0 +1,196 @@
+"""One crawl in a process of its own, and what it took."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import AsyncCrawlerProcess
+
+from crawl_lib.contestants import CONTESTANTS, TODAY
+from crawl_lib.processes import descendants, memory_bytes, own_cpu_s
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+STEPS = ("extraction", "tokenization", "fingerprint", "index")
+LAG_INTERVAL_S = 0.005
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one process is to crawl.
+
+    :param url: of the server, where page n is ``<url>/n``.
+    :param directory: of the index.
+    :param delay_s: between requests.
+    """
+
+    name: str
+    url: str
+    pages: int
+    concurrency: int
+    directory: str
+    delay_s: float = 0.0
+
+    def settings(self) -> dict[str, Any]:
+        """Of Scrapy."""
+        return {
+            "LOG_LEVEL": "WARNING",
+            "ROBOTSTXT_OBEY": False,
+            "TELNETCONSOLE_ENABLED": False,
+            "CONCURRENT_REQUESTS": self.concurrency,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": self.concurrency,
+            "DOWNLOAD_DELAY": self.delay_s,
+            "RANDOMIZE_DOWNLOAD_DELAY": False,
+            "SIMHASH_DIR": self.directory,
+            **CONTESTANTS[self.name].settings,
+        }
+
+
+@dataclass
+class Mark:
+    """How much was done, and what it had taken, at one moment."""
+
+    items: int
+    time_s: float = field(default_factory=time.perf_counter)
+    cpu_s: float = field(default_factory=own_cpu_s)
+    steps_ms: dict[str, int] = field(default_factory=dict)
+
+
+class Watch:
+    """Marks the moments of a crawl, and measures how late its event loop is."""
+
+    def __init__(self, crawler: Crawler, pages: int) -> None:
+        self._crawler = crawler
+        # Workers have started, dictionaries are loaded, caches are warm.
+        self._warm_after = max(1, pages // 10)
+        self._items = 0
+        self._lag: asyncio.Task[None] | None = None
+        self.marks: dict[str, Mark] = {}
+        self.late_ms: list[float] = []
+        self.children = 0
+        crawler.signals.connect(self._opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._scraped, signal=signals.item_scraped)
+
+    def first_request(self) -> None:
+        """The spider begins."""
+        self.mark("request")
+        self._lag = asyncio.get_running_loop().create_task(self._watch_lag())
+
+    def crawled(self, _task: object) -> None:
+        """All is closed, also what closes with the spider."""
+        self.mark("end")
+        if self._lag is not None:
+            self._lag.cancel()
+
+    def mark(self, name: str) -> None:
+        """Take down one moment."""
+        stats = self._crawler.stats
+        steps = {step: stats.get_value(f"simhash/time/{step}_ms", 0) for step in STEPS}
+        self.marks[name] = Mark(self._items, steps_ms=steps)
+
+    def _opened(self) -> None:
+        self.mark("opened")
+
+    def _scraped(self) -> None:
+        self._items += 1
+        if self._items == 1:
+            self.mark("item")
+        if self._items == self._warm_after:
+            self.mark("warm")
+            self.children = len(descendants(os.getpid()))
+
+    async def _watch_lag(self) -> None:
+        clock = time.perf_counter
+        with suppress(asyncio.CancelledError):
+            while True:
+                before = clock()
+                await asyncio.sleep(LAG_INTERVAL_S)
+                self.late_ms.append(1000 * (clock() - before - LAG_INTERVAL_S))
+
+
+class PageSpider(Spider):
+    """Asks for all pages, and yields a small item for each."""
+
+    name = "pages"
+    url: str
+    pages: int
+    begin: Callable[[], None]
+
+    async def start(self) -> AsyncIterator[Any]:
+        """All pages at once."""
+        self.begin()
+        for number in range(self.pages):
+            yield Request(f"{self.url}/{number}")
+
+    def parse(self, response: Response) -> Iterator[dict[str, Any]]:
+        """One item."""
+        yield {"url": response.url, "title": response.css("title::text").get()}
+
+
+def spider_of(name: str) -> type[Spider]:
+    """The spider of a contestant."""
+    if name != TODAY:
+        return PageSpider
+    from crawl_lib.today import main_text
+
+    class TodaySpider(PageSpider):
+        """Gives its pipeline the text, too."""
+
+        def parse(self, response: Response) -> Iterator[dict[str, Any]]:
+            for item in super().parse(response):
+                yield {**item, "text": main_text(response.text)}
+
+    return TodaySpider
+
+
+def crawl(task: Task) -> dict[str, Any]:
+    """Crawl, and say what it took. :raises Exception: what ended the crawl."""
+    process = AsyncCrawlerProcess(task.settings())
+    crawler = process.create_crawler(spider_of(task.name))
+    watch = Watch(crawler, task.pages)
+    crawling = process.crawl(crawler, url=task.url, pages=task.pages, begin=watch.first_request)
+    crawling.add_done_callback(watch.crawled)
+    process.start()
+    crawling.result()
+    # With the CPU time of workers that ended after the spider.
+    watch.marks["end"].cpu_s = own_cpu_s()
+    stats = crawler.stats.get_stats() if crawler.stats else {}
+    name = "today" if task.name == TODAY else "simhash"
+    return {
+        "marks": {moment: asdict(mark) for moment, mark in watch.marks.items()},
+        "lag_ms": lag(watch.late_ms),
+        "children": watch.children,
+        "peak_rss_bytes": memory_bytes(os.getpid(), "VmHWM"),
+        "near_duplicates": stats.get(f"{name}/near_duplicate", 0),
+        "troubles": {
+            key: value
+            for key, value in stats.items()
+            if key.startswith(("log_count/", "simhash/errors/", "spider_exceptions/"))
+            or "exception_count" in key
+        },
+    }
+
+
+def lag(late_ms: list[float]) -> dict[str, float]:
+    """Median, 99th percentile and most. A stall counts once, however long it lasts."""
+    ordered = sorted(late_ms)
+    if not ordered:
+        return {"p50": 0.0, "p99": 0.0, "max": 0.0}
+    last = len(ordered) - 1
+    return {"p50": ordered[last // 2], "p99": ordered[round(0.99 * last)], "max": ordered[-1]}
+
+
+def main(text: str) -> None:
+    """Crawl what the text says, and print what it took, as JSON."""
+    print(json.dumps(crawl(Task(**json.loads(text)))), flush=True)

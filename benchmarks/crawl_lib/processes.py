@@ -1,0 +1,98 @@
+"""What the system knows of processes: CPU time and memory, from /proc; 0 where there is none."""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+_PROC = Path("/proc")
+_INTERVAL_S = 0.2
+
+
+def descendants(pid: int) -> list[int]:
+    """Processes that a process started, and those that these started."""
+    started_by: dict[int, list[int]] = {}
+    with suppress(OSError):
+        for entry in _PROC.iterdir():
+            if entry.name.isdigit() and (fields := _fields(int(entry.name))):
+                started_by.setdefault(int(fields[1]), []).append(int(entry.name))
+    found = list(started_by.get(pid, []))
+    for child in found:  # which grows meanwhile
+        found += started_by.get(child, [])
+    return found
+
+
+def cpu_s(pid: int) -> float:
+    """CPU time of one process, and of what it started that has ended."""
+    fields = _fields(pid)
+    if not fields:
+        return 0.0
+    return float(sum(map(int, fields[11:15]))) / os.sysconf("SC_CLK_TCK")
+
+
+def own_cpu_s() -> float:
+    """CPU time of this process and of all that it started, ended or not."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    used = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
+    return used + sum(map(cpu_s, descendants(os.getpid())))
+
+
+def ended_children_cpu_s() -> float:
+    """CPU time of what this process started that has ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
+
+
+def machine_cpu_s() -> float:
+    """CPU time that the machine was busy since it began."""
+    with suppress(OSError), (_PROC / "stat").open(encoding="ascii") as file:
+        user, nice, system, _idle, _io, irq, soft_irq, *_ = map(int, file.readline().split()[1:])
+        return (user + nice + system + irq + soft_irq) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
+def memory_bytes(pid: int, field: str = "VmRSS") -> int:
+    """Resident set of a process, or with ``VmHWM`` its peak."""
+    with suppress(OSError), (_PROC / str(pid) / "status").open(encoding="utf-8") as file:
+        for line in file:
+            if line.startswith(field + ":"):
+                return 1024 * int(line.split()[1])
+    return 0
+
+
+def _fields(pid: int) -> list[str]:
+    """Those of /proc/<pid>/stat behind the name, which may hold anything; empty if it ended."""
+    with suppress(OSError):
+        return (_PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    return []
+
+
+class MemorySampler(threading.Thread):
+    """Watches the resident set of a process with all that it started.
+
+    What processes share counts in each of them. A peak between two looks is missed.
+    """
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._pid = pid
+        self._ended = threading.Event()
+        self.peak_bytes = 0
+
+    def run(self) -> None:
+        """Look, until `end`."""
+        while True:
+            pids = [self._pid, *descendants(self._pid)]
+            self.peak_bytes = max(self.peak_bytes, sum(map(memory_bytes, pids)))
+            if self._ended.wait(_INTERVAL_S):
+                return
+
+    def end(self) -> int:
+        """Stop; the peak."""
+        self._ended.set()
+        self.join()
+        return self.peak_bytes

@@ -1,0 +1,235 @@
+"""Figures of crawls, and the tables that show them: medians, and ratios within rounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fingerprints_lib.timing import Spread
+
+from crawl_lib.contestants import CONTESTANTS, OFF, TODAY
+from crawl_lib.crawling import STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    Figures = dict[str, Any]
+    # A round: figures by contestant.
+    Round = dict[str, Figures]
+
+_MEGABYTE = 1e6
+_NOT_RUN = {"missing": "not run"}
+_WAYS = {"whole": "pages_per_s", "warm": "warm_pages_per_s"}
+
+
+def figures(result: dict[str, Any], pages: int) -> Figures:
+    """What one crawl took for each page: of the whole crawl, and after its first tenth."""
+    marks = result["marks"]
+    if marks["end"]["items"] != pages:
+        troubles = result["troubles"] or ""
+        return {"missing": f"{marks['end']['items']} of {pages} pages crawled {troubles}".strip()}
+    opened, request, end = marks["opened"], marks["request"], marks["end"]
+    found = {
+        "pages": pages,
+        "pages_per_s": pages / (end["time_s"] - request["time_s"]),
+        "run_s": end["time_s"] - opened["time_s"],
+        "first_item_s": marks["item"]["time_s"] - opened["time_s"],
+    }
+    for prefix, since in (("", opened), ("warm_", marks["warm"])):
+        count = pages - since["items"]
+        found[prefix + "cpu_ms"] = 1000 * (end["cpu_s"] - since["cpu_s"]) / count
+        for step in STEPS:
+            spent = end["steps_ms"][step] - since["steps_ms"][step]
+            found[f"{prefix}{step}_ms"] = spent / count
+        if prefix:
+            found[prefix + "pages_per_s"] = count / (end["time_s"] - since["time_s"])
+    kept = ("lag_ms", "children", "peak_rss_bytes", "near_duplicates", "troubles")
+    return found | {name: result[name] for name in kept}
+
+
+def beyond_ms(one: Figures, off: Figures, prefix: str = "") -> float:
+    """CPU time of a page that is neither Scrapy's nor extraction nor segmentation."""
+    added: float = one[prefix + "cpu_ms"] - off[prefix + "cpu_ms"]
+    return added - one[prefix + "extraction_ms"] - one[prefix + "tokenization_ms"]
+
+
+def spread(
+    rounds: Iterable[Round], names: Iterable[str], of: Callable[[Round], float]
+) -> Spread | None:
+    """Of what each round says in which these contestants succeeded; None if there is none."""
+    names = set(names)
+    values = [
+        of(round_)
+        for round_ in rounds
+        if all("missing" not in round_.get(name, _NOT_RUN) for name in names)
+    ]
+    return Spread.of(values) if values else None
+
+
+def of_contestant(rounds: Sequence[Round], name: str, *keys: str) -> Spread | None:
+    """Of one figure."""
+
+    def value(round_: Round) -> float:
+        found: Any = round_[name]
+        for key in keys:
+            found = found[key]
+        return float(found)
+
+    return spread(rounds, [name], value)
+
+
+def ratio(rounds: Sequence[Round], name: str, base: str, figure: str) -> Spread | None:
+    """A figure by that of another contestant in the same round."""
+    return spread(rounds, [name, base], lambda round_: round_[name][figure] / round_[base][figure])
+
+
+def summary(rounds: Sequence[Round], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """All spreads that the tables of CPU-bound crawls show, by contestant."""
+    return {
+        name: {
+            "relative_to": {
+                base: {figure: ratio(rounds, name, base, figure) for figure in _WAYS.values()}
+                for base in (TODAY, OFF)
+            },
+            "beyond_ms": _beyond(rounds, name, ""),
+            "warm_beyond_ms": _beyond(rounds, name, "warm_"),
+        }
+        for name in names
+    }
+
+
+def _beyond(rounds: Sequence[Round], name: str, prefix: str) -> Spread | None:
+    if CONTESTANTS[name].workers is None:
+        return None
+    return spread(rounds, [name, OFF], lambda round_: beyond_ms(round_[name], round_[OFF], prefix))
+
+
+def print_crawls(rounds: Sequence[Round], names: Sequence[str]) -> None:
+    """A row of medians for each contestant."""
+    header = (
+        "contestant", "pages/s", "warm", "first item s", "CPU ms/page", "warm", "RSS MB",
+        "with children", "lag ms p50", "p99", "max", "near-dup.", "others' cores",
+    )  # fmt: skip
+    rows = []
+    for name in names:
+        row = [name]
+        for digits, scale, keys in (
+            (1, 1, ("pages_per_s",)),
+            (1, 1, ("warm_pages_per_s",)),
+            (2, 1, ("first_item_s",)),
+            (2, 1, ("cpu_ms",)),
+            (2, 1, ("warm_cpu_ms",)),
+            (0, _MEGABYTE, ("peak_rss_bytes",)),
+            (0, _MEGABYTE, ("peak_tree_bytes",)),
+            (1, 1, ("lag_ms", "p50")),
+            (1, 1, ("lag_ms", "p99")),
+            (1, 1, ("lag_ms", "max")),
+            (0, 1, ("near_duplicates",)),
+            (2, 1, ("other_cores",)),
+        ):
+            found = of_contestant(rounds, name, *keys)
+            row.append("–" if found is None else f"{found.median / scale:.{digits}f}")
+        rows.append(row)
+    print(table(header, rows))
+
+
+def print_ratios(rounds: Sequence[Round], names: Sequence[str]) -> None:
+    """Throughput by that of the others; least and most of the rounds in brackets."""
+    print("\nthroughput, whole crawl and warm\n")
+    header = ("contestant", *(f"{how} by {base}" for base in (TODAY, OFF) for how in _WAYS))
+    rows = [
+        (
+            name,
+            *(
+                _shown(ratio(rounds, name, base, figure), 2)
+                for base in (TODAY, OFF)
+                for figure in _WAYS.values()
+            ),
+        )
+        for name in names
+    ]
+    print(table(header, rows))
+
+
+def print_costs(rounds: Sequence[Round], names: Sequence[str]) -> None:
+    """Where the plugin's CPU time goes, once warm; ``beyond`` also of the whole crawl."""
+    print("\nms of CPU time per page; beyond: what is neither Scrapy's nor extraction nor tokens\n")
+    header = ("contestant", "without", "with", *STEPS, "beyond", "beyond, whole crawl")
+    rows = [
+        (
+            name,
+            _shown(of_contestant(rounds, OFF, "warm_cpu_ms"), 2, bare=True),
+            _shown(of_contestant(rounds, name, "warm_cpu_ms"), 2, bare=True),
+            *(
+                _shown(of_contestant(rounds, name, f"warm_{step}_ms"), 2, bare=True)
+                for step in STEPS
+            ),
+            _shown(_beyond(rounds, name, "warm_"), 2),
+            _shown(_beyond(rounds, name, ""), 2),
+        )
+        for name in names
+        if CONTESTANTS[name].workers is not None
+    ]
+    print(table(header, rows))
+
+
+def print_durations(rounds: Sequence[Round], names: Sequence[str]) -> None:
+    """How long crawls took that wait for the network, and what the plugin adds."""
+    header = ("contestant", "duration s", "adds %", "lag ms p99", "max", "near-dup.")
+    rows = [
+        (
+            name,
+            _shown(of_contestant(rounds, name, "run_s"), 2),
+            _shown(added_percent(rounds, name), 2) if name != OFF else "–",
+            _shown(of_contestant(rounds, name, "lag_ms", "p99"), 1, bare=True),
+            _shown(of_contestant(rounds, name, "lag_ms", "max"), 1, bare=True),
+            _shown(of_contestant(rounds, name, "near_duplicates"), 0, bare=True),
+        )
+        for name in names
+    ]
+    print(table(header, rows))
+
+
+def added_percent(rounds: Sequence[Round], name: str) -> Spread | None:
+    """What is added to the duration of a crawl without the plugin."""
+    return spread(
+        rounds, [name, OFF], lambda round_: 100 * (round_[name]["run_s"] / round_[OFF]["run_s"] - 1)
+    )
+
+
+def notes(rounds: Sequence[Round], names: Sequence[str]) -> list[str]:
+    """What a reader must know before the figures are believed."""
+    found = []
+    for name in names:
+        for number, round_ in enumerate(rounds, 1):
+            one = round_[name]
+            if "missing" in one:
+                found.append(f"{name}, round {number}: {one['missing']}")
+                continue
+            workers = CONTESTANTS[name].workers or 0
+            if one["children"] != workers:
+                found.append(
+                    f"{name}, round {number}: {one['children']} processes beside the crawl's, "
+                    f"where {workers} were to be"
+                )
+            if one["troubles"]:
+                found.append(f"{name}, round {number}: {one['troubles']}")
+    return found
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lines of columns, the first of them to the left."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (header, *rows)
+    )
+
+
+def _shown(found: Spread | None, digits: int, *, bare: bool = False) -> str:
+    if found is None:
+        return "–"
+    median, least, most = (f"{value:.{digits}f}" for value in found)
+    return median if bare else f"{median} ({least}–{most})"
