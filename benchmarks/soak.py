@@ -1,0 +1,169 @@
+"""A long crawl: memory, pages per second and lag of the event loop over time, and what it found.
+
+Generated pages, a third of them near-duplicates and copies with a known original, are served on
+loopback by a process of their own and crawled once, one after the other, by another. The crawl
+samples itself each second. Edits are small and unrelated pages far apart: this shows what a crawl
+loses on the way, not how well real near-duplicates are told from others, which is what
+``benchmarks/quality.py`` does.
+
+    python benchmarks/soak.py [--pages N] [--workers N] [--action tag] [--json FILE] [--plot FILE]
+    python benchmarks/soak.py --off --json off.jsonl       # the same crawl without the plugin
+    python benchmarks/soak.py --read FILE --beside off.jsonl --plot docs/soak.svg
+
+At 100,000 pages, a quarter of an hour or more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import shlex
+import sys
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from soak_lib import crawling, scoring, serving, summary
+
+if TYPE_CHECKING:
+    from soak_lib.summary import Report
+
+PACKAGES = (
+    *("scrapy-simhash", "scrapy", "twisted", "plyvel", "rocksdict", "numpy", "xxhash", "jieba"),
+    *("rjieba", "readability-lxml", "lxml"),
+)
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    arguments = parsed()
+    if arguments.serve:
+        serving.main(*json.loads(arguments.serve))
+        return
+    if arguments.crawl:
+        crawling.main(crawling.Task(*json.loads(arguments.crawl)))
+        return
+    beside = summary.read(arguments.beside) if arguments.beside else None
+    with tempfile.TemporaryDirectory(prefix="soak-") as directory:
+        if arguments.read:
+            report = summary.read(arguments.read)
+        else:
+            report = soak(arguments, Path(directory))
+    for name, value in report.environment.items():
+        print(f"{name}: {value}")
+    summary.print_summary(report, index_limit_bytes(), beside)
+    if arguments.plot:
+        from soak_lib.plot import plot
+
+        plot([report, beside] if beside else [report], arguments.plot)
+
+
+def parsed() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pages", type=lambda text: int(float(text)), default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, help="SIMHASH_WORKERS; its default, if not given")
+    parser.add_argument("--action", choices=["drop", "tag"], default="drop")
+    parser.add_argument("--off", action="store_true", help="without the plugin")
+    parser.add_argument("--concurrency", type=int, default=16)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="all samples, as JSON lines")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="over time; matplotlib")
+    parser.add_argument("--read", type=Path, metavar="FILE", help="do not crawl: what --json wrote")
+    parser.add_argument("--beside", type=Path, metavar="FILE", help="what --off --json wrote")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="keep the log of the crawl")
+    parser.add_argument(
+        "--trace", action="store_true", help="which allocations grew; several times as slow"
+    )
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    parser.add_argument("--crawl", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def environment(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What a figure depends on."""
+    installed = {found.name.lower(): found.version for found in metadata.distributions()}
+    versions = [f"{package} {installed.get(package, 'is not installed')}" for package in PACKAGES]
+    return {
+        "command": shlex.join(["python", *sys.argv]),
+        "seed": arguments.seed,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "packages": ", ".join(versions),
+        "settings": {
+            "pages": arguments.pages,
+            "action": "off" if arguments.off else arguments.action,
+            "workers": "default" if arguments.workers is None else arguments.workers,
+            "concurrency": arguments.concurrency,
+        },
+    }
+
+
+def soak(arguments: argparse.Namespace, directory: Path) -> Report:
+    """Serve, crawl, score."""
+    path = arguments.json or directory / "report.jsonl"
+    path.write_text("", "ascii")
+    summary.add(path, "environment", environment(arguments))
+    script = Path(__file__)
+    with serving.served(script, arguments.seed, arguments.pages) as site:
+        task = crawling.Task(
+            url=site.url,
+            pages=arguments.pages,
+            directory=str(directory),
+            report=str(path.absolute()),
+            action="off" if arguments.off else arguments.action,
+            workers=arguments.workers,
+            concurrency=arguments.concurrency,
+            trace=arguments.trace,
+        )
+        try:
+            crawling.run(script, task)
+        finally:
+            log = directory / "crawl.log"
+            if arguments.log and log.exists():
+                arguments.log.write_bytes(log.read_bytes())
+    summary.add(path, "server_cpu_s", site.cpu_s)
+    if not arguments.off:
+        score = score_of(summary.read(path), directory / "simhash", arguments)
+        summary.add(
+            path, "score", score._asdict() | {"recall": score.recall, "precision": score.precision}
+        )
+    return summary.read(path)
+
+
+def score_of(report: Report, directory: Path, arguments: argparse.Namespace) -> scoring.Score:
+    """What the near-duplicate log says, against what was planted."""
+    from scrapy_simhash.index import index_url, open_index
+
+    unjudged = {number for numbers in report.end["skipped"].values() for number in numbers}
+    unjudged.update(report.end["missing"])
+    with open_index(index_url(directory / "spiders" / crawling.SoakSpider.name)) as index:
+        found = {
+            number_of(line.key): (number_of(line.representative), line.distance)
+            for line in index.near_duplicates()
+        }
+    judged = [number for number in range(1, arguments.pages + 1) if number not in unjudged]
+    return scoring.scored(judged, found, arguments.seed)
+
+
+def number_of(key: str) -> int:
+    """The number of a page, from its URL."""
+    return int(key.rsplit("/", 1)[1])
+
+
+def index_limit_bytes() -> int:
+    """What an index in LevelDB may hold in memory: two generations of its buffer, with Python's
+    objects about twice as large, the cache, and two write buffers.
+    """
+    from scrapy_simhash.index.leveldb import _OPTIONS
+    from scrapy_simhash.index.tables import BUFFER_BYTES
+
+    return 4 * BUFFER_BYTES + _OPTIONS["lru_cache_size"] + 2 * _OPTIONS["write_buffer_size"]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Parts of the soak: a long crawl of generated pages."""

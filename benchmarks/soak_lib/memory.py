@@ -1,0 +1,76 @@
+"""What memory processes take, and what of it is the index's."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_TRACED_LINES = 25
+
+
+def rss_bytes(process: str) -> int:
+    """The resident set of a process; 0 if it is gone."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text("ascii").split()[1]) * _PAGE_BYTES
+    except (OSError, IndexError):
+        return 0
+
+
+def descendants(process: str = "self") -> Iterator[str]:
+    """Ids of the processes that this one started, and of those that they did."""
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
+        try:
+            children = path.read_text("ascii").split()
+        except OSError:  # the thread is gone
+            continue
+        for child in children:
+            yield child
+            yield from descendants(child)
+
+
+def index_bytes() -> dict[str, int]:
+    """What the indexes of this process hold in memory: their buffers, and their databases'
+    caches; nothing if none is open.
+    """
+    from scrapy_simhash import index
+
+    buffer_bytes = database_bytes = 0
+    for shared in list(index._shared_stores.values()):  # noqa: SLF001 - nobody else asks for this
+        store: Any = shared.store
+        buffer = store._buckets._buffer  # noqa: SLF001
+        buffer_bytes += sum(map(_generation_bytes, (buffer._young, buffer._old)))  # noqa: SLF001
+        database_bytes += _database_bytes(store._database._db)  # noqa: SLF001
+    return {"buffer_bytes": buffer_bytes, "database_bytes": database_bytes}
+
+
+def _generation_bytes(generation: list[Any]) -> int:
+    total = 0
+    for slots in generation:
+        records = list(slots.values() if isinstance(slots, dict) else slots)
+        total += sys.getsizeof(slots) + sum(map(sys.getsizeof, filter(None, records)))
+    return total
+
+
+def _database_bytes(database: Any) -> int:
+    """LevelDB's cache and write buffers; 0 for a database that does not say."""
+    get_property = getattr(database, "get_property", None)
+    value = get_property(b"leveldb.approximate-memory-usage") if get_property else None
+    return int(value or 0)
+
+
+def traced_growth(before: tracemalloc.Snapshot) -> list[str]:
+    """The lines of code whose allocations grew most."""
+    after = tracemalloc.take_snapshot()
+    grown = after.compare_to(before, "traceback")[:_TRACED_LINES]
+    return [
+        f"{found.size_diff / 1e6:+.2f} MB in {found.count_diff:+d}: "
+        + " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(found.traceback))
+        for found in grown
+    ]
