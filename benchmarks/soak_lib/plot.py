@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from soak_lib.summary import index_bytes
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
 
 _RATE_OVER_S = 15
 _LABELS = ("crawl", "crawl without the plugin")
+_COLORS = ("C0", "C7")
 
 
 def plot(reports: list[Report], path: Path) -> None:
@@ -27,21 +30,27 @@ def plot(reports: list[Report], path: Path) -> None:
     figure, (memory, rate, lag) = plt.subplots(
         3, 1, figsize=(8, 9), sharex=True, layout="constrained"
     )
-    for report, label, style in zip(reports, _LABELS, ("-", "--"), strict=False):
+    for report, label, color in zip(reports, _LABELS, _COLORS, strict=False):
         seconds = report.seconds
         pages = [line["pages"] for line in seconds]
-        memory.plot(pages, [line["rss_bytes"] / 1e6 for line in seconds], style, label=label)
+        memory.plot(pages, [line["rss_bytes"] / 1e6 for line in seconds], color, label=label)
         if any(line["workers"] for line in seconds):
             workers = [line["workers_rss_bytes"] / 1e6 for line in seconds]
-            memory.plot(pages, workers, style, label=f"its {seconds[-1]['workers']} worker(s)")
+            memory.plot(pages, workers, "C1", label=f"workers ({seconds[-1]['workers']})")
+        if any(index_bytes(report.end[name]) for name in ("warm", "end")):
+            measured = [report.end[name] for name in ("warm", "end")]
+            own = [(line["rss_bytes"] - index_bytes(line)) / 1e6 for line in measured]
+            at = [line["pages"] for line in measured]
+            memory.plot(at, own, f"{color}o:", label=f"{label}, less what the index holds")
         rates = [
             (now["pages"] - before["pages"]) / (now["second"] - before["second"])
             for before, now in zip(seconds, seconds[_RATE_OVER_S:], strict=False)
         ]
-        rate.plot(pages[_RATE_OVER_S:], rates, style, label=label)
-        for name, width in (("max", 0.6), ("p99", 1.2)):
+        rate.plot(pages[_RATE_OVER_S:], rates, color, label=label)
+        for name, style, width in (("max", ":", 0.8), ("p99", "-", 1.2)):
             lags = [max(line[f"lag_{name}_ms"], 0.1) for line in seconds]
-            lag.plot(pages, lags, style, linewidth=width, label=f"{label}, {name} of each second")
+            named = f"{label}, {name} of each second"
+            lag.plot(pages, lags, color + style, linewidth=width, label=named)
     memory.set(ylabel="RSS, MB", title="A crawl of generated pages")
     rate.set(ylabel=f"pages/s over {_RATE_OVER_S} s")
     lag.set(ylabel="lag of the event loop, ms", yscale="log", xlabel="pages")
