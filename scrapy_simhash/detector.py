@@ -15,6 +15,8 @@ from scrapy_simhash.extraction import Extraction, extract
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy_simhash.index.base import Index
     from scrapy_simhash.scheme import Scheme
 
@@ -22,6 +24,7 @@ DEFAULT_MIN_TOKENS = 30
 # Of a shorter text each changed word moves many bits, and what is left of a page may be a notice
 # that others have too: see docs/decisions/default.md.
 SHORT_TOKENS = 50
+_EXCERPT_CHARACTERS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +33,11 @@ class PageFingerprint:
 
     :param way: how the text was got, see `Extraction`.
     :param weak: verdicts that rest on it are weak: the text is short, or an extractor's fallback.
-    :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``; None
-        if there is a fingerprint.
+    :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``;
+        from workers also ``timeout`` or ``worker_died``; None if there is a fingerprint.
     :param error: what the extractor said.
+    :param canonical: what the page names as its canonical URL, as it stands there, or empty.
+    :param excerpt: the beginning of the text, for people.
     :param extraction_ms: CPU time of the thread, as are the other two: the wall clock would
         count what other threads do meanwhile.
     """
@@ -43,6 +48,8 @@ class PageFingerprint:
     weak: bool = False
     skipped: str | None = None
     error: str | None = None
+    canonical: str = ""
+    excerpt: str = ""
     extraction_ms: float = 0.0
     tokenization_ms: float = 0.0
     fingerprint_ms: float = 0.0
@@ -97,21 +104,31 @@ class Detector:
             way=extraction.way,
             weak=extraction.weak or len(tokens) < SHORT_TOKENS,
             skipped=skipped,
+            canonical=extraction.canonical,
+            excerpt=extraction.text[:_EXCERPT_CHARACTERS],
             extraction_ms=extraction_ms,
             tokenization_ms=tokenization_ms,
             fingerprint_ms=_cpu_ms_since(started),
         )
 
-    def judge(self, index: Index, key: str, page: PageFingerprint) -> Verdict:
+    def judge(
+        self,
+        index: Index,
+        key: str,
+        page: PageFingerprint,
+        *,
+        among: Callable[[str], bool] | None = None,
+    ) -> Verdict:
         """What a fingerprinted page is; a new one is pending in the index until it is confirmed.
 
+        :param among: see `Index.observe`.
         :raises StorageError: the index fails.
         """
         bits = self.scheme.bits
         if page.fingerprint is None:
             return Verdict(kind="skipped", key=key, bits=bits, reason=page.skipped)
         started = time.perf_counter()
-        observation = index.observe(key, page.fingerprint)
+        observation = index.observe(key, page.fingerprint, weak=page.weak, among=among)
         return Verdict(
             kind=observation.kind,
             key=key,

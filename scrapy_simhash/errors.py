@@ -9,6 +9,7 @@
     ├── ExtractionError                 the extractor failed on a page
     ├── EmptyText                       no feature is left to fingerprint
     ├── UnsupportedText (ValueError)    a text that the scheme cannot take
+    ├── WorkerError                     a process that fingerprints pages does not do its work
     └── StorageError                    an index that cannot be used; never deleted by us
         ├── IndexLocked                 another process has it open
         ├── IndexForeign                the directory holds something else
@@ -63,6 +64,10 @@ class EmptyText(SimhashError):
 
 class UnsupportedText(SimhashError, ValueError):
     """A text that the scheme cannot take, such as one beyond ASCII for ``ascii-mt19937``."""
+
+
+class WorkerError(SimhashError):
+    """A worker process could not be started, or failed for a reason that is not a page's."""
 
 
 class StorageError(SimhashError):

@@ -15,7 +15,7 @@ behind it are in ``docs/decisions/extraction.md``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -47,12 +47,15 @@ class Extraction:
     :param title: of the page; empty if it has none.
     :param way: ``readability``, ``content`` (its fallback), ``selected``, or the extractor's name.
     :param weak: the text may be more or less than the content: verdicts that rest on it are weak.
+    :param canonical: what the page names as its canonical URL (RFC 6596), as it stands there;
+        empty if it names none.
     """
 
     text: str
     title: str = ""
     way: str = ""
     weak: bool = False
+    canonical: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,9 +87,10 @@ def extract(
         return Extraction("", way=extractor)
     try:
         page = Page(html, selectors or Selectors())
+        canonical = page.canonical
         if page.selected is not None:
-            return Extraction(page.selected, page.title, "selected")
-        return find(page)
+            return Extraction(page.selected, page.title, "selected", canonical=canonical)
+        return replace(find(page), canonical=canonical)
     except SchemeError:
         raise
     except Exception as error:
@@ -164,6 +168,15 @@ class Page:
         """Text of the first ``title`` element."""
         found = None if self.root is None else self.root.find(".//title")
         return "" if found is None else " ".join(found.text_content().split())
+
+    @property
+    def canonical(self) -> str:
+        """Target of the first ``<link rel="canonical">``."""
+        for link in () if self.root is None else self.root.iter("link"):
+            if "canonical" in link.get("rel", "").lower().split():
+                href: str = link.get("href", "")
+                return href.strip()
+        return ""
 
 
 def _parser() -> Any:

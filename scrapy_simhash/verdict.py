@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import Observation
 
 VerdictKind = Literal["new", "near-duplicate", "unchanged", "changed", "skipped"]
+Canonical = Literal["representative", "page"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,8 @@ class Verdict:
     :param distance: to the representative, or to the page's own stored fingerprint, in bits.
     :param weak: it rests on a short text or on an extractor's fallback.
     :param reason: why it was skipped.
+    :param canonical: of a near-duplicate: the page names its ``representative`` as its canonical
+        URL (rel=canonical), or the representative names the ``page``; None if neither does.
     :param index_ms: wall-clock time spent in the index.
     :param observation: for `Index.confirm` and `Index.discard`; None if skipped.
     """
@@ -37,6 +40,7 @@ class Verdict:
     distance: int | None = None
     weak: bool = False
     reason: str | None = None
+    canonical: Canonical | None = None
     index_ms: float = 0.0
     observation: Observation | None = None
 
@@ -54,4 +58,5 @@ class Verdict:
             "fingerprint": self.fingerprint_hex,
             "weak": self.weak,
             "reason": self.reason,
+            "canonical": self.canonical,
         }

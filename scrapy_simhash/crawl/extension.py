@@ -12,28 +12,34 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
+from scrapy_simhash.crawl.clusters import Clusters
+from scrapy_simhash.crawl.crawl_index import CrawlIndex
+from scrapy_simhash.crawl.fingerprinting import Fingerprinter
+from scrapy_simhash.crawl.identity import Identity
+from scrapy_simhash.crawl.jobdir import Job
+from scrapy_simhash.crawl.second_chances import SecondChances
 from scrapy_simhash.crawl.settings import SimhashSettings, is_enabled, unknown_settings
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, printable
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.errors import SettingsError, SimhashError, StorageError
+from scrapy_simhash.errors import SettingsError, SimhashError
 from scrapy_simhash.index import index_url, open_index, reset_index
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from scrapy import Spider
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from scrapy_simhash.crawl.second_chances import DroppedCopy
     from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.index import Observation, ObservingIndex
-    from scrapy_simhash.verdict import Verdict
+    from scrapy_simhash.index import Observation
 
 logger = logging.getLogger(__name__)
 
@@ -56,12 +62,21 @@ class SimhashExtension:
             raise NotConfigured("a crawler without stats")
         self.stats = CrawlStats(stats, "simhash")
         self.item_stats = CrawlStats(stats, "simhash/item")
-        self.index: ObservingIndex | None = None
-        self.item_index: ObservingIndex | None = None
+        self.identity = Identity(self._request_fingerprint, self.settings.scope)
+        self.fingerprinter = Fingerprinter(
+            self.detector, workers=self.settings.workers, timeout_ms=self.settings.timeout_ms
+        )
+        self.clusters = Clusters(self.settings.cluster_limit)
+        self.second_chances = SecondChances(
+            self._observe_again, self._schedule, self.settings.max_distance
+        )
+        self.index: CrawlIndex | None = None
+        self.item_index: CrawlIndex | None = None
         # From the downloader middleware to the spider middleware. Not by meta, which spiders
         # copy to other requests; a response that no callback gets takes its entry with it.
         self.pages: WeakKeyDictionary[Response, PageFingerprint] = WeakKeyDictionary()
         self.settlement = Settlement(self._settle_page, self._settle_item)
+        self._job = Job(crawler.settings)
         self._warned: set[str] = set()
 
     @classmethod
@@ -72,6 +87,7 @@ class SimhashExtension:
         extension = cls(crawler)
         for handler, signal in (
             (extension.spider_opened, signals.spider_opened),
+            (extension.spider_idle, signals.spider_idle),
             (extension.spider_closed, signals.spider_closed),
             (extension.item_scraped, signals.item_scraped),
             (extension.item_dropped, signals.item_dropped),
@@ -104,9 +120,10 @@ class SimhashExtension:
         for name in unknown_settings(self.crawler.settings):
             logger.warning("simhash: there is no setting %s", name, extra={"spider": spider})
         try:
-            self.index = self._open(self.settings.directory)
+            self.index = self._open(self.settings.directory, self.stats, "page")
             if self.settings.item_fields:
-                self.item_index = self._open(self.settings.item_directory)
+                directory = self.settings.item_directory
+                self.item_index = self._open(directory, self.item_stats, "item")
         except SimhashError as error:
             self.stats.count("errors/index")
             # The message says all there is to say; a traceback would bury it.
@@ -117,7 +134,8 @@ class SimhashExtension:
             # Not now: what other extensions start with the engine would not be stopped again.
             self.crawler.signals.connect(self._close_spider, signal=signals.engine_started)
             return
-        index = self.index
+        self.fingerprinter.start()
+        index = self.index.index
         logger.info(
             "simhash: scheme %s (preset %s), k = %d, %s, action %s; index %s with %d fingerprints",
             index.scheme.id,
@@ -133,27 +151,31 @@ class SimhashExtension:
     def _close_spider(self) -> None:
         deferred_from_coro(self.crawler.engine.close_spider_async(reason=CLOSE_REASON))
 
-    def spider_closed(self, spider: Spider) -> None:
+    def spider_idle(self) -> None:
+        """Nothing is under way. :raises DontCloseSpider: pages were asked for again."""
+        if self.second_chances.idle():
+            raise DontCloseSpider
+
+    def settle_all(self) -> None:
+        """No page comes any more, and the scheduler still takes requests: leave nothing open."""
+        self.settlement.close()
+        self.second_chances.close()
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
         """Settle what is open, sum up, and give the index back."""
         self.settlement.close()
-        for index, stats, what in (
-            (self.index, self.stats, "pages"),
-            (self.item_index, self.item_stats, "items"),
-        ):
+        self.fingerprinter.close()
+        if self.fingerprinter.pool is not None and self.fingerprinter.pool.replaced:
+            self.stats.count("workers_replaced", self.fingerprinter.pool.replaced)
+        for index, what in ((self.index, "pages"), (self.item_index, "items")):
             if index is None:
                 continue
-            stats.index_size(len(index))
-            if stats.anything:
-                logger.info("%s", stats.summary(what), extra={"spider": spider})
+            index.stats.index_size(len(index.index))
+            if index.stats.anything:
+                logger.info("%s", index.stats.summary(what), extra={"spider": spider})
         self._close_indexes()
-
-    def judge(self, key: str, page: PageFingerprint) -> Verdict | None:
-        """The verdict on a page; None if the index failed, and the page passes."""
-        return self._judge(self.index, self.stats, "page", key, page)
-
-    def judge_item(self, key: str, item: PageFingerprint) -> Verdict | None:
-        """The verdict on an item's content; None if the index failed."""
-        return self._judge(self.item_index, self.item_stats, "item", key, item)
+        if reason == "finished":
+            self._job.finished()
 
     def item_scraped(self, item: Any, response: Response | None) -> None:
         """Scrapy's signal."""
@@ -186,15 +208,18 @@ class SimhashExtension:
             self._warned.add(topic)
             logger.warning(message, *arguments, extra={"spider": self.crawler.spider})
 
-    def _open(self, directory: Path) -> ObservingIndex:
+    def _open(self, directory: Path, stats: CrawlStats, what: str) -> CrawlIndex:
         settings = self.settings
-        if settings.reset and reset_index(index_url(directory, settings.index_kind)):
+        url = index_url(directory, settings.index_kind)
+        began = self._job.began(directory)
+        # A crawl that goes on after a pause would delete what it began with.
+        if settings.reset and began is None and reset_index(url):
             logger.warning(
                 "simhash: SIMHASH_RESET deleted the index in %s; it starts anew",
                 directory,
                 extra={"spider": self.crawler.spider},
             )
-        return open_index(
+        index = open_index(
             index_url(directory, settings.index_kind),
             settings.scheme,
             max_distance=settings.max_distance,
@@ -202,57 +227,53 @@ class SimhashExtension:
             expected_pages=settings.expected_pages,
             incremental=settings.policy.incremental,
             sync=settings.sync,
+            began=began,
+        )
+        self._job.opened(index)
+        return CrawlIndex(
+            index,
+            self.detector,
+            self.identity,
+            stats,
+            what=what,
+            failed=lambda error, key: self.failed("index", error, key),
+            debug=settings.debug,
+            spider=self.crawler.spider,
         )
 
     def _close_indexes(self) -> None:
         for index in (self.index, self.item_index):
             if index is not None:
-                index.close()
+                index.index.close()
         self.index = self.item_index = None
 
-    def _judge(
-        self,
-        index: ObservingIndex | None,
-        stats: CrawlStats,
-        what: str,
-        key: str,
-        page: PageFingerprint,
-    ) -> Verdict | None:
-        if index is None:
-            return None
-        try:
-            verdict = self.detector.judge(index, key, page)
-        except StorageError as error:
-            self.failed("index", error, key)
-            return None
-        if stats.judge(verdict) or (self.settings.debug and verdict.kind == "near-duplicate"):
-            logger.info(
-                "simhash: near-duplicate %s %s of %s at distance %s%s",
-                what,
-                printable(verdict.key),
-                printable(verdict.representative or ""),
-                verdict.distance,
-                "" if self.settings.debug else " (others are counted; SIMHASH_DEBUG shows all)",
-                extra={"spider": self.crawler.spider},
-            )
-        return verdict
-
     def _settle_page(self, observation: Observation, confirmed: bool) -> None:
-        self._settle(self.index, observation, confirmed=confirmed)
+        if self.index is None:
+            return
+        self.index.settle(observation, confirmed=confirmed)
+        if confirmed:
+            self.second_chances.confirmed(observation.key)
+        else:
+            self.stats.count("discarded")
+            self.second_chances.discarded(observation.key)
 
     def _settle_item(self, observation: Observation, confirmed: bool) -> None:
-        self._settle(self.item_index, observation, confirmed=confirmed)
+        if self.item_index is not None:
+            self.item_index.settle(observation, confirmed=confirmed)
 
-    def _settle(
-        self, index: ObservingIndex | None, observation: Observation, *, confirmed: bool
-    ) -> None:
-        if index is None:
+    def _observe_again(self, copy: DroppedCopy) -> Observation | None:
+        if self.index is None:
+            return None
+        return self.index.observe_again(copy.key, copy.fingerprint, weak=copy.weak)
+
+    def _schedule(self, request: Request) -> None:
+        engine = self.crawler.engine
+        if engine is None or engine.spider is None:
+            self.stats.count("not_rescheduled")
             return
-        try:
-            if confirmed:
-                index.confirm(observation)
-            else:
-                index.discard(observation)
-        except StorageError as error:
-            self.failed("index", error, observation.key)
-            index.discard(observation)
+        self.stats.count("rescheduled")
+        engine.crawl(request)
+
+    def _request_fingerprint(self, request: Request) -> bytes:
+        fingerprint: bytes = self.crawler.request_fingerprinter.fingerprint(request)
+        return fingerprint

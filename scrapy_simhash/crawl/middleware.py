@@ -8,15 +8,15 @@ callbacks reach the spider middleware, which asks the index and acts.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urldefrag
 
 from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.identity import canonical_url
+from scrapy_simhash.crawl.second_chances import DroppedCopy
 from scrapy_simhash.crawl.stats import printable
 from scrapy_simhash.policy import PASS
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_simhash.crawl.settlement import PageState
-    from scrapy_simhash.detector import PageFingerprint
+    from scrapy_simhash.policy import Action
+    from scrapy_simhash.verdict import Verdict
 
 VERDICT_META_KEY = "simhash"
 OPT_OUT_META_KEY = "dont_simhash"
-IDENTITY_META_KEY = "simhash_key"
 FLAG = "near-duplicate"
 
 
@@ -57,14 +57,18 @@ class SimhashDownloaderMiddleware:
         if extension.index is None:  # it could not be opened, and the spider is closing
             return response
         reason = self._reason_to_skip(request, response)
-        if reason is not None:
-            extension.stats.skip(reason)
+        if reason is not None or not isinstance(response, HtmlResponse):
+            extension.stats.skip(reason or "not_html")
+            extension.second_chances.arrived(request, None)
             return response
         try:
-            page = await run_in_thread(self._fingerprint, response)
+            page, seen_before = await extension.fingerprinter.fingerprint(response)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
             extension.failed("fingerprint", error, response.url)
+            extension.second_chances.arrived(request, None)
             return response
+        if seen_before:
+            extension.stats.count("exact_duplicate")
         extension.stats.time(page)
         if page.way:
             extension.stats.count(f"extraction/{page.way}")
@@ -81,6 +85,10 @@ class SimhashDownloaderMiddleware:
         extension.pages[response] = page
         return response
 
+    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
+        """A page that was asked for again does not come."""
+        self._extension.second_chances.arrived(request, None)
+
     def _reason_to_skip(self, request: Request, response: Response) -> str | None:
         for reason, applies in (
             ("dont_simhash", bool(request.meta.get(OPT_OUT_META_KEY))),
@@ -94,26 +102,17 @@ class SimhashDownloaderMiddleware:
                 return reason
         return None
 
-    def _fingerprint(self, response: Response) -> PageFingerprint:
-        # In the thread, for finding out an undeclared encoding takes long.
-        try:
-            return self._extension.detector.fingerprint_page(response.text)
-        except SystemExit as error:
-            # Of somebody's extractor. It would end the thread, and nobody would hear of it.
-            raise RuntimeError(f"SystemExit({error}) in extraction") from error
-
 
 class SimhashSpiderMiddleware:
     """Asks the index about pages on their way to a callback, and acts on the verdict."""
 
-    def __init__(self, extension: SimhashExtension, crawler: Crawler) -> None:
+    def __init__(self, extension: SimhashExtension) -> None:
         self._extension = extension
-        self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Scrapy's way to make a middleware."""
-        return cls(SimhashExtension.of(crawler), crawler)
+        return cls(SimhashExtension.of(crawler))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Start nothing if the index could not be opened: the spider is closing."""
@@ -129,20 +128,23 @@ class SimhashSpiderMiddleware:
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
         extension = self._extension
         page = extension.pages.pop(response, None)
-        if page is None:
+        if page is None or extension.index is None:
             return
         if page.skipped is not None:
+            extension.second_chances.arrived(request, None)
             request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": page.skipped}
             return
-        key = self._identity(request)
-        verdict = extension.judge(key, page)
+        key = extension.identity.key(request)
+        verdict = extension.index.judge(key, page, canonical_url(response, page.canonical))
         if verdict is None:
+            extension.second_chances.arrived(request, None)
             request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": "index_error"}
             return
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
-        action = extension.settings.policy.decide(verdict)
+        asked_again = extension.second_chances.arrived(request, verdict.fingerprint)
+        action = self._action(verdict, request, page.excerpt, asked_again=asked_again)
         if action.call:
             extension.settlement.begin(response, key, verdict, action)
             return
@@ -155,7 +157,7 @@ class SimhashSpiderMiddleware:
         page = self._page(response)
         try:
             for request_or_item in result:
-                if self._passes(page, request_or_item):
+                if self._passes(page, response, request_or_item):
                     yield request_or_item
         except Exception:
             self._failed(page)
@@ -169,7 +171,7 @@ class SimhashSpiderMiddleware:
         page = self._page(response)
         try:
             async for request_or_item in result:
-                if self._passes(page, request_or_item):
+                if self._passes(page, response, request_or_item):
                     yield request_or_item
         except Exception:
             self._failed(page)
@@ -192,13 +194,69 @@ class SimhashSpiderMiddleware:
         page = settlement.page(response)
         if page is None and self._extension.item_index is not None and response.request:
             # Not judged, but its items are.
-            return settlement.begin(response, self._identity(response.request), None, PASS)
+            key = self._extension.identity.key(response.request)
+            return settlement.begin(response, key, None, PASS)
         return page
 
-    def _passes(self, page: PageState | None, request_or_item: Any) -> bool:
+    def _action(
+        self, verdict: Verdict, request: Request, excerpt: str, *, asked_again: bool
+    ) -> Action:
+        """What the policy says, unless there is a reason to keep the page all the same."""
+        extension = self._extension
+        flood = False
+        if verdict.kind == "near-duplicate" and verdict.representative is not None:
+            flood = extension.clusters.is_flood(verdict.representative, verdict.key)
+            if flood:
+                self._warn_of_flood(verdict, excerpt)
+        superseding = verdict.canonical == "page" and extension.settings.prefer_canonical
+        if superseding and extension.index is not None:
+            extension.index.supersede(verdict)
+        action = extension.settings.policy.decide(verdict)
+        if action.items:
+            return action
+        reason = None
+        if superseding:
+            reason = "canonical"
+        elif flood:
+            reason = "flood"
+        elif request.method != "GET":  # forms whose answers resemble each other
+            reason = "method"
+        elif asked_again and verdict.kind != "near-duplicate":
+            reason = "rescheduled"  # unchanged, but its callback did not run
+        elif not self._hold(verdict, request):
+            reason = "held_too_many"
+        if reason is None:
+            return action
+        extension.stats.count(f"kept/{reason}")
+        return PASS
+
+    def _hold(self, verdict: Verdict, request: Request) -> bool:
+        """Keep the request of a copy whose representative may still fail."""
+        observation = verdict.observation
+        if observation is None or not observation.provisional:
+            return True
+        copy = DroppedCopy(verdict.key, observation.fingerprint, verdict.weak, request)
+        return self._extension.second_chances.hold(verdict.representative or "", copy)
+
+    def _warn_of_flood(self, verdict: Verdict, excerpt: str) -> None:
+        representative = verdict.representative or ""
+        self._extension.warn_once(
+            f"flood of {representative}",
+            "simhash: more than %d pages are near-duplicates of %s. A ban page, a soft 404 or a "
+            "broken extraction? Its further copies are tagged, not dropped "
+            "(SIMHASH_CLUSTER_LIMIT). The last one, %s, begins: %s",
+            self._extension.settings.cluster_limit,
+            printable(representative),
+            printable(verdict.key),
+            printable(excerpt),
+        )
+
+    def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         if page is None or request_or_item is None:
             return True
         if isinstance(request_or_item, Request):
+            if self._extension.identity.asks_again(response, request_or_item):
+                self._extension.settlement.asked_again(page)
             if not page.action.follow:
                 self._extension.stats.count("dropped_requests")
             return page.action.follow
@@ -215,13 +273,3 @@ class SimhashSpiderMiddleware:
     def _failed(self, page: PageState | None) -> None:
         if page is not None:
             self._extension.settlement.output_failed(page)
-
-    def _identity(self, request: Request) -> str:
-        """The page's identity: what the request says, its URL, or its request fingerprint."""
-        key = request.meta.get(IDENTITY_META_KEY)
-        if key:
-            return str(key)
-        if request.method == "GET" and not request.body:
-            return urldefrag(request.url).url
-        fingerprint: bytes = self._crawler.request_fingerprinter.fingerprint(request)
-        return f"{request.method} {urldefrag(request.url).url} {fingerprint.hex()}"

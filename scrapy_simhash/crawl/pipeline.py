@@ -47,6 +47,10 @@ class SimhashPipeline:
         """Scrapy's way to make a pipeline."""
         return cls(SimhashExtension.of(crawler))
 
+    def close_spider(self) -> None:
+        """All items are done, and the scheduler is still open."""
+        self._extension.settle_all()
+
     async def process_item(self, item: Any) -> Any:
         """Tag the item. :raises NearDuplicateItem: its content was seen, and it is dropped."""
         origin = self._extension.settlement.take_origin(item)
@@ -71,13 +75,14 @@ class SimhashPipeline:
             extension.item_stats.skip(fingerprint.skipped)
             return None
         key = self._identity(origin, fingerprint)
-        verdict = extension.judge_item(key, fingerprint)
+        if extension.item_index is None:
+            return None
+        verdict = extension.item_index.judge(key, fingerprint)
         if verdict is None or verdict.observation is None:
             return None
         if not self._item_policy.decide(verdict).items:
             extension.item_stats.count("dropped")
-            if extension.item_index is not None:  # an unchanged one was met again
-                extension.item_index.confirm(verdict.observation)
+            extension.item_index.settle(verdict.observation, confirmed=True)  # met again
             raise NearDuplicateItem(verdict)
         page = None if origin is None else origin.page
         extension.settlement.item_observed(page, item, verdict.observation)

@@ -131,6 +131,10 @@ class Settlement:
         page.failed = page.failed or failed
         self._close_if_done(page)
 
+    def asked_again(self, page: PageState) -> None:
+        """The callback asks for its own page again: what it got was not the content."""
+        page.failed = True
+
     def output_exhausted(self, page: PageState) -> None:
         """The callback's output ended by itself."""
         page.exhausted = True

@@ -26,8 +26,9 @@ from scrapy_simhash.index.manifest import (
     environment,
 )
 from scrapy_simhash.index.memory import MemoryStore
-from scrapy_simhash.index.observing import ObservingIndex, SharedStore
+from scrapy_simhash.index.observing import ObservingIndex
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
+from scrapy_simhash.index.shared import SharedStore
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def open_index(
     expected_pages: int = DEFAULT_EXPECTED_PAGES,
     incremental: bool = False,
     sync: SyncPolicy = "everysec",
+    began: int | None = None,
 ) -> ObservingIndex:
     """Open an index, or make it.
 
@@ -87,6 +89,7 @@ def open_index(
     :param incremental: entries of earlier crawls count as seen; see `Index`.
     :param sync: when what was confirmed is forced to the disk; see `SyncPolicy`. Who opens the
         index first in a process decides.
+    :param began: `ObservingIndex.began` of a crawl that goes on: what it met counts as met.
     :raises IndexMismatch: the index was made with another scheme, plan or kind of database.
     :raises PlanError: no tables find 95 % of the pairs at `max_distance`, or those that the index
         was made with don't.
@@ -95,7 +98,7 @@ def open_index(
     if url == "memory:":
         made = _new_manifest(_Asked("memory", scheme, plan, max_distance, expected_pages))
         shared = SharedStore(MemoryStore(), made, "memory")
-        return _share(shared, max_distance, incremental=incremental)
+        return _share(shared, max_distance, incremental=incremental, began=began)
     kind, directory = _parsed(url)
     asked = _Asked(kind, scheme, plan, max_distance, expected_pages)
     name = os.path.realpath(directory)
@@ -107,7 +110,7 @@ def open_index(
             shared = known
             _check_same(directory, shared.manifest, asked)
         _shared_stores[name] = shared
-        return _share(shared, max_distance, incremental=incremental)
+        return _share(shared, max_distance, incremental=incremental, began=began)
 
 
 def reset_index(url: str) -> bool:
@@ -269,13 +272,16 @@ def _open(directory: Path, asked: _Asked, sync: SyncPolicy) -> SharedStore:
     return SharedStore(store, made, location)
 
 
-def _share(shared: SharedStore, max_distance: int | None, *, incremental: bool) -> ObservingIndex:
+def _share(
+    shared: SharedStore, max_distance: int | None, *, incremental: bool, began: int | None
+) -> ObservingIndex:
     shared.users += 1
     return ObservingIndex(
         shared,
         max_distance=shared.manifest.max_distance if max_distance is None else max_distance,
         incremental=incremental,
         on_close=_release,
+        began=began,
     )
 
 

@@ -1,4 +1,4 @@
-"""The Index port: five methods that answer "have I seen this content before?".
+"""The Index port: six methods that answer "have I seen this content before?".
 
 An index holds *representatives*: one page of each near-duplicate family, the first seen. Chains
 don't drift, and the index grows with distinct content alone.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
@@ -44,6 +44,8 @@ class Observation:
     :param representative: key of the nearest representative, for near-duplicates; else None.
     :param distance: to the representative, or to the key's own stored fingerprint; None if new.
     :param sequence: place in the order of all observations of the index.
+    :param provisional: of a near-duplicate: nothing within k is stored yet, and if its
+        representative is discarded, this page is the content.
     """
 
     kind: ObservationKind
@@ -52,11 +54,12 @@ class Observation:
     representative: str | None
     distance: int | None
     sequence: int
+    provisional: bool = False
 
 
 @dataclass(frozen=True)
 class NearDuplicate:
-    """A line of the near-duplicate log. `seen_at_s` is Unix time."""
+    """A line of the near-duplicate log. `seen_at_s` is Unix time; see `Verdict` for `weak`."""
 
     key: str
     representative: str
@@ -64,6 +67,7 @@ class NearDuplicate:
     fingerprint: int
     sequence: int
     seen_at_s: int
+    weak: bool = False
 
 
 class Index(Protocol):
@@ -81,7 +85,14 @@ class Index(Protocol):
     Incremental, all entries count.
     """
 
-    def observe(self, key: str, fingerprint: int) -> Observation:
+    def observe(
+        self,
+        key: str,
+        fingerprint: int,
+        *,
+        weak: bool = False,
+        among: Callable[[str], bool] | None = None,
+    ) -> Observation:
         """Query and add in one step.
 
         ``new`` and ``changed`` pages, and ``unchanged`` ones that this crawl meets for the first
@@ -91,6 +102,13 @@ class Index(Protocol):
 
         :param key: the page's identity, such as its URL; not empty.
         :param fingerprint: of the index's scheme. :raises SchemeError: it is not.
+        :param weak: for the near-duplicate log.
+        :param among: whether the page of a key may be its representative; all may if absent.
+        """
+
+    def supersede(self, observed: Observation) -> None:
+        """Let a near-duplicate take the place of its representative: it is pending, and `confirm`
+        stores it and removes the other, which is then logged as its near-duplicate.
         """
 
     def confirm(self, observed: Observation | str) -> None:

@@ -8,13 +8,12 @@ when they began, and in whether earlier crawls count.
 from __future__ import annotations
 
 import time
-from threading import RLock
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexClosed, SchemeError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation, nearest_first
-from scrapy_simhash.index.pending import Pending, PendingPages
+from scrapy_simhash.index.pending import Pending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,38 +21,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from scrapy_simhash.index.base import ObservationKind, Store
-    from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.base import ObservationKind
     from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.shared import SharedStore
     from scrapy_simhash.scheme import Scheme
-
-
-class SharedStore:
-    """A store with what all who look at it share: the lock, the clock and the pending pages."""
-
-    def __init__(self, store: Store, manifest: Manifest, location: str) -> None:
-        self.store = store
-        self.manifest = manifest
-        self.location = location
-        self.lock = RLock()
-        self.pending = PendingPages()
-        self.next_sequence = store.next_sequence
-        self.users = 0
-
-    def take_sequence(self) -> int:
-        """The next number in the order of observations."""
-        sequence = self.next_sequence
-        self.next_sequence += 1
-        return sequence
-
-    def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
-        """Stored and pending entries within the distance, in no order.
-
-        A pending page stands beside the stored entry of its key, until it takes its place.
-        """
-        return self.store.within(fingerprint, max_distance) + self.pending.within(
-            fingerprint, max_distance
-        )
 
 
 class ObservingIndex:
@@ -62,6 +33,7 @@ class ObservingIndex:
     :param max_distance: k, inclusive.
     :param incremental: entries of earlier crawls count as seen.
     :param on_close: called once, when this index is closed.
+    :param began: the first sequence number of a crawl that goes on; by default, it begins now.
     """
 
     def __init__(
@@ -72,6 +44,7 @@ class ObservingIndex:
         incremental: bool = False,
         on_close: Callable[[SharedStore], None],
         clock: Callable[[], float] = time.time,
+        began: int | None = None,
     ) -> None:
         self._shared = shared
         self._on_close = on_close
@@ -80,7 +53,8 @@ class ObservingIndex:
         self._mine: set[int] = set()
         self.max_distance = max_distance
         self.incremental = incremental
-        self.began = shared.next_sequence
+        now = shared.next_sequence
+        self.began = now if began is None else min(began, now)
 
     @property
     def scheme(self) -> Scheme:
@@ -97,38 +71,62 @@ class ObservingIndex:
         """Directory of the index, or ``memory``."""
         return self._shared.location
 
-    def observe(self, key: str, fingerprint: int) -> Observation:
+    def observe(
+        self,
+        key: str,
+        fingerprint: int,
+        *,
+        weak: bool = False,
+        among: Callable[[str], bool] | None = None,
+    ) -> Observation:
         """See `Index.observe`."""
         with self._shared.lock:
             shared = self._open()
             if not isinstance(key, str) or not key:
                 raise SchemeError(f"the key of a page is a text that is not empty, not {key!r}")
             shared.manifest.scheme.check_fingerprint(fingerprint)
-            pending = shared.pending.of_key(key)
-            # What was last seen under this key: pending pages are newer than stored ones.
-            stored = pending[-1].stored if pending else shared.store.entry(key)
-            own = pending[-1].entry if pending else stored
+            stored, own = self._last_seen(key)
             own_distance = None if own is None else hamming_distance(own.fingerprint, fingerprint)
             same = own_distance is not None and own_distance <= self.max_distance
             if own is not None and same and self._counts(own):
-                return self._unchanged(key, fingerprint, own_distance, stored, None)
-            others = [
-                pair for pair in shared.within(fingerprint, self.max_distance) if pair[1].key != key
-            ]
+                return self._unchanged(
+                    key, fingerprint, own_distance, stored=stored, unmet=None, among=among
+                )
+            others, pending = (
+                [
+                    (distance, entry)
+                    for distance, entry in found
+                    if entry.key != key and (among is None or among(entry.key))
+                ]
+                for found in shared.within(fingerprint, self.max_distance)
+            )
             met = [pair for pair in others if self._counts(pair[1])]
-            if met:
-                return self._near_duplicate(key, fingerprint, *nearest_first(met)[0])
+            met_or_pending = met + [pair for pair in pending if self._counts(pair[1])]
+            if met_or_pending:
+                nearest = nearest_first(met_or_pending)[0]
+                return self._near_duplicate(
+                    key, fingerprint, *nearest, weak=weak, provisional=not met
+                )
             # Another who looks at the store may write an entry that this one never met.
-            unmet = [pair[1] for pair in others] if shared.users <= 1 else None
+            unmet = [pair[1] for pair in others + pending] if shared.users <= 1 else None
             if same:
-                return self._unchanged(key, fingerprint, own_distance, stored, unmet)
-            now = int(self._clock())
-            sequence = shared.take_sequence()
+                return self._unchanged(
+                    key, fingerprint, own_distance, stored=stored, unmet=unmet, among=among
+                )
             kind: ObservationKind = "new" if own is None else "changed"
-            observation = Observation(kind, key, fingerprint, None, own_distance, sequence)
-            entry = Entry(sequence, key, fingerprint, sequence, now, now)
-            self._hold(Pending(observation, entry, stored, unmet))
+            observation = Observation(
+                kind, key, fingerprint, None, own_distance, shared.take_sequence()
+            )
+            self._hold(Pending(observation, self._new_entry(observation), stored, unmet, among))
             return observation
+
+    def supersede(self, observed: Observation) -> None:
+        """See `Index.supersede`."""
+        with self._shared.lock:
+            self._open()
+            stored, _ = self._last_seen(observed.key)
+            entry, instead_of = self._new_entry(observed), observed.representative
+            self._hold(Pending(observed, entry, stored, (), supersedes=instead_of))
 
     def confirm(self, observed: Observation | str) -> None:
         """See `Index.confirm`."""
@@ -150,9 +148,15 @@ class ObservingIndex:
             shared = self._open()
             shared.manifest.scheme.check_fingerprint(fingerprint)
             matches: dict[str, Match] = {}
-            for distance, entry in nearest_first(shared.within(fingerprint, self.max_distance)):
+            stored, pending = shared.within(fingerprint, self.max_distance)
+            for distance, entry in nearest_first(stored + pending):
                 matches.setdefault(entry.key, Match(entry.key, entry.fingerprint, distance))
             return list(matches.values())
+
+    def entry(self, key: str) -> Entry | None:
+        """What is stored under a key."""
+        with self._shared.lock:
+            return self._open().store.entry(key)
 
     def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
         """The near-duplicate log, oldest first; of this crawl alone, or of all."""
@@ -194,40 +198,67 @@ class ObservingIndex:
     def _counts(self, entry: Entry) -> bool:
         return self.incremental or entry.met >= self.began
 
+    def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
+        """What is stored under a key, and what was last seen under it: pending pages are newer."""
+        pending = self._shared.pending.of_key(key)
+        if pending:
+            return pending[-1].stored, pending[-1].entry
+        stored = self._shared.store.entry(key)
+        return stored, stored
+
+    def _new_entry(self, observation: Observation) -> Entry:
+        now = int(self._clock())
+        sequence = observation.sequence
+        return Entry(sequence, observation.key, observation.fingerprint, sequence, now, now)
+
     def _near_duplicate(
-        self, key: str, fingerprint: int, distance: int, representative: Entry
+        self,
+        key: str,
+        fingerprint: int,
+        distance: int,
+        representative: Entry,
+        *,
+        weak: bool,
+        provisional: bool,
     ) -> Observation:
+        sequence = self._log(key, fingerprint, distance, representative.key, weak=weak)
+        kind: ObservationKind = "near-duplicate"
+        return Observation(
+            kind, key, fingerprint, representative.key, distance, sequence, provisional
+        )
+
+    def _log(
+        self, key: str, fingerprint: int, distance: int, representative: str, *, weak: bool = False
+    ) -> int:
         shared = self._shared
         sequence = shared.take_sequence()
         line = NearDuplicate(
-            key, representative.key, distance, fingerprint, sequence, int(self._clock())
+            key, representative, distance, fingerprint, sequence, int(self._clock()), weak
         )
         shared.store.log(line, shared.next_sequence)
-        return Observation(
-            "near-duplicate", key, fingerprint, representative.key, distance, sequence
-        )
+        return sequence
 
     def _unchanged(
         self,
         key: str,
         fingerprint: int,
         distance: int | None,
+        *,
         stored: Entry | None,
         unmet: Sequence[Entry] | None,
+        among: Callable[[str], bool] | None,
     ) -> Observation:
         sequence = self._shared.take_sequence()
         observation = Observation("unchanged", key, fingerprint, None, distance, sequence)
         if stored is None or hamming_distance(stored.fingerprint, fingerprint) > self.max_distance:
             # The same as a pending page, which may still fail: this one then stands for itself.
-            now = int(self._clock())
-            entry = Entry(sequence, key, fingerprint, sequence, now, now)
-            self._hold(Pending(observation, entry, stored, unmet))
+            self._hold(Pending(observation, self._new_entry(observation), stored, unmet, among))
         elif stored.met < self.began:
             met = stored._replace(met=sequence, last_seen_s=int(self._clock()))
             if not self.incremental:
                 # An empty index would know this crawl's content, not that of an earlier one.
                 met = met._replace(fingerprint=fingerprint)
-            self._hold(Pending(observation, met, stored, unmet))
+            self._hold(Pending(observation, met, stored, unmet, among))
         return observation
 
     def _hold(self, pending: Pending) -> None:
@@ -264,12 +295,25 @@ class ObservingIndex:
                 )
             else:
                 entry = entry._replace(first_seen_s=stored.first_seen_s)
-        entry = shared.store.write(
-            entry, stored, self._yielding(pending, entry), shared.next_sequence
-        )
+        yielding = self._yielding(pending, entry)
+        superseded = self._superseded(pending)
+        if superseded is not None and superseded not in yielding:
+            yielding.append(superseded)
+        entry = shared.store.write(entry, stored, yielding, shared.next_sequence)
         self._release(pending)
+        if superseded is not None:
+            distance = hamming_distance(superseded.fingerprint, entry.fingerprint)
+            self._log(superseded.key, superseded.fingerprint, distance, entry.key)
         for other in shared.pending.of_key(entry.key):
             other.stored = entry
+
+    def _superseded(self, pending: Pending) -> Entry | None:
+        """The stored entry of the representative that a page takes the place of."""
+        shared = self._shared
+        key = pending.supersedes
+        if key is None or shared.pending.of_key(key):
+            return None
+        return shared.store.entry(key)
 
     def _yielding(self, pending: Pending, entry: Entry) -> list[Entry]:
         """Entries of earlier crawls that this page takes the place of."""
@@ -294,5 +338,7 @@ class ObservingIndex:
         return [
             other
             for other in others
-            if other.met < self.began and not shared.pending.of_key(other.key)
+            if other.met < self.began
+            and not shared.pending.of_key(other.key)
+            and (pending.among is None or pending.among(other.key))
         ]

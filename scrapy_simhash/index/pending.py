@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.fingerprint import hamming_distance
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from scrapy_simhash.index.base import Entry, Observation
 
@@ -21,12 +21,16 @@ class Pending:
     :param stored: the entry that the store has under its key, at any time.
     :param unmet: stored entries within k that it takes the place of, as of its observation; None
         if that may have changed since.
+    :param among: which keys those may have; all if None.
+    :param supersedes: key of the representative that it takes the place of.
     """
 
     observation: Observation
     entry: Entry
     stored: Entry | None
     unmet: Sequence[Entry] | None
+    among: Callable[[str], bool] | None = None
+    supersedes: str | None = None
 
 
 class PendingPages:

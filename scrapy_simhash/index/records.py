@@ -52,6 +52,8 @@ _STATE = struct.Struct(">QQII")
 _RECORD_OF_32_BITS = struct.Struct("<II")
 _SEQUENCE_BYTES = 5
 _TIME_BYTES = 4
+# In the two bytes of a distance, which is at most 512.
+_WEAK = 0x8000
 _FINGERPRINT_AT = _SEQUENCE_BYTES + _TIME_BYTES
 
 
@@ -224,7 +226,7 @@ def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
     representative = encode_key(line.representative)
     return (
         line.seen_at_s.to_bytes(_TIME_BYTES, "big")
-        + line.distance.to_bytes(2, "big")
+        + (line.distance | (_WEAK if line.weak else 0)).to_bytes(2, "big")
         + line.fingerprint.to_bytes(width_bytes, "big")
         + len(representative).to_bytes(4, "big")
         + representative
@@ -238,13 +240,15 @@ def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> Near
     length = int.from_bytes(value[text_at - 4 : text_at], "big")
     if len(value) <= text_at + length:
         raise ValueError(f"line {sequence} of the near-duplicate log is cut short")
+    distance = int.from_bytes(value[_TIME_BYTES : _TIME_BYTES + 2], "big")
     return NearDuplicate(
         key=decode_key(value[text_at + length :]),
         representative=decode_key(value[text_at : text_at + length]),
-        distance=int.from_bytes(value[_TIME_BYTES : _TIME_BYTES + 2], "big"),
+        distance=distance & ~_WEAK,
         fingerprint=int.from_bytes(value[_TIME_BYTES + 2 : text_at - 4], "big"),
         sequence=sequence,
         seen_at_s=int.from_bytes(value[:_TIME_BYTES], "big"),
+        weak=bool(distance & _WEAK),
     )
 
 

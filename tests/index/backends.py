@@ -25,7 +25,7 @@ from scrapy_simhash.index import (
 from scrapy_simhash.index.cost import check_bits
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.memory import MemoryStore
-from scrapy_simhash.index.observing import SharedStore
+from scrapy_simhash.index.shared import SharedStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

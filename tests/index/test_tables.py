@@ -12,7 +12,7 @@ from scrapy_simhash.errors import IndexClosed, IndexCorrupt, StorageError
 from scrapy_simhash.index import ObservingIndex, TablePlan, records, tables
 from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.observing import SharedStore
+from scrapy_simhash.index.shared import SharedStore
 from scrapy_simhash.index.tables import TableStore
 
 from .backends import BITS, FAR, PLAN, K, check_rows, flip, small_buffers

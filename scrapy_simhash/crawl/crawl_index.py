@@ -1,0 +1,132 @@
+"""CrawlIndex: an index as one crawl uses it.
+
+An index that fails is counted, and its pages pass: no page is lost, and no crawl stopped.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.crawl.identity import comparable
+from scrapy_simhash.crawl.stats import printable
+from scrapy_simhash.errors import StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Spider
+
+    from scrapy_simhash.crawl.identity import Identity
+    from scrapy_simhash.crawl.stats import CrawlStats
+    from scrapy_simhash.detector import Detector, PageFingerprint
+    from scrapy_simhash.index import Observation, ObservingIndex
+    from scrapy_simhash.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+_REMEMBERED_CANONICALS = 100_000
+
+
+class CrawlIndex:
+    """Judges pages (or items), and settles what was found.
+
+    :param what: ``page`` or ``item``, for the log.
+    :param failed: told of errors of the index: (error, key).
+    :param debug: log every near-duplicate.
+    """
+
+    def __init__(
+        self,
+        index: ObservingIndex,
+        detector: Detector,
+        identity: Identity,
+        stats: CrawlStats,
+        *,
+        what: str,
+        failed: Callable[[StorageError, str], None],
+        debug: bool,
+        spider: Spider | None,
+    ) -> None:
+        self.index = index
+        self.stats = stats
+        self._detector = detector
+        self._identity = identity
+        self._what = what
+        self._failed = failed
+        self._debug = debug
+        self._spider = spider
+        # Of pages that name another as their canonical one.
+        self._canonicals: OrderedDict[str, str] = OrderedDict()
+
+    def judge(
+        self, key: str, page: PageFingerprint, canonical: str | None = None
+    ) -> Verdict | None:
+        """The verdict; None if the index failed.
+
+        :param canonical: the URL that the page names, see `comparable`.
+        """
+        try:
+            verdict = self._detector.judge(self.index, key, page, among=self._identity.among(key))
+        except StorageError as error:
+            self._failed(error, key)
+            return None
+        verdict = self._with_canonical(verdict, canonical)
+        if self.stats.judge(verdict) or (self._debug and verdict.kind == "near-duplicate"):
+            logger.info(
+                "simhash: near-duplicate %s %s of %s at distance %s%s",
+                self._what,
+                printable(verdict.key),
+                printable(verdict.representative or ""),
+                verdict.distance,
+                "" if self._debug else " (others are counted; SIMHASH_DEBUG shows all)",
+                extra={"spider": self._spider},
+            )
+        return verdict
+
+    def observe_again(self, key: str, fingerprint: int, *, weak: bool) -> Observation | None:
+        """What the index says now of a page that was a near-duplicate before; nothing becomes
+        pending. None if the index failed.
+        """
+        try:
+            observation = self.index.observe(
+                key, fingerprint, weak=weak, among=self._identity.among(key)
+            )
+            self.index.discard(observation)
+        except StorageError as error:
+            self._failed(error, key)
+            return None
+        return observation
+
+    def supersede(self, verdict: Verdict) -> None:
+        """The page of a near-duplicate takes the place of its representative, once confirmed."""
+        if verdict.observation is not None:
+            self.index.supersede(verdict.observation)
+
+    def settle(self, observation: Observation, *, confirmed: bool) -> None:
+        """Confirm what was observed, or discard it."""
+        try:
+            if confirmed:
+                self.index.confirm(observation)
+            else:
+                self.index.discard(observation)
+        except StorageError as error:
+            self._failed(error, observation.key)
+            self.index.discard(observation)
+
+    def _with_canonical(self, verdict: Verdict, canonical: str | None) -> Verdict:
+        representative = verdict.representative
+        if representative is None:
+            if canonical is not None and canonical != comparable(verdict.key):
+                self._canonicals[verdict.key] = canonical
+                if len(self._canonicals) > _REMEMBERED_CANONICALS:
+                    self._canonicals.popitem(last=False)
+            return verdict
+        if canonical is not None and canonical == comparable(representative):
+            return replace(verdict, canonical="representative")
+        named = self._canonicals.get(representative)
+        if named is not None and named == comparable(verdict.key):
+            return replace(verdict, canonical="page")
+        return verdict

@@ -1,0 +1,129 @@
+"""Fingerprinting pages off the event loop: in worker processes, or in a thread.
+
+A page whose bytes were seen before is not looked at again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, TypeVar
+
+from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from scrapy_simhash.workers.pool import WorkerPool
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from scrapy.http import TextResponse
+
+    from scrapy_simhash.detector import Detector, PageFingerprint
+
+MEMO_PAGES = 10_000
+# Checksums are taken in the event loop, and larger pages are few.
+MEMO_BODY_BYTES = 1 << 20
+_NOT_OF_THE_PAGE = ("timeout", "worker_died")
+
+_Result = TypeVar("_Result")
+
+
+class BodyMemo:
+    """Fingerprints of the last bodies, by checksum."""
+
+    def __init__(self) -> None:
+        self._pages: OrderedDict[bytes, PageFingerprint] = OrderedDict()
+
+    def checksum(self, response: TextResponse) -> bytes | None:
+        """Of the bytes and what the headers say of them; None for a body that is too large."""
+        if len(response.body) > MEMO_BODY_BYTES:
+            return None
+        checksum = blake2b(response.headers.get("Content-Type") or b"", digest_size=16)
+        checksum.update(b"\0")
+        checksum.update(response.body)
+        return checksum.digest()
+
+    def get(self, checksum: bytes | None) -> PageFingerprint | None:
+        """The fingerprint of a body that was seen, without the times that it took."""
+        page = None if checksum is None else self._pages.get(checksum)
+        if page is None or checksum is None:
+            return None
+        self._pages.move_to_end(checksum)
+        return replace(page, extraction_ms=0.0, tokenization_ms=0.0, fingerprint_ms=0.0)
+
+    def put(self, checksum: bytes | None, page: PageFingerprint) -> None:
+        """Remember a page, and forget the one that was not met for the longest time."""
+        if checksum is None or page.skipped in _NOT_OF_THE_PAGE:
+            return
+        self._pages[checksum] = page
+        if len(self._pages) > MEMO_PAGES:
+            self._pages.popitem(last=False)
+
+
+class Fingerprinter:
+    """Fingerprints the pages of one crawl.
+
+    :param workers: number of processes; 0 for a thread, in which there is no time-out.
+    """
+
+    def __init__(self, detector: Detector, *, workers: int, timeout_ms: int) -> None:
+        self._detector = detector
+        self._workers = workers
+        self._timeout_ms = timeout_ms
+        self._memo = BodyMemo()
+        self.pool: WorkerPool | None = None
+
+    def start(self) -> None:
+        """Start the workers; returns before they are ready."""
+        if self._workers:
+            self.pool = WorkerPool(
+                self._detector.scheme,
+                min_tokens=self._detector.min_tokens,
+                workers=self._workers,
+                timeout_ms=self._timeout_ms,
+            )
+
+    async def fingerprint(self, response: TextResponse) -> tuple[PageFingerprint, bool]:
+        """The fingerprint of a page, and whether its bytes were seen before.
+
+        :raises Exception: what an extractor of somebody raised, or the workers.
+        """
+        checksum = self._memo.checksum(response)
+        known = self._memo.get(checksum)
+        if known is not None:
+            return known, True
+        if self.pool is None:
+            page = await run_in_thread(self._fingerprint, response)
+        else:
+            # Finding out an undeclared encoding takes long: not in the event loop.
+            page = await _result(self.pool.fingerprint_page(lambda: response.text))
+        self._memo.put(checksum, page)
+        return page, False
+
+    def close(self) -> None:
+        """End the workers."""
+        if self.pool is not None:
+            self.pool.close()
+
+    def _fingerprint(self, response: TextResponse) -> PageFingerprint:
+        try:
+            return self._detector.fingerprint_page(response.text)
+        except SystemExit as error:
+            # Of somebody's extractor. It would end the thread, and nobody would hear of it.
+            raise RuntimeError(f"SystemExit({error}) in extraction") from error
+
+
+async def _result(future: Future[_Result]) -> _Result:
+    """Wait for a future of another thread, whatever the event loop."""
+    if is_asyncio_available():
+        return await asyncio.wrap_future(future)
+    from twisted.internet import reactor
+
+    done: Deferred[None] = Deferred()
+    future.add_done_callback(lambda _: reactor.callFromThread(done.callback, None))
+    await maybe_deferred_to_future(done)
+    return future.result()

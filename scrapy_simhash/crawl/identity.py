@@ -1,0 +1,121 @@
+"""Which page is it? Its key in the index, where its representative may be, and what it names as
+its canonical URL.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+from scrapy.http import TextResponse
+from scrapy.utils.response import get_base_url
+from w3lib.url import canonicalize_url, safe_url_string
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+Scope = Literal["all", "domain", "host"]
+
+IDENTITY_META_KEY = "simhash_key"
+
+
+class Identity:
+    """Keys of pages.
+
+    :param request_fingerprint: Scrapy's, of a request.
+    :param scope: near-duplicates count everywhere, within a registered domain, or within a host.
+    """
+
+    def __init__(self, request_fingerprint: Callable[[Request], bytes], scope: Scope) -> None:
+        self._request_fingerprint = request_fingerprint
+        self._scope: Callable[[str], str] | None = None
+        if scope == "host":
+            self._scope = host_of
+        elif scope == "domain":
+            self._scope = lru_cache(maxsize=65536)(_domains())
+
+    def key(self, request: Request) -> str:
+        """What the request says, its URL, or its URL and request fingerprint."""
+        given = request.meta.get(IDENTITY_META_KEY)
+        if given:
+            # The host must be found again in the key.
+            parts = urlsplit(request.url)
+            scoped = self._scope is not None and "://" not in str(given)
+            return f"{given} {parts.scheme}://{parts.netloc}/" if scoped else str(given)
+        if request.method == "GET" and not request.body:
+            return urldefrag(request.url).url
+        fingerprint = self._request_fingerprint(request)
+        return f"{request.method} {urldefrag(request.url).url} {fingerprint.hex()}"
+
+    def among(self, key: str) -> Callable[[str], bool] | None:
+        """Which keys count for a page of that key; None for all."""
+        if self._scope is None:
+            return None
+        return partial(_in_scope, self._scope, self._scope(key))
+
+    def asks_again(self, page: Response, request: Request) -> bool:
+        """Whether a callback asks for the page that it was given, as `get_retry_request` does."""
+        if not request.dont_filter:  # a link to itself, which Scrapy's filter stops
+            return False
+        asked = page.request
+        if asked is None:  # pragma: no cover - Scrapy always sets it
+            return False
+        url = urldefrag(request.url).url
+        return url in asked.meta.get("redirect_urls", ()) or self.key(request) == self.key(asked)
+
+
+def _in_scope(scope_of: Callable[[str], str], scope: str, key: str) -> bool:
+    return scope_of(key) == scope
+
+
+def host_of(key: str) -> str:
+    """Host of the first URL in a key; empty if there is none."""
+    for part in key.split():
+        if "://" in part:
+            try:
+                return urlsplit(part).hostname or ""
+            except ValueError:  # brackets that are no IPv6 address
+                return ""
+    return ""
+
+
+def _domains() -> Callable[[str], str]:
+    """A function from keys to registered domains; hosts without one stand for themselves."""
+    from tldextract import TLDExtract
+
+    # The list that comes with the package: nothing is fetched, nothing is written.
+    extract = TLDExtract(cache_dir=None, suffix_list_urls=())
+
+    def domain_of(key: str) -> str:
+        host = host_of(key)
+        parts: Any = extract(host)
+        return f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
+
+    return domain_of
+
+
+def canonical_url(response: Response, href: str) -> str | None:
+    """What a page names as its canonical URL, absolute and comparable; None if that makes no
+    sense.
+    """
+    if not href or not isinstance(response, TextResponse):
+        return None
+    try:
+        # The base comes from the first 4 KB of the page, as in Scrapy's link extractors.
+        url = urljoin(get_base_url(response), safe_url_string(href))
+    except ValueError:
+        return None
+    return comparable(url) if url.startswith(("http://", "https://")) else None
+
+
+def comparable(url: str) -> str:
+    """A URL as it is compared with others."""
+    try:
+        canonical: str = canonicalize_url(url)
+    except ValueError:
+        return url
+    return canonical

@@ -1,0 +1,211 @@
+"""Reading settings: each kind of value once, and errors that name the setting."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
+
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.project import data_path
+
+from scrapy_simhash.errors import SchemeError, SettingsError
+from scrapy_simhash.extraction import find_extractor
+from scrapy_simhash.index import TablePlan
+from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.manifest import DATABASES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.settings import BaseSettings
+
+    from scrapy_simhash.scheme import Scheme
+
+TAGGED_FIELDS = ("kind", "representative", "distance", "fingerprint")
+VERDICT_FIELDS = (*TAGGED_FIELDS, "weak", "canonical")
+
+
+class SettingsReader:
+    """Reads settings by type, and names the one that is wrong.
+
+    :param defaults: by name; None stands for what the reader of the setting says.
+    """
+
+    def __init__(self, settings: BaseSettings, defaults: Mapping[str, Any]) -> None:
+        self._settings = settings
+        self._defaults = defaults
+
+    def _value(self, name: str) -> Any:
+        value = self._settings.get(name)
+        return self._defaults[name] if value is None else value
+
+    def boolean(self, name: str, *, unset: bool = False) -> bool:
+        """True or False, in the words that Scrapy takes."""
+        value = self._value(name)
+        if value is None:
+            return unset
+        try:
+            # getbool() knows the words that Scrapy takes for true and false.
+            return self._settings.getbool(name, unset)
+        except (ValueError, TypeError):
+            raise SettingsError(name, value, "True or False") from None
+
+    def choice(self, name: str, allowed: tuple[str, ...], *, unset: str | None = None) -> str:
+        """One of some words."""
+        value = self._value(name)
+        if value is None and unset is not None:
+            return unset
+        if value not in allowed:
+            raise SettingsError(name, value, "one of " + ", ".join(map(repr, allowed)))
+        return cast("str", value)
+
+    def whole(self, name: str, low: int, high: int, *, unset: int | None = None) -> int:
+        """A whole number within limits."""
+        value = self._value(name)
+        if value is None and unset is not None:
+            return unset
+        allowed = f"a whole number from {low} to {high}"
+        if isinstance(value, bool) or not isinstance(value, (int, str)):
+            raise SettingsError(name, value, allowed)
+        try:
+            number = int(value)  # settings from the command line are text
+        except ValueError:
+            raise SettingsError(name, value, allowed) from None
+        if not low <= number <= high:
+            raise SettingsError(name, value, allowed)
+        return number
+
+    def index_kind(self) -> str | None:
+        """SIMHASH_INDEX, if its package is there."""
+        name = "SIMHASH_INDEX"
+        if self._value(name) is None:
+            return None
+        kind = self.choice(name, DATABASES)
+        try:
+            database_kind(kind)
+        except SchemeError as error:
+            raise SettingsError(name, kind, str(error)) from error
+        return kind
+
+    def plan(self, bits: int) -> TablePlan | None:
+        """SIMHASH_TABLES: blocks, chosen ones and inner blocks, the last two optional."""
+        name = "SIMHASH_TABLES"
+        value = self._value(name)
+        if value is None:
+            return None
+        parts = value.split(",") if isinstance(value, str) else value
+        try:
+            if isinstance(parts, int):
+                parts = (parts,)
+            if any(isinstance(part, (bool, float)) for part in parts):
+                raise ValueError("not whole numbers")
+            return TablePlan(bits, *map(int, parts))
+        except (TypeError, ValueError) as error:
+            raise SettingsError(
+                name,
+                value,
+                "(blocks, chosen) or (blocks, chosen, inner blocks), as whole numbers that fit "
+                f"{bits} bits ({error})",
+            ) from error
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """A list of names."""
+        try:
+            values = self._settings.getlist(name, self._defaults[name])
+        except (TypeError, ValueError):
+            values = [None]
+        if not all(isinstance(value, str) and value for value in values):
+            raise SettingsError(name, self._value(name), "a list of field names")
+        return tuple(values)
+
+    def selectors(self, name: str) -> tuple[str, ...]:
+        """A list of CSS selectors and XPaths."""
+        values = value = self._value(name)
+        if isinstance(value, str):  # from the command line; commas are part of CSS
+            try:
+                values = json.loads(value) if value.startswith("[") else [value]
+            except ValueError:
+                values = None
+        if not isinstance(values, (list, tuple)) or not all(
+            isinstance(selector, str) and selector for selector in values
+        ):
+            raise SettingsError(name, value, "a list of CSS selectors and XPaths")
+        return tuple(values)
+
+    def scheme(self, scheme: Scheme) -> Scheme:
+        """The preset's scheme with what the settings say of extraction."""
+        extractor = self._value("SIMHASH_EXTRACTOR")
+        if extractor is not None:
+            scheme = self._changed(scheme, "SIMHASH_EXTRACTOR", extractor=extractor)
+        select, remove = "SIMHASH_CONTENT_SELECT", "SIMHASH_CONTENT_REMOVE"
+        scheme = self._changed(scheme, select, select=self.selectors(select))
+        return self._changed(scheme, remove, remove=self.selectors(remove))
+
+    def _changed(self, scheme: Scheme, name: str, **changes: Any) -> Scheme:
+        try:
+            changed = replace(scheme, **changes)
+            find_extractor(changed.extractor)
+        except SchemeError as error:
+            raise SettingsError(name, self._value(name), str(error)) from error
+        return changed
+
+    def item_tags(self) -> Mapping[str, str]:
+        """A dict from verdict fields to item fields."""
+        name = "SIMHASH_ITEM_TAGS"
+        value = self._value(name)
+        try:
+            tags = dict(self._settings.getdict(name, self._defaults[name]))
+        except (TypeError, ValueError):
+            tags = {"": ""}
+        if not all(
+            verdict_field in VERDICT_FIELDS and isinstance(item_field, str) and item_field
+            for verdict_field, item_field in tags.items()
+        ):
+            raise SettingsError(
+                name,
+                value,
+                "a dict from verdict fields (" + ", ".join(VERDICT_FIELDS) + ") to item fields; "
+                "{} tags no items",
+            )
+        return MappingProxyType(tags)
+
+    def directories(self, spider_name: str) -> tuple[Path, Path]:
+        """Of pages and of items; that of pages is made if absent.
+
+        ``SIMHASH_DIR/spiders/<name>`` and ``SIMHASH_DIR/spider-items/<name>``, or
+        ``SIMHASH_DIR/shared`` and ``SIMHASH_DIR/shared-items``.
+        """
+        value = self._value("SIMHASH_DIR")
+        if not isinstance(value, (str, Path)) or not str(value):
+            raise SettingsError("SIMHASH_DIR", value, "a path")
+        try:
+            base = Path(data_path(value))
+        except NotConfigured:
+            # Under Scrapyd there is a settings module, but no scrapy.cfg to find a project by.
+            base = Path(".scrapy", value)
+        base = base.absolute()
+        if self.boolean("SIMHASH_SHARED"):
+            directory, item_directory = base / "shared", base / "shared-items"
+        else:
+            name = _file_name(spider_name)
+            directory, item_directory = base / "spiders" / name, base / "spider-items" / name
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            probe = directory / ".manifest.json.writable"
+            probe.touch()
+            probe.unlink()
+        except (OSError, ValueError) as error:
+            raise SettingsError(
+                "SIMHASH_DIR", value, f"a directory that can be made and written to ({error})"
+            ) from error
+        return directory, item_directory
+
+
+def _file_name(spider_name: str) -> str:
+    """A spider's name as one path component, different for different names."""
+    quoted = quote(spider_name, safe=" ")
+    return "%2E" + quoted[1:] if quoted.startswith(".") else quoted

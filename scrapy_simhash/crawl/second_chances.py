@@ -1,0 +1,138 @@
+"""Second chances: copies that were dropped because of a page that failed afterwards.
+
+A near-duplicate may be dropped while its representative is still on its way through the callback
+and the pipelines. If that fails, its copies are asked for again, one after the other, until one
+of them stands for all. Copies that turn out to be other pages by then, as after a ban page that
+answered for every URL, are asked for at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from scrapy_simhash.fingerprint import hamming_distance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy import Request
+
+    from scrapy_simhash.index import Observation
+
+META_KEY = "simhash_second_chance"
+MAX_HELD = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class DroppedCopy:
+    """A page that was dropped as the near-duplicate of one that is pending."""
+
+    key: str
+    fingerprint: int
+    weak: bool
+    request: Request
+
+
+class SecondChances:
+    """Holds dropped copies until their representatives are confirmed or discarded.
+
+    :param observe: what the index says of a copy now; None if it cannot say.
+    :param schedule: asks for a page.
+    :param max_distance: k.
+    :param max_held: more copies than that are not held.
+    """
+
+    def __init__(
+        self,
+        observe: Callable[[DroppedCopy], Observation | None],
+        schedule: Callable[[Request], None],
+        max_distance: int,
+        max_held: int = MAX_HELD,
+    ) -> None:
+        self._observe = observe
+        self._schedule = schedule
+        self._max_distance = max_distance
+        self._max_held = max_held
+        self._count = 0
+        self._held: dict[str, list[DroppedCopy]] = {}
+        # Copies that were asked for again, and those that wait for the outcome.
+        self._asked: dict[str, tuple[DroppedCopy, Sequence[DroppedCopy]]] = {}
+        self._all_at_once = False
+
+    def hold(self, representative: str, copy: DroppedCopy) -> bool:
+        """Hold a copy while its representative is pending. False if there are too many."""
+        if self._count >= self._max_held:
+            return False
+        self._count += 1
+        self._held.setdefault(representative, []).append(copy)
+        return True
+
+    def confirmed(self, key: str) -> None:
+        """A page stands for its copies."""
+        self._count -= len(self._held.pop(key, ()))
+
+    def discarded(self, key: str) -> None:
+        """A page failed: its copies may be the content now."""
+        self._look_again(self._held.pop(key, ()))
+
+    def arrived(self, request: Request, fingerprint: int | None) -> bool:
+        """A page has come. True if it was asked for here.
+
+        :param fingerprint: what was observed; None if the page was not judged.
+        """
+        asked = self._asked.pop(request.meta.pop(META_KEY, None), None)
+        if asked is None:
+            return False
+        copy, waiting = asked
+        self._count -= 1
+        other_content = (
+            fingerprint is not None
+            and hamming_distance(fingerprint, copy.fingerprint) > self._max_distance
+        )
+        self._look_again(waiting, all_at_once=other_content)
+        return True
+
+    def idle(self) -> bool:
+        """Nothing is under way: what was asked for has come to nothing. True if more is asked
+        for now.
+        """
+        asked = [*self._asked.values()]
+        self._asked.clear()
+        for _, waiting in asked:
+            self._count -= 1
+            self._look_again(waiting)
+        return bool(self._asked)
+
+    def close(self) -> None:
+        """The crawl ends or pauses: leave all that waits to the scheduler."""
+        self._all_at_once = True
+        for key in [*self._held]:
+            self.discarded(key)
+        for _, waiting in [*self._asked.values()]:
+            self._look_again(waiting)
+        self._asked.clear()
+
+    def _look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:
+        """Ask for what the index does not hold, and hold what is pending there once more."""
+        missing = []
+        for copy in copies:
+            observation = self._observe(copy)
+            if observation is None or observation.kind in ("new", "changed"):
+                missing.append(copy)
+            elif observation.provisional and observation.representative is not None:
+                self._held.setdefault(observation.representative, []).append(copy)
+            else:
+                self._count -= 1
+        if all_at_once or self._all_at_once:
+            for copy in missing:
+                self._ask(copy, ())
+        elif missing:
+            self._ask(missing[0], missing[1:])
+
+    def _ask(self, copy: DroppedCopy, waiting: Sequence[DroppedCopy]) -> None:
+        token = uuid4().hex
+        self._asked[token] = copy, waiting
+        meta = copy.request.meta | {META_KEY: token}
+        self._schedule(copy.request.replace(dont_filter=True, meta=meta))

@@ -1,0 +1,1 @@
+"""Fingerprinting in processes of their own."""

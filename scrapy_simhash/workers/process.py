@@ -1,0 +1,126 @@
+"""One worker process, seen from its parent."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.errors import WorkerError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+START_TIMEOUT_S = 60.0
+# The path of the parent, before this package can be imported.
+_BOOTSTRAP = """
+import json, sys
+from multiprocessing.connection import Connection
+connection = Connection(int(sys.argv[1]))
+try:
+    sys.path[:] = json.loads(connection.recv_bytes())
+except EOFError:
+    sys.exit()
+from scrapy_simhash.workers.child import serve
+serve(connection)
+"""
+
+
+class WorkerTimeout(Exception):
+    """A worker did not answer in time."""
+
+
+class WorkerProcess:
+    """A process that fingerprints pages.
+
+    :param order: what it is to do; see `scrapy_simhash.workers.child`.
+    :raises WorkerError: it cannot be started.
+    """
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        self._ready = False
+        if not sys.executable:
+            raise WorkerError("there is no Python to start workers with: set SIMHASH_WORKERS = 0")
+        ours, theirs = socket.socketpair()
+        try:
+            # Sending blocks where the worker has stopped reading.
+            send_timeout = struct.pack("ll", 1 + order["timeout_ms"] // 1000, 0)
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, send_timeout)
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
+                [sys.executable, "-c", _BOOTSTRAP, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+            )
+        except OSError as error:
+            ours.close()
+            raise WorkerError(f"a worker cannot be started ({error})") from error
+        finally:
+            theirs.close()
+        self._connection = Connection(ours.detach())
+        # A worker that is gone already is found out by `wait_until_ready`.
+        with suppress(OSError):
+            path = [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109
+            self._connection.send_bytes(json.dumps(path).encode())
+            self._connection.send_bytes(json.dumps(order).encode())
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
+    def wait_until_ready(self) -> Self:
+        """:raises WorkerError: it died or gave up before its first page."""
+        if not self._ready:
+            try:
+                answer = self._receive(START_TIMEOUT_S)
+            except (EOFError, OSError, WorkerTimeout) as error:
+                self.end()
+                raise WorkerError(
+                    f"a worker did not start (exit code {self._process.returncode}): what it said "
+                    "is on standard error; SIMHASH_WORKERS = 0 does without workers"
+                ) from error
+            if "error" in answer:
+                self.end()
+                raise WorkerError(
+                    f"a worker did not start ({answer['error']}); what it imports must be a "
+                    "module of its own, not the script that runs; SIMHASH_WORKERS = 0 does "
+                    "without workers"
+                )
+            self._ready = True
+        return self
+
+    def ask(self, html: str, timeout_s: float) -> dict[str, Any]:
+        """The fields of a page's fingerprint.
+
+        :raises WorkerTimeout: no answer in time.
+        :raises EOFError, OSError: it died. It is to be ended after either.
+        :raises WorkerError: the fingerprint failed, and the worker is well.
+        """
+        self._connection.send_bytes(html.encode("utf-8", "surrogatepass"))
+        answer = self._receive(timeout_s)
+        if "error" in answer:
+            raise WorkerError(str(answer["error"]))
+        fields: dict[str, Any] = answer["page"]
+        return fields
+
+    def kill(self) -> None:
+        """Send it the signal; who talks to it hears of it."""
+        self._process.kill()
+
+    def end(self) -> None:
+        """Kill it, and take it away."""
+        self._process.kill()
+        self._connection.close()
+        self._process.wait()
+
+    def _receive(self, timeout_s: float) -> dict[str, Any]:
+        if not self._connection.poll(timeout_s):
+            raise WorkerTimeout
+        answer: dict[str, Any] = json.loads(self._connection.recv_bytes())
+        return answer
