@@ -42,6 +42,9 @@ PACKAGES = (
 ).split()
 NETWORK_DELAY_MS = 50.0
 NETWORK_PAGES = 400
+IDLE_FOR_S = 1.0
+IDLE_CORES = 0.1
+BUSY_CORES = 0.2
 
 
 def main() -> None:
@@ -102,6 +105,11 @@ def parsed() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--pages-per-second", type=float, default=20.0, help="network-bound")
     parser.add_argument("--delay-ms", type=float, help="of each response of the server")
+    parser.add_argument(
+        "--wait-s", type=float, default=0.0, metavar="S",
+        help="for a machine that others use, too: wait with each crawl until it is idle, and "
+        "crawl again if it was not, for so long at most",
+    )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -152,8 +160,9 @@ def described(pages: Sequence[corpus.Page]) -> str:
     languages = sorted({page.lang.lower()[:2] or "?" for page in pages})
     chinese = sum(page.lang.lower().startswith("zh") for page in pages)
     return (
-        f"pages: {len(pages)} of {sum(sizes) / len(sizes) / 1000:.0f} KB on average, median "
-        f"{sizes[len(sizes) // 2] / 1000:.0f}; languages {' '.join(languages)}; {chinese} Chinese"
+        f"pages: {len(pages)}, no two with the same bytes, of {sum(sizes) / len(sizes) / 1000:.0f} "
+        f"KB on average, median {sizes[len(sizes) // 2] / 1000:.0f}; "
+        f"languages {' '.join(languages)}; {chinese} Chinese"
     )
 
 
@@ -168,14 +177,33 @@ def one_round(
 ) -> results.Round:
     """A crawl of each contestant."""
     found = {}
+    delay_s = 1 / arguments.pages_per_second if arguments.network_bound else 0.0
     for name in names:
-        delay_s = 1 / arguments.pages_per_second if arguments.network_bound else 0.0
-        with tempfile.TemporaryDirectory() as directory:
-            task = Task(name, server.url, pages, arguments.concurrency, directory, delay_s)
-            found[name] = crawl(task, server.pid)
-        shown = found[name].get("missing") or f"{found[name]['run_s']:.1f} s"
-        print(f"  {name}: {shown}", file=sys.stderr, flush=True)
+        deadline = time.monotonic() + arguments.wait_s
+        while True:
+            wait_for_idle(deadline)
+            with tempfile.TemporaryDirectory() as directory:
+                task = Task(name, server.url, pages, arguments.concurrency, directory, delay_s)
+                one = crawl(task, server.pid)
+            if "missing" in one:
+                print(f"  {name}: {one['missing']}", file=sys.stderr, flush=True)
+                break
+            others = one["other_cores"]
+            shown = f"{one['run_s']:.1f} s, {others:.2f} cores at work for others"
+            print(f"  {name}: {shown}", file=sys.stderr, flush=True)
+            if others <= BUSY_CORES or time.monotonic() > deadline:
+                break
+        found[name] = one
     return found
+
+
+def wait_for_idle(deadline: float) -> None:
+    """Wait until the machine does nothing for a while, or no longer."""
+    while time.monotonic() < deadline:
+        busy_s, began = machine_cpu_s(), time.monotonic()
+        time.sleep(IDLE_FOR_S)
+        if machine_cpu_s() - busy_s <= IDLE_CORES * (time.monotonic() - began):
+            return
 
 
 def crawl(task: Task, server_pid: int) -> results.Figures:

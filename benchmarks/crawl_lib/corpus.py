@@ -50,10 +50,14 @@ def pages_of(folder: Path) -> list[Page]:
 
 
 def chosen(folders: Iterable[Path], count: int | None, seed: int) -> list[Page]:
-    """`count` pages of the folders, or all, in an order that mixes sets and languages."""
+    """`count` pages of the folders, or all, in an order that mixes sets and languages.
+
+    Of pages with the same bytes there is one: the plugin remembers bytes, and what a look at a
+    page costs is to be seen.
+    """
     folders = list(folders)
     if folders:
-        pages = [page for folder in folders for page in pages_of(folder)]
+        pages = list({page.body: page for folder in folders for page in pages_of(folder)}.values())
     else:
         pages = generated(count or GENERATED_PAGES, seed)
     return texts.sample(pages, count or len(pages), seed)
