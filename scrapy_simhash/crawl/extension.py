@@ -24,6 +24,7 @@ from scrapy_simhash.crawl.second_chances import SecondChances
 from scrapy_simhash.crawl.settings import SimhashSettings, is_enabled, unknown_settings
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, printable
+from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import SettingsError, SimhashError
 from scrapy_simhash.index import index_url, open_index, reset_index
@@ -77,6 +78,7 @@ class SimhashExtension:
         self.pages: WeakKeyDictionary[Response, PageFingerprint] = WeakKeyDictionary()
         self.settlement = Settlement(self._settle_page, self._settle_item)
         self._job = Job(crawler.settings)
+        self._syncer = Syncer()
         self._warned: set[str] = set()
 
     @classmethod
@@ -135,6 +137,7 @@ class SimhashExtension:
             self.crawler.signals.connect(self._close_spider, signal=signals.engine_started)
             return
         self.fingerprinter.start()
+        self._syncer.start(self.index.index, self.item_index.index if self.item_index else None)
         index = self.index.index
         logger.info(
             "simhash: scheme %s (preset %s), k = %d, %s, action %s; index %s with %d fingerprints",
@@ -242,6 +245,7 @@ class SimhashExtension:
         )
 
     def _close_indexes(self) -> None:
+        self._syncer.close()
         for index in (self.index, self.item_index):
             if index is not None:
                 index.index.close()

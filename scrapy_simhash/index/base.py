@@ -195,6 +195,9 @@ class Store(Protocol):
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """The log from that sequence on, in its order."""
 
+    def sync(self) -> None:
+        """Bring what was written to the disk, while other calls go on."""
+
     def close(self) -> None:
         """Release the storage."""
 

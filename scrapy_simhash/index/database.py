@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from scrapy_simhash.errors import IndexCorrupt
@@ -39,6 +41,11 @@ class Database(Protocol):
         and all earlier writes are on the disk when the call returns.
         """
 
+    def sync(self) -> None:
+        """Bring what was written before to the disk, without holding up calls of other threads:
+        the only method that may be called beside others.
+        """
+
     def compact(self) -> None:
         """Drop what was overwritten and deleted; takes as long as copying the database."""
 
@@ -65,6 +72,17 @@ class DatabaseKind(Protocol):
 
         Files that cannot be are set aside or dropped. :raises IndexLocked: in use.
         """
+
+
+def sync_logs(path: Path) -> None:
+    """Bring the logs in a directory to the disk. :raises OSError: the disk fails."""
+    for log in path.glob("*.log"):
+        with suppress(FileNotFoundError):  # its rows are in a table by now, which was synced
+            opened = os.open(log, os.O_RDONLY)
+            try:
+                os.fsync(opened)
+            finally:
+                os.close(opened)
 
 
 def corrupt(location: str, detail: object) -> IndexCorrupt:

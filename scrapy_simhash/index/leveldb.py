@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import plyvel
 
 from scrapy_simhash.errors import IndexClosed, IndexLocked, StorageError
-from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.database import corrupt, sync_logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,7 +90,9 @@ class LevelDB:
             database = self._database()
             self._write_failed = False
             if sync and self._unsynced:
-                self._sync_logs()
+                # LevelDB syncs the log that it writes to; what was written before it began that
+                # one may stand in an earlier one.
+                sync_logs(self._path)
             self._unsynced = not sync
             if len(puts) == 1 and not deletes:
                 database.put(*puts[0], sync=sync)
@@ -107,17 +108,12 @@ class LevelDB:
         except OSError as error:
             raise StorageError(self._location, f"it cannot be synced ({error})") from error
 
-    def _sync_logs(self) -> None:
-        """LevelDB syncs the log that it writes to; what was written before it began that one may
-        stand in an earlier one.
-        """
-        for log in self._path.glob("*.log"):
-            with suppress(FileNotFoundError):
-                opened = os.open(log, os.O_RDONLY)
-                try:
-                    os.fsync(opened)
-                finally:
-                    os.close(opened)
+    def sync(self) -> None:
+        """See `Database.sync`."""
+        try:
+            sync_logs(self._path)
+        except OSError as error:
+            raise StorageError(self._location, f"it cannot be synced ({error})") from error
 
     def compact(self) -> None:
         """See `Database.compact`."""

@@ -59,6 +59,9 @@ class MemoryStore:
         """See `Store.near_duplicates`."""
         return iter([line for line in self._log if line.sequence >= since_sequence])
 
+    def sync(self) -> None:
+        """See `Store.sync`."""
+
     def close(self) -> None:
         """See `Store.close`."""
 

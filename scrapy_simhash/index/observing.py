@@ -164,6 +164,12 @@ class ObservingIndex:
             shared = self._open()
             return shared.store.near_duplicates(self.began if this_crawl else 0)
 
+    def sync(self) -> None:
+        """With the policy ``everysec``: bring what was confirmed to the disk now. To be called
+        from a thread of its own, for it holds up neither this index nor the other threads.
+        """
+        self._open().store.sync()
+
     def close(self) -> None:
         """See `Index.close`."""
         with self._shared.lock:

@@ -15,7 +15,7 @@ from scrapy_simhash.errors import (
     SimhashError,
     StorageError,
 )
-from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.database import corrupt, sync_logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -118,6 +118,13 @@ class RocksDB:
         except Exception as error:
             self._write_failed = not self._closed
             raise translated(self._location, error) from error
+
+    def sync(self) -> None:
+        """See `Database.sync`."""
+        try:
+            sync_logs(self._path)
+        except OSError as error:
+            raise StorageError(self._location, f"it cannot be synced ({error})") from error
 
     def compact(self) -> None:
         """See `Database.compact`."""

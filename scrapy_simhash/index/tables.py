@@ -65,6 +65,7 @@ class TableStore:
         self._sync = sync
         self._synced_at_s = time.monotonic()
         self._unsynced = False
+        self._writes = self._synced_writes = 0
         self._width_bytes = plan.bits // 8
         self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
         self._until_spill = SPILL_EVERY
@@ -149,6 +150,14 @@ class TableStore:
             sequence = int.from_bytes(row[1:], "big")
             yield self._decoded(records.decode_near_duplicate, sequence, value)
 
+    def sync(self) -> None:
+        """See `Store.sync`. While it is called every second, no write waits for the disk."""
+        writes, now_s = self._writes, time.monotonic()
+        if self._sync == "everysec":
+            if writes != self._synced_writes:
+                self._database.sync()
+            self._synced_writes, self._synced_at_s = writes, now_s
+
     def close(self) -> None:
         """See `Store.close`. What cannot be spilled then is read again at the next opening."""
         try:
@@ -180,6 +189,7 @@ class TableStore:
         if self._sync == "everysec":
             sync = time.monotonic() - self._synced_at_s >= _SYNC_INTERVAL_S
         self._unsynced = True
+        self._writes += 1
         self._database.write(puts, deletes, sync=sync)
         if sync:
             self._unsynced = False

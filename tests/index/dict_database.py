@@ -63,6 +63,9 @@ class DictDatabase:
         if failed:
             raise StorageError(LOCATION, "the disk is full")
 
+    def sync(self) -> None:
+        self._check_open()
+
     def compact(self) -> None:
         self._check_open()
 

@@ -1,0 +1,46 @@
+"""Syncer: brings what was confirmed to the disk, off the event loop.
+
+A disk may take its time to say that bytes are on it; an index that writes in the event loop must
+not wait for that.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.errors import StorageError
+
+if TYPE_CHECKING:
+    from scrapy_simhash.index import ObservingIndex
+
+_INTERVAL_S = 0.5
+
+
+class Syncer:
+    """A thread that syncs indexes twice a second, while a crawl uses them."""
+
+    def __init__(self) -> None:
+        self._indexes: list[ObservingIndex] = []
+        self._ended = threading.Event()
+        # A daemon: an interpreter that is told to end at once does not wait for it.
+        self._thread = threading.Thread(target=self._run, name="simhash sync", daemon=True)
+
+    def start(self, *indexes: ObservingIndex | None) -> None:
+        """Begin with these."""
+        self._indexes = [index for index in indexes if index is not None]
+        self._thread.start()
+
+    def close(self) -> None:
+        """End, before the indexes are closed."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(_INTERVAL_S):
+            for index in self._indexes:
+                # A write syncs where this did not, and says so if it cannot.
+                with suppress(StorageError):
+                    index.sync()
