@@ -81,12 +81,21 @@ def test_reference_lists_every_stat_counted_by_name():
             assert f"`simhash/{name}`" in REFERENCE
 
 
+def test_reference_lists_every_reason_to_keep():
+    source = (ROOT / "scrapy_simhash/crawl/middleware.py").read_text(encoding="utf-8")
+    reasons = re.findall(r'^            reason = "(\w+)"', source, re.MULTILINE)
+    assert {"flood", "method"} <= set(reasons)
+    (row,) = [line for line in REFERENCE.splitlines() if "simhash/kept/<reason>" in line]
+    for reason in reasons:
+        assert f"`{reason}` (" in row
+
+
 def test_reference_lists_every_reason_to_skip():
     source = (ROOT / "scrapy_simhash/crawl/middleware.py").read_text(encoding="utf-8")
     reasons = set(re.findall(r'^            \("(\w+)", ', source, re.MULTILINE))
-    source = (ROOT / "scrapy_simhash/detector.py").read_text(encoding="utf-8")
-    reasons |= set(re.findall(r'skipped ?= ?"(\w+)"', source))
-    assert {"no_callback", "few_tokens", "extraction_error", "too_large"} <= reasons
+    for path in SOURCES:
+        reasons |= set(re.findall(r'skipped ?= ?"(\w+)"', path.read_text(encoding="utf-8")))
+    assert {"no_callback", "few_tokens", "extraction_error", "too_large", "timeout"} <= reasons
     for reason in reasons:
         assert re.search(rf"^\| `{reason}` \|", REFERENCE, re.MULTILINE), reason
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.crawl.identity import comparable
-from scrapy_simhash.crawl.stats import printable
 from scrapy_simhash.errors import StorageError
+from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

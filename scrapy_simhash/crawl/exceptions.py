@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import DropItem, IgnoreRequest
 
-from scrapy_simhash.crawl.stats import printable
+from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
     from scrapy.http import Response

@@ -23,11 +23,12 @@ from scrapy_simhash.crawl.jobdir import Job
 from scrapy_simhash.crawl.second_chances import SecondChances
 from scrapy_simhash.crawl.settings import SimhashSettings, is_enabled, unknown_settings
 from scrapy_simhash.crawl.settlement import Settlement
-from scrapy_simhash.crawl.stats import CrawlStats, printable
+from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import SettingsError, SimhashError
 from scrapy_simhash.index import index_url, open_index, reset_index
+from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
     from pathlib import Path

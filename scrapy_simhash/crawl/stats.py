@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.printable import printable
+
 if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
@@ -12,7 +14,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.verdict import Verdict, VerdictKind
 
 _LARGEST_CLUSTERS = 5
-_SHOWN_KEY_LENGTH = 200
 
 
 class CrawlStats:
@@ -89,11 +90,3 @@ class CrawlStats:
         # Steps take fractions of a millisecond, and stats are whole numbers.
         self._times_ms[step] += milliseconds  # type: ignore[assignment]
         self._collector.set_value(f"{self._prefix}/time/{step}_ms", round(self._times_ms[step]))
-
-
-def printable(key: str) -> str:
-    """A key for a line of the log: control characters escaped, and cut at 200 characters."""
-    shown = key if len(key) <= _SHOWN_KEY_LENGTH else key[: _SHOWN_KEY_LENGTH - 1] + "…"
-    return "".join(
-        character if character.isprintable() else ascii(character)[1:-1] for character in shown
-    )

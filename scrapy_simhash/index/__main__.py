@@ -1,12 +1,14 @@
-"""``python -m scrapy_simhash.index``: check, repair, upgrade an index; plan its tables."""
+"""``python -m scrapy_simhash.index``: check, repair, upgrade and ask an index; plan its tables."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 
 from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.index.cost import (
     DEFAULT_EXPECTED_PAGES,
     bytes_per_page,
@@ -14,10 +16,13 @@ from scrapy_simhash.index.cost import (
     cost_us,
 )
 from scrapy_simhash.index.plan import TablePlan
+from scrapy_simhash.printable import printable
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command. 0: all is well; 1: the check found problems; 2: it could not be done."""
+    """Run a command. 0: all is well; 1: the check found problems, or nothing is known of a page;
+    2: it could not be done.
+    """
     parser = argparse.ArgumentParser(prog="python -m scrapy_simhash.index", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, explained in (
@@ -26,6 +31,9 @@ def main(arguments: list[str] | None = None) -> int:
         ("statistics", "sizes, and how evenly buckets are filled"),
     ):
         commands.add_parser(name, help=explained).add_argument("directory", type=Path)
+    explaining = commands.add_parser("explain", help="what is known about the page of a key")
+    explaining.add_argument("directory", type=Path)
+    explaining.add_argument("key", help="its URL, or what was given as its identity")
     upgrading = commands.add_parser("upgrade", help="copy an index of an older format")
     upgrading.add_argument("directory", type=Path)
     upgrading.add_argument("new_directory", type=Path)
@@ -42,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
             "check": _check,
             "repair": _repair,
             "statistics": _statistics,
+            "explain": _explain,
             "upgrade": _upgrade,
             "plan": _plan,
         }[given.command](given)
@@ -100,6 +109,37 @@ def _statistics(given: argparse.Namespace) -> int:
             f"{table.largest:>9,}{table.skew:>8.1f}"
         )
     return 0
+
+
+def _explain(given: argparse.Namespace) -> int:
+    from scrapy_simhash.index.explain import explain
+
+    found = explain(given.directory, given.key)
+    print(f"{printable(found.key)}, by scheme {found.scheme_id}, k = {found.max_distance}")
+    if found.entry is not None:
+        print(
+            f"representative since {_time(found.entry.first_seen_s)}, last seen "
+            f"{_time(found.entry.last_seen_s)}, {to_hex(found.entry.fingerprint, found.bits)}"
+        )
+    for line in found.near_duplicates:
+        print(
+            f"{_time(line.seen_at_s)} near-duplicate of {printable(line.representative)} at "
+            f"distance {line.distance}{', weak' if line.weak else ''}, "
+            f"{to_hex(line.fingerprint, found.bits)}"
+        )
+    for line in found.copies:
+        print(
+            f"{_time(line.seen_at_s)} {printable(line.key)} was a near-duplicate of it at "
+            f"distance {line.distance}{', weak' if line.weak else ''}"
+        )
+    if found.entry is None and not found.near_duplicates and not found.copies:
+        print("nothing is known about it")
+        return 1
+    return 0
+
+
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(sep=" ")
 
 
 def _upgrade(given: argparse.Namespace) -> int:

@@ -11,8 +11,10 @@ import json
 import os
 import signal
 import sys
+import traceback
+from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.scheme import Scheme
@@ -21,36 +23,57 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 # Of the time-out, after which a worker whose parent does not end it ends itself.
-_ALARM_FACTOR = 2
+ALARM_FACTOR = 2
+PARENTS_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _WARM_UP = (
     "<html><body>" + "<p>山坡上的茶园天还没亮就热闹起来。 Warm up.</p>" * 9 + "</body></html>"
 )
 
 
-def serve(connection: Connection) -> None:
+def serve(connection: Connection) -> NoReturn:
     """Answer until the parent is gone."""
-    # A terminal sends them to all processes; it is the parent that decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # A terminal sends them to all processes; it is the parent that decides. Until here they were
+    # blocked.
+    for number in PARENTS_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PARENTS_SIGNALS)
     # What an extractor prints is not the crawl's output.
-    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    with suppress(OSError):  # somebody may have closed it
+        os.dup2(2, 1)
+    # What an extractor starts would hold the socket, and the parent not hear of a worker's death.
+    os.set_inheritable(connection.fileno(), False)  # noqa: FBT003 - it takes no name
     try:
-        order = json.loads(connection.recv_bytes())
-        try:
-            detector = Detector(Scheme.from_dict(order["scheme"]), min_tokens=order["min_tokens"])
-            # What is loaded at the first page, such as jieba's dictionary, is loaded now.
-            Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)
-        except BaseException as error:  # noqa: BLE001 - whatever an extractor's module does
-            _answer(connection, {"error": f"{type(error).__name__}: {error}"})
-            return
-        _answer(connection, {"ready": True})
-        while True:
-            html = connection.recv_bytes().decode("utf-8", "surrogatepass")
-            _set_alarm(_ALARM_FACTOR * order["timeout_ms"] / 1000)
-            _answer(connection, _fingerprint(detector, html))
-            _set_alarm(0)
-    except (EOFError, ConnectionError):  # the parent closed it, or died
-        sys.exit()
+        _serve(connection)
+    except (EOFError, ConnectionError):
+        pass  # the parent closed it, or died
+    except BaseException:  # noqa: BLE001 - there is nobody else to catch it
+        traceback.print_exc()
+    finally:
+        # Threads that an extractor began do not keep it alive.
+        os._exit(1)
+
+
+def _serve(connection: Connection) -> None:
+    process = os.getpid()
+    order = json.loads(connection.recv_bytes())
+    try:
+        detector = Detector(Scheme.from_dict(order["scheme"]), min_tokens=order["min_tokens"])
+        # What is loaded at the first page, such as jieba's dictionary, is loaded now.
+        Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)
+    except BaseException as error:  # noqa: BLE001 - whatever an extractor's module does
+        _answer(connection, {"error": f"{type(error).__name__}: {error}"})
+        return
+    set_alarm(0)
+    _answer(connection, {"ready": True})
+    while True:
+        html = connection.recv_bytes().decode("utf-8", "surrogatepass")
+        set_alarm(ALARM_FACTOR * order["timeout_ms"] / 1000)
+        answer = _fingerprint(detector, html)
+        if os.getpid() != process:
+            return  # a fork that an extractor made, and whose end was caught here
+        _answer(connection, answer)
+        set_alarm(0)
 
 
 def _fingerprint(detector: Detector, html: str) -> dict[str, Any]:
@@ -64,7 +87,7 @@ def _answer(connection: Connection, answer: dict[str, Any]) -> None:
     connection.send_bytes(json.dumps(answer).encode("ascii"))
 
 
-def _set_alarm(seconds: float) -> None:
+def set_alarm(seconds: float) -> None:
     """Die by then. The parent ends a worker that hangs, unless it is dead itself, and a regular
     expression that hangs lets no Python run here that could notice.
     """

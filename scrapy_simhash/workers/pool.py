@@ -8,10 +8,13 @@ guard would start themselves. Nothing is forked.
 
 from __future__ import annotations
 
+import atexit
+import os
 import threading
 import time
 from collections import deque
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,6 +70,9 @@ class WorkerPool:
             threading.Thread(target=self._work, name=f"simhash worker {number}", daemon=True)
             for number in range(workers)
         ]
+        self._owner = os.getpid()
+        # A crawl that is told to end at once closes nothing.
+        atexit.register(self._at_exit)
         for thread in self._threads:
             thread.start()
 
@@ -100,6 +106,16 @@ class WorkerPool:
 
     def close(self) -> None:
         """End the workers at once, hanging ones too; what waits raises WorkerError."""
+        self._stop()
+        for thread in self._threads:
+            thread.join()
+        atexit.unregister(self._at_exit)
+
+    def _at_exit(self) -> None:
+        if os.getpid() == self._owner:  # not in a fork, which has none of the threads
+            self._stop()
+
+    def _stop(self) -> None:
         with self._changed:
             self._closed = True
             waiting = list(self._jobs)
@@ -110,8 +126,6 @@ class WorkerPool:
         for job in waiting:
             if job.future.set_running_or_notify_cancel():
                 job.future.set_exception(_closed())
-        for thread in self._threads:
-            thread.join()
 
     def _work(self) -> None:
         """One thread, and the worker that it keeps."""
@@ -143,6 +157,11 @@ class WorkerPool:
                 return PageFingerprint(skipped="timeout")
             except (EOFError, OSError):
                 self._lost(seat)
+            except WorkerError:
+                raise  # it is well
+            except BaseException:  # memory, for one: the answer would be taken for the next page's
+                self._lost(seat)
+                raise
         return PageFingerprint(skipped="worker_died")
 
     def _lost(self, seat: _Seat) -> None:
@@ -160,9 +179,8 @@ class WorkerPool:
             self._processes.add(process)
         try:
             return process.wait_until_ready()
-        except WorkerError:
-            with self._changed:
-                self._processes.discard(process)
+        except BaseException:
+            self._end(process)
             raise
 
     def _end(self, process: WorkerProcess) -> None:
@@ -184,28 +202,27 @@ class _Seat:
         self._start = start
         self._end = end
         self._process: WorkerProcess | None = None
-        self._error: WorkerError | None = None
+        # Its text alone: an exception that is raised again and again keeps all pages it met.
+        self._error: str | None = None
         self._failures = 0
         self._not_before_s = 0.0
 
     def prepare(self) -> None:
         """Start a worker before it is needed."""
-        try:
+        with suppress(Exception):  # the first page that needs it will say so
             self.worker()
-        except WorkerError:
-            return  # the first page that needs it will say so
 
     def worker(self) -> WorkerProcess:
         """:raises WorkerError: none could be started, now or a moment ago."""
         if self._process is None:
             if self._error is not None and time.monotonic() < self._not_before_s:
-                raise self._error
+                raise WorkerError(self._error)
             try:
                 self._process = self._start()
-            except WorkerError as error:
+            except Exception as error:
                 self._failures += 1
                 pause_s = min(2.0**self._failures, _LONGEST_PAUSE_S)
-                self._error, self._not_before_s = error, time.monotonic() + pause_s
+                self._error, self._not_before_s = str(error), time.monotonic() + pause_s
                 raise
             self._error, self._failures = None, 0
         return self._process

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -13,15 +14,21 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import WorkerError
+from scrapy_simhash.workers.child import PARENTS_SIGNALS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 START_TIMEOUT_S = 60.0
-# The path of the parent, before this package can be imported.
-_BOOTSTRAP = """
-import json, sys
+# The path of the parent, before this package can be imported; nothing out of the working
+# directory by chance; and an end to a start that hangs while the parent is dead.
+_BOOTSTRAP = f"""
+import sys
+if sys.path[0] == "":
+    del sys.path[0]
+import json, signal
 from multiprocessing.connection import Connection
+signal.setitimer(signal.ITIMER_REAL, {2 * START_TIMEOUT_S})
 connection = Connection(int(sys.argv[1]))
 try:
     sys.path[:] = json.loads(connection.recv_bytes())
@@ -45,9 +52,16 @@ class WorkerProcess:
 
     def __init__(self, order: dict[str, Any]) -> None:
         self._ready = False
-        if not sys.executable:
+        # A program that is frozen in one file would start itself.
+        if not sys.executable or getattr(sys, "frozen", False):
             raise WorkerError("there is no Python to start workers with: set SIMHASH_WORKERS = 0")
-        ours, theirs = socket.socketpair()
+        messages = [json.dumps(content).encode("ascii") for content in (_import_path(), order)]
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:
+            raise WorkerError(f"a worker cannot be started ({error})") from error
+        # Inherited: a signal for all processes may come before the worker can ignore it.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)
         try:
             # Sending blocks where the worker has stopped reading.
             send_timeout = struct.pack("ll", 1 + order["timeout_ms"] // 1000, 0)
@@ -57,17 +71,17 @@ class WorkerProcess:
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:
             ours.close()
             raise WorkerError(f"a worker cannot be started ({error})") from error
         finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
         self._connection = Connection(ours.detach())
         # A worker that is gone already is found out by `wait_until_ready`.
         with suppress(OSError):
-            path = [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109
-            self._connection.send_bytes(json.dumps(path).encode())
-            self._connection.send_bytes(json.dumps(order).encode())
+            for message in messages:
+                self._connection.send_bytes(message)
 
     @property
     def pid(self) -> int:
@@ -79,7 +93,7 @@ class WorkerProcess:
         if not self._ready:
             try:
                 answer = self._receive(START_TIMEOUT_S)
-            except (EOFError, OSError, WorkerTimeout) as error:
+            except (EOFError, OSError, ValueError, WorkerTimeout) as error:
                 self.end()
                 raise WorkerError(
                     f"a worker did not start (exit code {self._process.returncode}): what it said "
@@ -124,3 +138,12 @@ class WorkerProcess:
             raise WorkerTimeout
         answer: dict[str, Any] = json.loads(self._connection.recv_bytes())
         return answer
+
+
+def _import_path() -> list[str]:
+    """Where this process imports from; Python, too, passes over what is no text."""
+    path = [entry for entry in sys.path if isinstance(entry, str)]
+    try:
+        return [entry or os.getcwd() for entry in path]  # noqa: PTH109
+    except FileNotFoundError:  # the working directory was deleted
+        return [entry for entry in path if entry]

@@ -1,0 +1,52 @@
+"""Explaining a verdict afterwards: what an index holds and has logged about a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.index import index_url, open_index
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from scrapy_simhash.index.base import Entry, NearDuplicate
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is known about the page of a key.
+
+    :param scheme_id: of the fingerprints.
+    :param max_distance: k, of whoever made the index.
+    :param entry: the page as a representative; None if it is none.
+    :param near_duplicates: each time that it was a near-duplicate of another, oldest first.
+    :param copies: each time that another was a near-duplicate of it.
+    """
+
+    key: str
+    scheme_id: str
+    bits: int
+    max_distance: int
+    entry: Entry | None
+    near_duplicates: Sequence[NearDuplicate]
+    copies: Sequence[NearDuplicate]
+
+
+def explain(directory: Path, key: str) -> Explanation:
+    """Ask an index about a page; reads the near-duplicate log from its beginning.
+
+    :raises StorageError: the index cannot be used; a crawl that runs has it to itself.
+    """
+    with open_index(index_url(directory)) as index:
+        lines = [line for line in index.near_duplicates() if key in (line.key, line.representative)]
+        return Explanation(
+            key,
+            index.scheme.id,
+            index.scheme.bits,
+            index.max_distance,
+            index.entry(key),
+            [line for line in lines if line.key == key],
+            [line for line in lines if line.representative == key],
+        )
