@@ -14,7 +14,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerProcess
 
 from crawl_lib.contestants import CONTESTANTS, TODAY
-from crawl_lib.processes import descendants, memory_bytes, own_cpu_s
+from crawl_lib.processes import children_cpu_s, descendants, memory_bytes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -59,11 +59,15 @@ class Task:
 
 @dataclass
 class Mark:
-    """How much was done, and what it had taken, at one moment."""
+    """How much was done, and what it had taken, at one moment.
+
+    :param cpu_s: of the crawl's process alone.
+    """
 
     items: int
     time_s: float = field(default_factory=time.perf_counter)
-    cpu_s: float = field(default_factory=own_cpu_s)
+    cpu_s: float = field(default_factory=time.process_time)
+    children_cpu_s: float = field(default_factory=children_cpu_s)
     steps_ms: dict[str, int] = field(default_factory=dict)
 
 
@@ -164,7 +168,8 @@ def crawl(task: Task) -> dict[str, Any]:
     process.start()
     crawling.result()
     # With the CPU time of workers that ended after the spider.
-    watch.marks["end"].cpu_s = own_cpu_s()
+    end = watch.marks["end"]
+    end.cpu_s, end.children_cpu_s = time.process_time(), children_cpu_s()
     stats = crawler.stats.get_stats() if crawler.stats else {}
     name = "today" if task.name == TODAY else "simhash"
     return {

@@ -33,12 +33,9 @@ def cpu_s(pid: int) -> float:
     return float(sum(map(int, fields[11:15]))) / os.sysconf("SC_CLK_TCK")
 
 
-def own_cpu_s() -> float:
-    """CPU time of this process and of all that it started, ended or not."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    own = resource.getrusage(resource.RUSAGE_SELF)
-    used = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
-    return used + sum(map(cpu_s, descendants(os.getpid())))
+def children_cpu_s() -> float:
+    """CPU time of all that this process started, ended or not."""
+    return ended_children_cpu_s() + sum(map(cpu_s, descendants(os.getpid())))
 
 
 def ended_children_cpu_s() -> float:

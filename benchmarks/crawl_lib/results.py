@@ -36,7 +36,9 @@ def figures(result: dict[str, Any], pages: int) -> Figures:
     }
     for prefix, since in (("", opened), ("warm_", marks["warm"])):
         count = pages - since["items"]
-        found[prefix + "cpu_ms"] = 1000 * (end["cpu_s"] - since["cpu_s"]) / count
+        children_s = end["children_cpu_s"] - since["children_cpu_s"]
+        found[prefix + "cpu_ms"] = 1000 * (end["cpu_s"] - since["cpu_s"] + children_s) / count
+        found[prefix + "workers_cpu_ms"] = 1000 * children_s / count
         for step in STEPS:
             spent = end["steps_ms"][step] - since["steps_ms"][step]
             found[f"{prefix}{step}_ms"] = spent / count
@@ -106,7 +108,8 @@ def _beyond(rounds: Sequence[Round], name: str, prefix: str) -> Spread | None:
 def print_crawls(rounds: Sequence[Round], names: Sequence[str]) -> None:
     """A row of medians for each contestant."""
     header = (
-        "contestant", "pages/s", "warm", "first item s", "CPU ms/page", "warm", "RSS MB",
+        "contestant", "pages/s", "warm", "first item s", "CPU ms/page", "warm", "of it workers",
+        "RSS MB",
         "with children", "lag ms p50", "p99", "max", "near-dup.", "others' cores",
     )  # fmt: skip
     rows = []
@@ -118,6 +121,7 @@ def print_crawls(rounds: Sequence[Round], names: Sequence[str]) -> None:
             (2, 1, ("first_item_s",)),
             (2, 1, ("cpu_ms",)),
             (2, 1, ("warm_cpu_ms",)),
+            (2, 1, ("warm_workers_cpu_ms",)),
             (0, _MEGABYTE, ("peak_rss_bytes",)),
             (0, _MEGABYTE, ("peak_tree_bytes",)),
             (1, 1, ("lag_ms", "p50")),

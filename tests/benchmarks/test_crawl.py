@@ -43,12 +43,18 @@ def run_script(*arguments):
     return child.stdout
 
 
-def a_mark(items, time_s, cpu_s, **steps_ms):
+def a_mark(items, time_s, cpu_s, children_cpu_s=0.0, **steps_ms):
     steps = dict.fromkeys(("extraction", "tokenization", "fingerprint", "index"), 0)
-    return {"items": items, "time_s": time_s, "cpu_s": cpu_s, "steps_ms": {**steps, **steps_ms}}
+    return {
+        "items": items,
+        "time_s": time_s,
+        "cpu_s": cpu_s,
+        "children_cpu_s": children_cpu_s,
+        "steps_ms": {**steps, **steps_ms},
+    }
 
 
-def a_result(seconds, cpu_s, *, items=100, **steps_ms):
+def a_result(seconds, cpu_s, *, items=100, children_cpu_s=0.0, **steps_ms):
     """Of a crawl that began at 10 s, with a request at 11 s, and took a second for a tenth."""
     return {
         "marks": {
@@ -56,7 +62,7 @@ def a_result(seconds, cpu_s, *, items=100, **steps_ms):
             "request": a_mark(0, 11.0, 1.0),
             "item": a_mark(1, 11.5, 1.1),
             "warm": a_mark(10, 12.0, 1.5),
-            "end": a_mark(items, 11.0 + seconds, 1.0 + cpu_s, **steps_ms),
+            "end": a_mark(items, 11.0 + seconds, 1.0 + cpu_s, children_cpu_s, **steps_ms),
         },
         "lag_ms": {"p50": 1.0, "p99": 2.0, "max": 3.0},
         "children": 0,
@@ -88,6 +94,8 @@ def test_cpu_bound_crawls_are_compared(tmp_path):
     fewer, more = (crawls[name] for name in (PLUGIN, "workers=1 readability"))
     assert more["peak_tree_bytes"] > more["peak_rss_bytes"]
     assert fewer["children"] == 0
+    assert more["workers_cpu_ms"] > more["extraction_ms"] > 0
+    assert fewer["workers_cpu_ms"] == 0
     assert content["summary"]["off"]["beyond_ms"] is None
     (median, least, most) = content["summary"]["today"]["relative_to"]["off"]["pages_per_s"]
     assert median == least == most == crawls["today"]["pages_per_s"] / crawls["off"]["pages_per_s"]
@@ -114,7 +122,7 @@ def test_network_bound_crawls_keep_to_their_rate(tmp_path):
 
 
 def test_figures_are_of_the_whole_crawl_and_of_its_warm_part(lib):
-    found = lib.results.figures(a_result(10.0, 2.0, extraction=900), 100)
+    found = lib.results.figures(a_result(10.0, 1.1, children_cpu_s=0.9, extraction=900), 100)
     assert found["pages_per_s"] == 10.0
     assert found["run_s"] == 11.0
     assert found["first_item_s"] == 1.5
@@ -122,6 +130,7 @@ def test_figures_are_of_the_whole_crawl_and_of_its_warm_part(lib):
     assert found["extraction_ms"] == 9.0
     assert found["warm_pages_per_s"] == 10.0
     assert found["warm_cpu_ms"] == pytest.approx(1000 * 1.5 / 90)
+    assert found["warm_workers_cpu_ms"] == 10.0
     assert found["warm_extraction_ms"] == 10.0
 
 
