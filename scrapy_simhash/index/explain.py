@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.repair import read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +40,7 @@ def explain(directory: Path, key: str) -> Explanation:
 
     :raises StorageError: the index cannot be used; a crawl that runs has it to itself.
     """
+    read_manifest(directory)  # or it would be made
     with open_index(index_url(directory)) as index:
         lines = [line for line in index.near_duplicates() if key in (line.key, line.representative)]
         return Explanation(

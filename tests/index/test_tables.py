@@ -475,3 +475,41 @@ def test_fingerprints_whose_folds_are_alike_are_told_apart():
     store.write(entry(1, "a", fingerprint), None, (), 2)
     assert store.within(0, 3) == []
     assert [(distance, one.key) for distance, one in store.within(0, 16)] == [(16, "a")]
+
+
+def test_while_it_is_synced_from_elsewhere_no_write_waits_for_the_disk(database, clock):
+    store = made(database)
+    syncs = []
+    database.sync = lambda: syncs.append(len(database.writes))
+    for number in range(1, 9):
+        put(store, number, f"{number}", number * 5000)
+        clock[0] += 0.6
+        if number not in {4, 5}:
+            store.sync()
+    assert [sync for _, _, sync in database.writes[1:]] == [False] * 5 + [True] + [False] * 2
+    assert syncs == [2, 3, 4, 7, 8, 9]
+    store.sync()  # nothing was written since
+    assert len(syncs) == 6
+
+
+def test_a_sync_that_fails_leaves_it_to_the_next_write(database, clock):
+    store = made(database)
+    put(store, 1, "a", A)
+
+    def fail():
+        raise StorageError("here", "the disk is gone")
+
+    database.sync = fail
+    clock[0] += 2
+    with pytest.raises(StorageError):
+        store.sync()
+    put(store, 2, "b", FAR[1])
+    assert [sync for _, _, sync in database.writes][-2:] == [False, True]
+
+
+@pytest.mark.parametrize("policy", ["always", "no"])
+def test_only_everysec_is_synced_from_elsewhere(database, policy):
+    store = made(database, sync=policy)
+    database.sync = lambda: pytest.fail("synced")
+    put(store, 1, "a", A)
+    store.sync()
