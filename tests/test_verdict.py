@@ -41,6 +41,7 @@ def test_a_skipped_page_has_no_fingerprint():
                 "fingerprint": "00000000000000ab",
                 "weak": True,
                 "reason": None,
+                "canonical": None,
             },
         ),
         (
@@ -52,6 +53,7 @@ def test_a_skipped_page_has_no_fingerprint():
                 "fingerprint": None,
                 "weak": False,
                 "reason": "few_tokens",
+                "canonical": None,
             },
         ),
     ],

@@ -104,6 +104,7 @@ def test_tag_shows_the_verdict_to_the_callback(results, site):
         "fingerprint": original["verdict"]["fingerprint"],
         "weak": False,
         "reason": None,
+        "canonical": None,
     }
     assert original["flags"] == []
     assert copy["verdict"]["kind"] == "near-duplicate"

@@ -90,7 +90,8 @@ def result(site, module_path):
         module_path,
         Crawl(
             requests=[{"url": site.url(path), "callback": "parse_nothing"} for path in paths],
-            settings={"SIMHASH_ACTION": "tag", "DOWNLOAD_WARNSIZE": 0},
+            # What the setup changes, it changes in the crawl's own process.
+            settings={"SIMHASH_ACTION": "tag", "DOWNLOAD_WARNSIZE": 0, "SIMHASH_WORKERS": 0},
         ),
         setup="tests.crawl.components.make_readability_fail",
     )

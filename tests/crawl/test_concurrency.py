@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import pytest
+from scrapy import signals
 
 from scrapy_simhash.index import index_url, open_index
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
+from tests.crawl.spiders import PagesSpider
 
 FAMILY = 64
 AT_ONCE = {
@@ -108,19 +111,50 @@ def test_the_handle_is_given_back_when_the_crawls_end(site_with_family, tmp_path
         assert len(index) == 2
 
 
+class FirstToEnd(PagesSpider):
+    """Says when its crawl has ended, with all that its extensions do at the end."""
+
+    ended = asyncio.Event()
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(FirstToEnd.ended.set, signal=signals.engine_stopped)
+        return spider
+
+
+class LastToEnd(PagesSpider):
+    """Asks for its last page when the other crawl has ended."""
+
+    async def start(self):
+        *first, last = self.waiting
+        for request in first:
+            yield request
+        await FirstToEnd.ended.wait()
+        yield last
+
+
 def test_a_crawl_may_go_on_when_its_neighbour_has_closed(site_with_family, tmp_path):
-    # The first ends long before the second, which still needs the handle.
-    short = Crawl(requests=[site_with_family.url("/bees")], name="same")
+    # The first ends before the second, which still needs the handle. Both have it by then.
+    barrier = threading.Barrier(2, timeout=30)
+    bees = site_with_family.put("/gated/bees", page("bees"), barrier=barrier)
+    tea = site_with_family.put("/gated/tea", page("茶园"), barrier=barrier)
     paths = ["/tea", "/tea-copy"] * 4 + ["/bees-copy"]
+    short = Crawl(requests=[bees], name="same", spider=f"{__name__}.FirstToEnd")
     long = Crawl(
-        requests=[{"url": site_with_family.url(path), "dont_filter": True} for path in paths],
+        requests=[
+            tea,
+            *({"url": site_with_family.url(path), "dont_filter": True} for path in paths),
+        ],
         name="same",
+        spider=f"{__name__}.LastToEnd",
     )
     first, second = run(tmp_path, [short, long])
     assert (first.finish_reason, second.finish_reason) == ("finished", "finished")
     assert not second.stat("errors/index")
-    assert second.stat("checked") == len(paths)
+    assert second.stat("checked") == 1 + len(paths)
     assert second.stat("index/size") == 2
+    assert second.stat("near_duplicate") >= 1
     assert "/bees-copy" not in second.seen()
 
 
@@ -146,7 +180,12 @@ def test_many_first_pages_at_once_load_the_dictionary_once(site, tmp_path):
     ]
     [result] = run(
         tmp_path,
-        Crawl(requests=urls, settings=AT_ONCE, arguments={"at_once": True}),
+        # A worker has one page at a time; the threads of the crawl's own process have many.
+        Crawl(
+            requests=urls,
+            settings=AT_ONCE | {"SIMHASH_WORKERS": 0},
+            arguments={"at_once": True},
+        ),
         setup="tests.crawl.components.log_dictionaries",
     )
     assert result.stat("checked") == count
