@@ -131,8 +131,7 @@ class WorkerPool:
         """One thread, and the worker that it keeps."""
         seat = _Seat(self._start, self._end)
         try:
-            seat.prepare()
-            while (job := self._next_job()) is not None:
+            while (job := self._next_job(seat)) is not None:
                 if job.future.set_running_or_notify_cancel():
                     try:
                         job.future.set_result(self._fingerprint(seat, job.html()))
@@ -141,7 +140,8 @@ class WorkerPool:
         finally:
             seat.leave()
 
-    def _next_job(self) -> _Job | None:
+    def _next_job(self, seat: _Seat) -> _Job | None:
+        seat.prepare()  # before a page is taken that another worker could do
         with self._changed:
             while not self._jobs and not self._closed:
                 self._changed.wait()

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import WorkerError
-from scrapy_simhash.workers.child import PARENTS_SIGNALS
+from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 START_TIMEOUT_S = 60.0
 # The path of the parent, before this package can be imported; nothing out of the working
 # directory by chance; and an end to a start that hangs while the parent is dead.
-_BOOTSTRAP = f"""
+_BOOTSTRAP = """
 import sys
 if sys.path[0] == "":
     del sys.path[0]
 import json, signal
 from multiprocessing.connection import Connection
-signal.setitimer(signal.ITIMER_REAL, {2 * START_TIMEOUT_S})
+signal.setitimer(signal.ITIMER_REAL, float(sys.argv[2]))
 connection = Connection(int(sys.argv[1]))
 try:
     sys.path[:] = json.loads(connection.recv_bytes())
@@ -67,7 +67,10 @@ class WorkerProcess:
             send_timeout = struct.pack("ll", 1 + order["timeout_ms"] // 1000, 0)
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, send_timeout)
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
-                [sys.executable, "-c", _BOOTSTRAP, str(theirs.fileno())],
+                [
+                    *(sys.executable, "-c", _BOOTSTRAP),
+                    *(str(theirs.fileno()), str(ALARM_FACTOR * START_TIMEOUT_S)),
+                ],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
             )

@@ -1,0 +1,166 @@
+"""Extractors that do what a page tells them to, in the worker that fingerprints it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OBEDIENT = "tests.crawl.worker_extractors.obedient"
+GO = "go"
+_SYLLABLES = "ba de fi go hu ka le mi no pu ra se ti vo wu xa ye zi".split()
+
+
+def page_with(order: str = "", *, number: int = 0) -> str:
+    """A page with an order in it. Pages of different numbers have nothing in common."""
+    chance = random.Random(number)
+    words = (" ".join("".join(chance.choices(_SYLLABLES, k=3)) for _ in range(12)) for _ in "12345")
+    text = "".join(f"<p>{sentence.capitalize()}.</p>" for sentence in words)
+    mark = f"<!-- order:{order} -->" if order else ""
+    return f"<html><head><title>Page {number}</title></head><body>{mark}{text}</body></html>"
+
+
+def obedient(html: str) -> str:
+    """Follow the order of a page, then give its text."""
+    found = re.search(r"<!-- order:(\w+) ?(.*?) -->", html)
+    if found:
+        ORDERS[found[1]](found[2])
+    return re.sub(r"<!--.*?-->|<[^>]*>", " ", html)
+
+
+def never(html: str) -> NoReturn:
+    """An extractor that comes back for no page."""
+    while True:
+        time.sleep(3600)
+
+
+def deadly(html: str) -> NoReturn:
+    """An extractor that no worker survives."""
+    os._exit(len(html) % 2 + 7)
+
+
+def _sleep(_: str) -> NoReturn:
+    never("")
+
+
+def _hold(_: str) -> None:
+    """In C, and with the lock that all threads of Python need."""
+    re.match(r"(a+)+$", "a" * 64 + "b")
+
+
+def _kill(_: str) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _exit(status: str) -> None:
+    os._exit(int(status))
+
+
+def _die_once(path: str) -> None:
+    if not Path(path).exists():
+        Path(path).touch()
+        os._exit(1)
+
+
+def _fail(text: str) -> None:
+    raise LookupError(text)
+
+
+def _leave(status: str) -> None:
+    raise SystemExit(status)
+
+
+def _interrupt(_: str) -> None:
+    raise KeyboardInterrupt
+
+
+def _print(text: str) -> None:
+    print(text)
+    os.write(1, text.encode())
+
+
+def _meet(directory: str) -> None:
+    """Say which process is here, and wait until all may go on."""
+    _write(f"{directory}/{os.getpid()}", "")
+    while not Path(directory, GO).exists():
+        time.sleep(0.01)
+
+
+def _arrive(directory: str) -> NoReturn:
+    """Say which process is here, and stay."""
+    _write(f"{directory}/{os.getpid()}", "")
+    _sleep("")
+
+
+def _arrive_holding(directory: str) -> None:
+    _write(f"{directory}/{os.getpid()}", "")
+    _hold("")
+
+
+def _fork(_: str) -> None:
+    child = os.fork()
+    if not child:
+        raise SystemExit
+    os.waitpid(child, 0)
+
+
+def _thread(_: str) -> None:
+    """One that does not end with the program."""
+    threading.Thread(target=never, args=("",)).start()
+
+
+def _describe(path: str) -> None:
+    """Write down what this process is and has."""
+    files = {}
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # that of listing them
+            files[link.name] = (str(link.readlink()), os.get_inheritable(int(link.name)))
+    _write(
+        path,
+        {
+            "pid": os.getpid(),
+            "parent": os.getppid(),
+            "files": files,
+            "path": sys.path,
+            "main": getattr(sys.modules["__main__"], "__file__", None),
+            "threads": threading.active_count(),
+            "directory": os.getcwd(),  # noqa: PTH109
+        },
+    )
+
+
+def _write(path: str, content: object) -> None:
+    """All of it at once: somebody waits for it."""
+    temporary = Path(f"{path}.part")
+    temporary.write_text(json.dumps(content), encoding="ascii")
+    temporary.replace(path)
+
+
+ORDERS: dict[str, Callable[[str], None]] = {
+    "sleep": _sleep,
+    "hold": _hold,
+    "kill": _kill,
+    "exit": _exit,
+    "die_once": _die_once,
+    "fail": _fail,
+    "leave": _leave,
+    "interrupt": _interrupt,
+    "print": _print,
+    "meet": _meet,
+    "arrive": _arrive,
+    "arrive_holding": _arrive_holding,
+    "fork": _fork,
+    "thread": _thread,
+    "describe": _describe,
+}

@@ -1,0 +1,25 @@
+"""What workers are told to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash import Scheme
+from tests.crawl.worker_extractors import OBEDIENT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEME = replace(Scheme.preset("classic"), extractor=OBEDIENT)
+LONG_MS = 60_000
+
+
+def order_for(scheme: Scheme = SCHEME, timeout_ms: int = LONG_MS) -> dict[str, Any]:
+    return {"scheme": scheme.to_dict(), "min_tokens": 30, "timeout_ms": timeout_ms}
+
+
+def scheme_of(directory: Path, name: str, code: str) -> Scheme:
+    """A scheme whose extractor is `extract` in a module of its own."""
+    (directory / f"{name}.py").write_text(code, encoding="utf-8")
+    return replace(SCHEME, extractor=f"{name}.extract")

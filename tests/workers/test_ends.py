@@ -1,0 +1,157 @@
+"""No worker is left, however its parent ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from tests.crawl.harness import child_environment
+from tests.workers.watching import DEADLINE_S, arrived, eventually, is_gone, needs_proc, state_of
+
+pytestmark = needs_proc
+
+# As people write scripts: without a guard for those who import it.
+SCRIPT = """
+import json, os, sys, time
+from pathlib import Path
+from scrapy_simhash.workers.pool import WorkerPool
+from tests.crawl.worker_extractors import page_with
+from tests.workers.orders import SCHEME
+from tests.workers.watching import arrived, eventually, meet
+
+directory = Path(sys.argv[1])
+(directory / "runs").open("a").write("once more, ")
+pool = WorkerPool(SCHEME, min_tokens=30, workers=2, timeout_ms=int(sys.argv[2]))
+
+def ask(order="", number=0):
+    return pool.fingerprint_page(lambda: page_with(order, number=number))
+
+def say(content):
+    print(json.dumps(content), flush=True)
+
+"""
+STARTING = "eventually(lambda: len(pool.process_ids) == 2)\nsay(pool.process_ids)\n"
+READY = "ask().result(60)\n" + STARTING
+AT_WORK = """
+meet(pool, 2, directory / "meeting")  # none of them has to start when it gets its page
+pages = [ask(f"{order} {directory}") for _ in range(9)]
+eventually(lambda: len(arrived(directory)) == 2)
+say(sorted(arrived(directory)))
+"""
+FOREVER = "time.sleep(3600)\n"
+
+
+@contextmanager
+def script(directory, code, timeout_ms=60_000):
+    """Run the script with some code; killed when the block ends."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT + code, str(directory), str(timeout_ms)],
+        env=child_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def heard(process):
+    line = process.stdout.readline()
+    assert line, "it said nothing"
+    return json.loads(line)
+
+
+@pytest.mark.parametrize("code", [STARTING, READY], ids=["starting", "ready"])
+def test_idle_workers_end_with_a_parent_that_is_killed(tmp_path, code):
+    with script(tmp_path, code + FOREVER) as parent:
+        workers = heard(parent)
+        assert all(map(state_of, workers))
+        parent.kill()
+        parent.wait()
+        eventually(lambda: all(map(is_gone, workers)))
+
+
+@pytest.mark.parametrize("order", ["arrive", "arrive_holding"])
+def test_workers_that_hang_end_soon_after_a_parent_that_is_killed(tmp_path, order):
+    """Nobody is left who could end them, and they notice nothing."""
+    timeout_ms = 2500
+    with script(tmp_path, f"order = {order!r}" + AT_WORK + FOREVER, timeout_ms) as parent:
+        workers = heard(parent)
+        parent.kill()
+        parent.wait()
+        died = time.monotonic()
+        assert all(map(state_of, workers))
+        eventually(lambda: all(map(is_gone, workers)), deadline_s=2 * timeout_ms / 1000 + 10)
+        assert time.monotonic() - died > timeout_ms / 1000  # that they were hanging
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise RuntimeError('of the script')"])
+def test_a_parent_that_closes_nothing_ends_at_once_with_its_workers(tmp_path, end):
+    """Their time-out would be a minute, and their own alarm two."""
+    with script(tmp_path, "order = 'arrive_holding'" + AT_WORK + end + "\n") as parent:
+        workers = heard(parent)
+        parent.wait(20)
+        eventually(lambda: all(map(is_gone, workers)), deadline_s=10)
+
+
+def test_the_end_of_a_fork_of_the_parent_is_not_its_own(tmp_path):
+    code = """
+before = set(pool.process_ids)
+child = os.fork()
+if not child:
+    sys.exit(4)
+say(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+say(ask(number=1).result(60).fingerprint is not None)
+say([set(pool.process_ids) == before, pool.replaced])
+pool.close()
+"""
+    with script(tmp_path, READY + code) as parent:
+        workers = heard(parent)
+        assert [heard(parent) for _ in range(3)] == [4, True, [True, 0]]
+        assert parent.wait(DEADLINE_S) == 0
+        assert all(map(is_gone, workers))
+
+
+def test_signals_of_a_terminal_are_the_parents(tmp_path):
+    """Which goes on with its pages."""
+    code = (
+        "import signal\n"
+        "for number in (signal.SIGINT, signal.SIGTERM):\n"
+        "    signal.signal(number, lambda *_: None)\n"
+        "os.setpgid(0, 0)\n"
+        "pool.close()\n"
+        "pool = WorkerPool(SCHEME, min_tokens=30, workers=2)\n"
+        + STARTING
+        + "for number in (signal.SIGINT, signal.SIGTERM):\n"
+        "    os.killpg(0, number)\n" + READY + "os.killpg(0, signal.SIGINT)\n"
+        "say([ask(number=n).result(60).skipped for n in range(4)])\n"
+        "say(pool.replaced)\n"
+    )
+    with script(tmp_path, code) as parent:
+        assert heard(parent) == heard(parent)
+        assert [heard(parent) for _ in range(2)] == [[None] * 4, 0]
+        assert parent.wait(DEADLINE_S) == 0
+
+
+def test_a_script_is_not_run_by_its_workers(tmp_path):
+    with script(tmp_path, "say(ask().result(60).skipped)\npool.close()\n") as parent:
+        assert heard(parent) is None
+        assert parent.wait(DEADLINE_S) == 0
+    assert (tmp_path / "runs").read_text() == "once more, "
+
+
+def test_a_worker_of_a_parent_in_a_pipe_does_not_hold_the_pipe(tmp_path):
+    """``scrapy crawl | head``: nobody waits for workers."""
+    with script(tmp_path, "order = 'arrive'" + AT_WORK + FOREVER) as parent:
+        workers = heard(parent)
+        parent.send_signal(signal.SIGKILL)
+        assert parent.stdout.read() == ""
+        assert all(map(state_of, workers))
+    assert arrived(tmp_path) == set(workers)

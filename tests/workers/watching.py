@@ -1,0 +1,74 @@
+"""Looking at processes from outside, and waiting for what must happen."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.crawl.worker_extractors import GO, page_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_simhash.workers.pool import WorkerPool
+
+DEADLINE_S = 60
+PROC = Path("/proc")
+needs_proc = pytest.mark.skipif(not PROC.is_dir(), reason="what processes do is read from /proc")
+
+
+def eventually(condition: Callable[[], object], deadline_s: float = DEADLINE_S) -> None:
+    """Wait until it holds; fail if it does not by then."""
+    end = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+
+
+def state_of(process_id: int) -> str | None:
+    """``R`` (runs), ``S`` (sleeps), ``T`` (stopped), ``Z`` (zombie), …; None if it is gone."""
+    try:
+        return (PROC / str(process_id) / "stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def is_gone(process_id: int) -> bool:
+    """A zombie is not: somebody forgot it."""
+    return state_of(process_id) is None
+
+
+def children_of(process_id: int) -> set[int]:
+    """Ids of the processes that it began, zombies too."""
+    children = set()
+    for task in (PROC / str(process_id) / "task").glob("*/children"):
+        children |= set(map(int, task.read_text().split()))
+    return children
+
+
+def open_files() -> dict[int, str]:
+    """What this process has open."""
+    files = {}
+    for link in (PROC / "self" / "fd").iterdir():
+        with suppress(FileNotFoundError):  # that of listing them
+            files[int(link.name)] = str(link.readlink())
+    return files
+
+
+def meet(pool: WorkerPool, workers: int, directory: Path) -> set[int]:
+    """Give each worker a page, all at once. Returns their process ids."""
+    directory.mkdir()
+    pages = [pool.fingerprint_page(lambda: page_with(f"meet {directory}")) for _ in range(workers)]
+    eventually(lambda: len(arrived(directory)) == workers)
+    here = arrived(directory)
+    (directory / GO).touch()
+    assert [page.result(DEADLINE_S).skipped for page in pages] == [None] * workers
+    return here
+
+
+def arrived(directory: Path) -> set[int]:
+    return {int(path.name) for path in directory.iterdir() if path.name.isdigit()}
