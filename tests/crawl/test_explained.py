@@ -1,0 +1,57 @@
+"""A dropped page can be asked for afterwards, whatever happened to its crawl."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+from scrapy_simhash.index.explain import explain
+from tests.crawl.harness import child_environment
+from tests.crawl.pages import page
+
+SCRIPT = """
+import os, signal, sys
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess
+
+class DyingSpider(Spider):
+    name = "dying"
+
+    async def start(self):
+        for url in sys.argv[2:]:
+            yield Request(url, errback=self.dropped)
+
+    def parse(self, response):
+        yield {"url": response.url}
+
+    def dropped(self, failure):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+process = AsyncCrawlerProcess({
+    "ADDONS": {"scrapy_simhash.Addon": 500}, "SIMHASH_ENABLED": True, "SIMHASH_DIR": sys.argv[1],
+    "SIMHASH_DROP_WEAK": True, "CONCURRENT_REQUESTS": 1, "TELNETCONSOLE_ENABLED": False,
+    "LOG_LEVEL": "WARNING",
+})
+process.crawl(DyingSpider)
+process.start()
+"""
+
+
+def test_the_log_has_a_dropped_page_though_the_process_dies_at_once(site, tmp_path):
+    original, copy = site.put("/mill", page("mill")), site.put("/copy", page("mill", copy=1))
+    child = subprocess.run(
+        [sys.executable, "-c", SCRIPT, tmp_path, original, copy],
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    directory = tmp_path / "spiders" / "dying"
+    [line] = explain(directory, copy).near_duplicates
+    assert (line.representative, line.weak) == (original, False)
+    assert 0 < line.distance <= 36
+    assert line.fingerprint.bit_count() > 0
+    assert [line.key for line in explain(directory, original).copies] == [copy]
