@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 META_KEY = "simhash_second_chance"
 MAX_HELD = 10_000
+# How often an idle crawl waits for another that shares its index; Scrapy asks every five seconds.
+_MAX_WAITS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,8 @@ class SecondChances:
         self._held: dict[str, list[DroppedCopy]] = {}
         # Copies that were asked for again, and those that wait for the outcome.
         self._asked: dict[str, tuple[DroppedCopy, Sequence[DroppedCopy]]] = {}
-        self._all_at_once = False
+        self._waits = 0
+        self._closing = False
 
     def hold(self, representative: str, copy: DroppedCopy) -> bool:
         """Hold a copy while its representative is pending. False if there are too many."""
@@ -69,9 +72,17 @@ class SecondChances:
         self._held.setdefault(representative, []).append(copy)
         return True
 
-    def confirmed(self, key: str) -> None:
-        """A page stands for its copies."""
-        self._count -= len(self._held.pop(key, ()))
+    def confirmed(self, key: str, fingerprint: int | None = None) -> None:
+        """A page stands for its copies.
+
+        :param fingerprint: of the page. Copies of other content, which is pending under the same
+            key, are held on; none are if it is not given.
+        """
+        held = self._held.pop(key, [])
+        others = [copy for copy in held if self._is_other(copy, fingerprint)]
+        self._count -= len(held) - len(others)
+        if others:
+            self._held[key] = others
 
     def discarded(self, key: str) -> None:
         """A page failed: its copies may be the content now."""
@@ -87,27 +98,27 @@ class SecondChances:
             return False
         copy, waiting = asked
         self._count -= 1
-        other_content = (
-            fingerprint is not None
-            and hamming_distance(fingerprint, copy.fingerprint) > self._max_distance
-        )
-        self._look_again(waiting, all_at_once=other_content)
+        self._look_again(waiting, all_at_once=self._is_other(copy, fingerprint))
         return True
 
     def idle(self) -> bool:
-        """Nothing is under way: what was asked for has come to nothing. True if more is asked
-        for now.
+        """Nothing is under way: what was asked for has come to nothing, and what is still pending
+        is another crawl's that shares the index. True if there is more to come.
         """
-        asked = [*self._asked.values()]
+        asked, held = [*self._asked.values()], [*self._held.values()]
         self._asked.clear()
+        self._held.clear()
         for _, waiting in asked:
             self._count -= 1
             self._look_again(waiting)
-        return bool(self._asked)
+        for copies in held:
+            self._look_again(copies)
+        self._waits = self._waits + 1 if self._held and not self._asked else 0
+        return bool(self._asked) or 0 < self._waits <= _MAX_WAITS
 
     def close(self) -> None:
         """The crawl ends or pauses: leave all that waits to the scheduler."""
-        self._all_at_once = True
+        self._closing = True
         for key in [*self._held]:
             self.discarded(key)
         for _, waiting in [*self._asked.values()]:
@@ -122,14 +133,23 @@ class SecondChances:
             if observation is None or observation.kind in ("new", "changed"):
                 missing.append(copy)
             elif observation.provisional and observation.representative is not None:
-                self._held.setdefault(observation.representative, []).append(copy)
+                if self._closing:  # of another crawl, and nobody waits for it any more
+                    missing.append(copy)
+                else:
+                    self._held.setdefault(observation.representative, []).append(copy)
             else:
                 self._count -= 1
-        if all_at_once or self._all_at_once:
+        if all_at_once or self._closing:
             for copy in missing:
                 self._ask(copy, ())
         elif missing:
             self._ask(missing[0], missing[1:])
+
+    def _is_other(self, copy: DroppedCopy, fingerprint: int | None) -> bool:
+        return (
+            fingerprint is not None
+            and hamming_distance(fingerprint, copy.fingerprint) > self._max_distance
+        )
 
     def _ask(self, copy: DroppedCopy, waiting: Sequence[DroppedCopy]) -> None:
         token = uuid4().hex
