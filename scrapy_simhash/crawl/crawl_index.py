@@ -102,8 +102,12 @@ class CrawlIndex:
 
     def supersede(self, verdict: Verdict) -> None:
         """The page of a near-duplicate takes the place of its representative, once confirmed."""
-        if verdict.observation is not None:
+        if verdict.observation is None:
+            return
+        try:
             self.index.supersede(verdict.observation)
+        except StorageError as error:
+            self._failed(error, verdict.key)
 
     def settle(self, observation: Observation, *, confirmed: bool) -> None:
         """Confirm what was observed, or discard it."""
@@ -119,6 +123,7 @@ class CrawlIndex:
     def _with_canonical(self, verdict: Verdict, canonical: str | None) -> Verdict:
         representative = verdict.representative
         if representative is None:
+            self._canonicals.pop(verdict.key, None)  # what it named before
             if canonical is not None and canonical != comparable(verdict.key):
                 self._canonicals[verdict.key] = canonical
                 if len(self._canonicals) > _REMEMBERED_CANONICALS:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 Scope = Literal["all", "domain", "host"]
 
 IDENTITY_META_KEY = "simhash_key"
+# As Scrapy's URLLENGTH_LIMIT: nobody could crawl a longer one, and to compare one of megabytes
+# would hold the event loop for seconds.
+MAX_CANONICAL_CHARACTERS = 2083
 
 
 class Identity:
@@ -36,7 +39,7 @@ class Identity:
         if scope == "host":
             self._scope = host_of
         elif scope == "domain":
-            self._scope = lru_cache(maxsize=65536)(_domains())
+            self._scope = _domains()
 
     def key(self, request: Request) -> str:
         """What the request says, its URL, or its URL and request fingerprint."""
@@ -90,19 +93,19 @@ def _domains() -> Callable[[str], str]:
     # The list that comes with the package: nothing is fetched, nothing is written.
     extract = TLDExtract(cache_dir=None, suffix_list_urls=())
 
-    def domain_of(key: str) -> str:
-        host = host_of(key)
+    @lru_cache(maxsize=65536)
+    def registered(host: str) -> str:
         parts: Any = extract(host)
         return f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
 
-    return domain_of
+    return lambda key: registered(host_of(key))
 
 
 def canonical_url(response: Response, href: str) -> str | None:
     """What a page names as its canonical URL, absolute and comparable; None if that makes no
     sense.
     """
-    if not href or not isinstance(response, TextResponse):
+    if not 0 < len(href) <= MAX_CANONICAL_CHARACTERS or not isinstance(response, TextResponse):
         return None
     try:
         # The base comes from the first 4 KB of the page, as in Scrapy's link extractors.

@@ -293,7 +293,7 @@ class ObservingIndex:
             self._release(pending)  # a later observation of this key was confirmed before
             return
         if stored is not None:
-            if hamming_distance(stored.fingerprint, entry.fingerprint) <= self.max_distance:
+            if self._near(stored, entry):
                 # The same content again keeps its number, and its fingerprint while that counts.
                 kept = stored if self._counts(stored) else entry
                 entry = stored._replace(
@@ -302,24 +302,29 @@ class ObservingIndex:
             else:
                 entry = entry._replace(first_seen_s=stored.first_seen_s)
         yielding = self._yielding(pending, entry)
-        superseded = self._superseded(pending)
+        superseded = self._superseded(pending, entry)
         if superseded is not None and superseded not in yielding:
             yielding.append(superseded)
         entry = shared.store.write(entry, stored, yielding, shared.next_sequence)
         self._release(pending)
+        for other in shared.pending.of_key(entry.key):
+            other.stored = entry
         if superseded is not None:
             distance = hamming_distance(superseded.fingerprint, entry.fingerprint)
             self._log(superseded.key, superseded.fingerprint, distance, entry.key)
-        for other in shared.pending.of_key(entry.key):
-            other.stored = entry
 
-    def _superseded(self, pending: Pending) -> Entry | None:
-        """The stored entry of the representative that a page takes the place of."""
-        shared = self._shared
+    def _superseded(self, pending: Pending, entry: Entry) -> Entry | None:
+        """The representative that a page takes the place of, unless it has other content by now."""
         key = pending.supersedes
-        if key is None or shared.pending.of_key(key):
+        if key is None or self._shared.pending.of_key(key):
             return None
-        return shared.store.entry(key)
+        stored = self._shared.store.entry(key)
+        if stored is None or not self._near(stored, entry):
+            return None
+        return stored
+
+    def _near(self, one: Entry, other: Entry) -> bool:
+        return hamming_distance(one.fingerprint, other.fingerprint) <= self.max_distance
 
     def _yielding(self, pending: Pending, entry: Entry) -> list[Entry]:
         """Entries of earlier crawls that this page takes the place of."""
@@ -335,12 +340,7 @@ class ObservingIndex:
             others = [other for _, other in found if other.key != entry.key]
         else:
             now = [shared.store.entry(other.key) for other in pending.unmet]
-            others = [
-                other
-                for other in now
-                if other is not None
-                and hamming_distance(other.fingerprint, entry.fingerprint) <= self.max_distance
-            ]
+            others = [other for other in now if other is not None and self._near(other, entry)]
         return [
             other
             for other in others
