@@ -104,10 +104,10 @@ class WorkerProcess:
                 ) from error
             if "error" in answer:
                 self.end()
+                # What to do comes first: logs may cut the rest.
                 raise WorkerError(
-                    f"a worker did not start ({answer['error']}); what it imports must be a "
-                    "module of its own, not the script that runs; SIMHASH_WORKERS = 0 does "
-                    "without workers"
+                    "a worker did not start (SIMHASH_WORKERS = 0 does without; what it imports "
+                    "must be a module of its own, not the script that runs): " + answer["error"]
                 )
             self._ready = True
         return self

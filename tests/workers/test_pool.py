@@ -162,7 +162,7 @@ def test_a_page_that_kills_is_skipped_after_two_workers(start_pool, monkeypatch,
 
 def test_a_page_is_not_blamed_for_one_death(start_pool, tmp_path):
     pool = start_pool()
-    assert answer(pool, f"die_once {tmp_path / 'died'}", 5).fingerprint == fingerprint_of(5)
+    assert answer(pool, f"die 1 {tmp_path}", 5).fingerprint == fingerprint_of(5)
     assert pool.replaced == 1
 
 

@@ -231,7 +231,9 @@ def test_a_stopped_one_does_not_stop_its_parent(start_process, size):
 
 def test_what_it_cannot_import_is_named(start_process):
     process = start_process(replace(SCHEME, extractor="__main__.text_of"))
-    with pytest.raises(WorkerError, match=r"'__main__\.text_of'.*a module of its own.*WORKERS = 0"):
+    with pytest.raises(
+        WorkerError, match=r"WORKERS = 0 .*a module of its own.*'__main__\.text_of'"
+    ):
         process.wait_until_ready()
     assert is_gone(process.pid)
 

@@ -1,0 +1,311 @@
+"""Crawls whose pages are fingerprinted in worker processes, and what pages and workers may do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from scrapy.http import HtmlResponse
+
+from tests.crawl.harness import Crawl, child_environment, run
+from tests.crawl.pages import page
+from tests.crawl.test_callbacks import REACTORS, reactorless_handlers
+from tests.crawl.worker_extractors import GO, OBEDIENT, page_with
+
+OBEYING = {"SIMHASH_EXTRACTOR": OBEDIENT}
+AT_ONCE = {"at_once": True}
+TIMEOUT_MS = 2000
+IN_FLIGHT = 1000
+
+
+def skipped(reason):
+    return {"kind": "skipped", "reason": reason}
+
+
+def kinds(result):
+    return {event["path"]: event["verdict"]["kind"] for event in result.events}
+
+
+@pytest.fixture(scope="module")
+def with_and_without(site, module_path):
+    """The same pages with 0, 1 and 2 workers, in three crawls at once; and by default."""
+    bodies = {
+        "/mill": page("mill"),
+        "/mill-copy": page("mill", copy=1),
+        "/mill-again": page("mill"),
+        "/tea": page("茶园").encode(),
+        "/tea-copy": page("茶园", copy=1).encode("gb18030"),
+        "/undeclared": page("石桥").encode("gb18030"),
+        "/surrogates": b"<p>" + b" word\\ud800 ".join(page("ice").encode().split()[9:99]),
+        "/nothing": "<html></html>",
+        "/few": "<p>Too few words.</p>",
+        "/broken": page("bees").encode()[:1100],
+    }
+    types = {
+        "/tea-copy": "text/html; charset=gbk",
+        "/undeclared": "text/html",
+        "/surrogates": "text/html; charset=unicode-escape",
+    }
+    urls = [
+        site.put(path, body, content_type=types.get(path, "text/html; charset=utf-8"))
+        for path, body in bodies.items()
+    ]
+    crawls = {
+        workers: Crawl(
+            requests=[{"url": url, "errback": True} for url in urls],
+            name=f"with-{workers}",
+            settings={} if workers is None else {"SIMHASH_WORKERS": workers},
+        )
+        for workers in (0, 1, 2, None)
+    }
+    return dict(zip(crawls, run(module_path / "same", [*crawls.values()]), strict=True))
+
+
+@pytest.mark.parametrize("workers", [1, 2, None])
+def test_verdicts_do_not_depend_on_workers(with_and_without, workers):
+    expected, found = with_and_without[0], with_and_without[workers]
+    assert found.finish_reason == "finished"
+    assert found.events == expected.events
+    assert found.items == expected.items
+    assert found.simhash_stats() == expected.simhash_stats()
+    assert (found.stat("new"), found.stat("near_duplicate")) == (5, 3)
+    assert (found.stat("skipped/no_text"), found.stat("skipped/few_tokens")) == (1, 1)
+    assert found.stat("exact_duplicate") == 1
+    assert found.stat("time/extraction_ms") > 0
+
+
+@pytest.fixture(scope="module", params=REACTORS)
+def rough(request, site, tmp_path_factory):
+    """Pages that hang, kill and fail among others, under every reactor and under none."""
+    bodies = {f"/{number}": page_with(number=number) for number in range(8)}
+    orders = {
+        "/sleep": "sleep",
+        "/kill": "kill",
+        "/leave": "leave now",
+        "/fail": "fail here",
+    }
+    bodies |= {path: page_with(order) for path, order in orders.items()}
+    paths = ["/0", "/kill", "/1", "/sleep", "/2", "/leave", "/3"]
+    paths += ["/4", "/fail", "/5", "/6", "/7"]
+    settings = OBEYING | {"SIMHASH_WORKERS": 2, "SIMHASH_TIMEOUT_MS": TIMEOUT_MS}
+    if request.param == "none":
+        settings["DOWNLOAD_HANDLERS"] = reactorless_handlers()
+    crawl = Crawl(
+        requests=[site.put(path, bodies[path]) for path in paths],
+        settings=settings,
+        arguments=AT_ONCE,
+    )
+    [result] = run(tmp_path_factory.mktemp("rough"), crawl, **REACTORS[request.param])
+    return result
+
+
+def test_pages_that_hang_or_kill_pass_and_the_crawl_goes_on(rough):
+    assert rough.finish_reason == "finished"
+    verdicts = {event["path"]: event["verdict"] for event in rough.events}
+    assert len(rough.items) == len(rough.events) == len(verdicts) == 12
+    assert [verdicts[f"/{number}"]["kind"] for number in range(8)] == ["new"] * 8
+    assert verdicts["/sleep"] == skipped("timeout")
+    assert verdicts["/kill"] == skipped("worker_died")
+    assert verdicts["/fail"] == skipped("extraction_error")
+    assert verdicts["/leave"] is None
+    stats = rough.simhash_stats()
+    assert (stats["skipped/timeout"], stats["skipped/worker_died"]) == (1, 1)
+    assert (stats["errors/fingerprint"], stats["errors/extraction"]) == (1, 1)
+    assert stats["workers_replaced"] == 3
+    assert stats["checked"] == stats["index/size"] == 8
+
+
+def test_failures_are_told_in_a_line_each(rough):
+    assert len(rough.lines("WARNING", "SystemExit: now", "The page passes")) == 1
+    assert len(rough.lines("WARNING", "LookupError: here")) == 1
+    assert not rough.lines("Traceback")
+    assert not rough.lines("ERROR")
+
+
+def test_what_was_not_the_pages_fault_is_tried_again(site, tmp_path):
+    """The same bytes as those of a page that was skipped, which is not remembered of them."""
+    body = page_with(f"die 2 {tmp_path}")
+    paths = ("/died", "/lived", "/remembered")
+    [result] = run(
+        tmp_path,
+        Crawl(
+            requests=[{"url": site.put(path, body), "errback": True} for path in paths],
+            settings=OBEYING,
+        ),
+    )
+    assert result.event("/died")["verdict"] == skipped("worker_died")
+    assert kinds(result) == {"/died": "skipped", "/lived": "new", "/remembered": "near-duplicate"}
+    assert result.stat("exact_duplicate") == 1
+    assert result.stat("workers_replaced") == 2
+
+
+def test_workers_that_cannot_start_stop_no_crawl(site, tmp_path):
+    urls = [site.put(f"/lost-{number}", page_with(number=number)) for number in range(20)]
+    [result] = run(
+        tmp_path,
+        Crawl(
+            requests=urls,
+            settings={"SIMHASH_EXTRACTOR": "made_by_hand.extract", "SIMHASH_WORKERS": 2},
+            arguments=AT_ONCE,
+        ),
+        setup="tests.crawl.worker_extractors.make_a_module_that_workers_lack",
+    )
+    assert result.finish_reason == "finished"
+    assert len(result.items) == len(result.seen()) == 20
+    assert [event["verdict"] for event in result.events] == [None] * 20
+    assert result.stat("errors/fingerprint") == 20
+    assert result.stat("checked") == 0
+    [line] = result.lines("WARNING", "fingerprint")
+    assert "'made_by_hand.extract'" in line
+    assert "SIMHASH_WORKERS = 0" in line
+    assert not result.lines("Traceback")
+
+
+SCRIPT = """
+import json, os, sys
+from pathlib import Path
+from scrapy import Spider
+from scrapy.crawler import {process}
+from tests.crawl.worker_extractors import obedient
+from tests.workers.watching import children_of
+
+with Path("runs").open("a") as file:
+    file.write("once more, ")
+
+
+def text_of(html):
+    return obedient(html)
+
+
+class ScriptSpider(Spider):
+    name = "script"
+    start_urls = sys.argv[2:]
+
+    def parse(self, response):
+        yield {{
+            "path": response.url.rpartition("/")[2],
+            "kind": (response.meta.get("simhash") or {{}}).get("kind"),
+            "children": len(children_of(os.getpid())),
+        }}
+
+
+process = {process}({{
+    "ADDONS": {{"scrapy_simhash.Addon": 500}},
+    "SIMHASH_ENABLED": True,
+    "CONCURRENT_REQUESTS": 1,
+    "LOG_FORMAT": "%(levelname)s %(message)s",
+    "FEEDS": {{"items.json": {{"format": "json"}}}},
+    **json.loads(sys.argv[1]),
+}})
+process.crawl(ScriptSpider)
+process.start()
+"""
+
+
+def run_script(directory, process, urls, settings):
+    """A script without a guard for those who import it."""
+    path = directory / "script.py"
+    path.write_text(SCRIPT.format(process=process))
+    child = subprocess.run(
+        [sys.executable, str(path), json.dumps(settings), *urls],
+        cwd=directory,
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert child.returncode == 0, child.stderr
+    assert child.stdout == ""
+    assert (directory / "runs").read_text() == "once more, "
+    return json.loads((directory / "items.json").read_text()), child.stderr
+
+
+@pytest.mark.parametrize(
+    ("process", "workers"),
+    [("CrawlerProcess", 2), ("AsyncCrawlerProcess", 1), ("AsyncCrawlerProcess", 0)],
+)
+def test_a_script_needs_no_guard(site, tmp_path, process, workers):
+    urls = [site.put(f"/{name}", page(name)) for name in ("mill", "bees")]
+    urls.insert(1, site.put("/mill-copy", page("mill", copy=1)))
+    items, log = run_script(tmp_path, process, urls, {"SIMHASH_WORKERS": workers})
+    assert [(item["path"], item["kind"]) for item in items] == [("mill", "new"), ("bees", "new")]
+    assert {item["children"] for item in items} == {workers}
+    assert "Traceback" not in log
+
+
+def test_an_extractor_in_a_script_is_for_a_crawl_without_workers(site, tmp_path):
+    urls = [site.put(f"/script-{number}", page_with(number=number)) for number in (1, 2)]
+    settings = {"SIMHASH_EXTRACTOR": "__main__.text_of"}
+    for workers, kind in ((0, "new"), (1, None)):
+        directory = tmp_path / str(workers)
+        directory.mkdir()
+        settings["SIMHASH_WORKERS"] = workers
+        items, log = run_script(directory, "AsyncCrawlerProcess", urls, settings)
+        assert [item["kind"] for item in items] == [kind, kind]
+        warnings = [line for line in log.splitlines() if "WARNING simhash: fingerprint" in line]
+        assert len(warnings) == workers
+        assert all("'__main__.text_of'" in line and "WORKERS = 0" in line for line in warnings)
+
+
+class CountingResponse(HtmlResponse):
+    """Counts how often a text was made."""
+
+    made = 0
+
+    @property
+    def text(self):
+        CountingResponse.made += 1
+        return super().text
+
+
+class CountingMiddleware:
+    """Lets the first page go on when the last one has come."""
+
+    def __init__(self, crawler):
+        self._crawler = crawler
+        self._here = 0
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def process_response(self, request, response):
+        self._here += 1
+        if self._here == IN_FLIGHT:
+            self._crawler.stats.set_value("made_meanwhile", CountingResponse.made)
+            Path(self._crawler.settings["DIRECTORY"], GO).touch()
+        return response.replace(cls=CountingResponse)
+
+
+def test_pages_that_wait_for_a_worker_are_not_decoded(tmp_path):
+    """However many there are: each would take several times its size."""
+
+    def url(order="", number=0):
+        return "data:text/html;charset=utf-8," + quote(page_with(order, number=number))
+
+    urls = [url(f"meet {tmp_path}"), *(url(number=n) for n in range(1, IN_FLIGHT))]
+    [result] = run(
+        tmp_path,
+        Crawl(
+            requests=[{"url": url, "callback": "parse_nothing"} for url in urls],
+            settings=OBEYING
+            | {
+                "CONCURRENT_REQUESTS": IN_FLIGHT,
+                "CONCURRENT_REQUESTS_PER_DOMAIN": IN_FLIGHT,
+                "DOWNLOADER_MIDDLEWARES": {"tests.crawl.test_workers.CountingMiddleware": 50},
+                "DIRECTORY": str(tmp_path),
+                "SIMHASH_TIMEOUT_MS": 120_000,
+            },
+            arguments=AT_ONCE,
+        ),
+    )
+    assert result.finish_reason == "finished"
+    assert len(result.events) == IN_FLIGHT
+    assert {event["verdict"]["kind"] for event in result.events} == {"new"}
+    # That of the page that the worker had, unless it was not yet ready for it.
+    assert result.stats["made_meanwhile"] <= 1
+    assert result.stat("workers_replaced") == 0
