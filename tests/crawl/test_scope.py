@@ -1,0 +1,260 @@
+"""SIMHASH_SCOPE: a representative anywhere, within the registered domain, or within the host."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from scrapy import Request
+
+from scrapy_simhash.crawl.identity import Identity, host_of
+from tests.crawl.harness import Crawl, child_environment, run
+from tests.crawl.pages import page
+
+SCOPES = ("all", "domain", "host")
+# Through a proxy on loopback a crawl visits any host.
+NEWS, WWW = "http://news.example.co.uk", "http://www.example.co.uk"
+MIRROR = "http://mirror.co.uk"
+
+
+def identity(scope):
+    return Identity(lambda request: request.body + b"\xab", scope)
+
+
+def counts(scope, one, other):
+    """Whether a page that is known as `other` may be the representative of `one`."""
+    among = identity(scope).among(one)
+    return among is None or among(other)
+
+
+def test_all_asks_about_no_key():
+    assert identity("all").among("http://example.com/") is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "host", "domain"),
+    [
+        ("http://example.com/a", "https://example.com:8443/b?c", True, True),
+        ("http://example.com", "http://EXAMPLE.com/", True, True),
+        ("http://example.com/", "http://someone:secret@example.com/", True, True),
+        ("http://example.com/", "http://www.example.com/", False, True),
+        ("http://a.example.co.uk/", "http://b.example.co.uk/", False, True),
+        ("http://a.example.co.uk/", "http://example.co.uk/", False, True),
+        ("http://example.co.uk/", "http://other.co.uk/", False, False),
+        ("http://example.com/", "http://example.org/", False, False),
+        ("http://example.com/", "http://example.com.evil.org/", False, False),
+        ("http://xn--hre-pla.de/", "http://www.xn--hre-pla.de/", False, True),
+        # Suffixes that a company keeps are no registries: who wants their users apart says host.
+        ("http://one.github.io/", "http://two.github.io/", False, True),
+        # Suffixes themselves, and hosts without one, stand for themselves.
+        ("http://co.uk/", "http://example.co.uk/", False, False),
+        ("http://localhost/", "http://127.0.0.1/", False, False),
+        ("http://one.intranet/", "http://two.intranet/", False, False),
+        ("http://127.0.0.1:80/", "http://127.0.0.1:8080/", True, True),
+        ("http://10.0.0.1/", "http://11.0.0.1/", False, False),
+        ("http://[2001:db8::1]:80/", "http://[2001:DB8::1]/", True, True),
+        ("http://[2001:db8::1]/", "http://[2001:db8::2]/", False, False),
+        # Keys of requests with a body, of items, and those that were given.
+        ("POST http://example.com/ 0aff", "http://example.com/", True, True),
+        ("PUT http://a.example.com/ 0aff", "POST http://b.example.com/ 0aff", False, True),
+        ("http://example.com/ item 3 00ff", "http://example.com/other item 0 00ff", True, True),
+        ("http://example.com/ item 3 00ff", "http://example.org/ item 3 00ff", False, False),
+        ("the mill http://example.com/", "http://example.com/mill", True, True),
+        # Without a URL they are apart from all that have one, and together.
+        ("crawl 00ff item 0 00ff", "crawl 00ff item 1 00ff", True, True),
+        ("no url", "http://example.com/", False, False),
+        ("http://[", "http://example.com/", False, False),
+        ("http://[", "http://[::1", True, True),
+    ],
+)
+def test_a_page_counts_within_its_host_or_domain(one, other, host, domain):
+    for first, second in ((one, other), (other, one)):
+        assert counts("all", first, second)
+        assert counts("host", first, second) is host
+        assert counts("domain", first, second) is domain
+    assert all(counts(scope, key, key) for scope in SCOPES for key in (one, other))
+
+
+@pytest.mark.parametrize("scope", ["domain", "host"])
+@pytest.mark.parametrize(
+    ("url", "more"),
+    [
+        ("https://a.example.com:8443/x?y#z", {}),
+        ("https://a.example.com:8443/x", {"method": "POST", "body": b"q=1"}),
+        ("https://a.example.com:8443/x", {"body": b"q=1"}),
+        ("https://a.example.com:8443/x", {"meta": {"simhash_key": "my key"}}),
+        ("https://a.example.com:8443/x", {"meta": {"simhash_key": 17}}),
+        ("http://elsewhere/", {"meta": {"simhash_key": "my http://a.example.com/ key"}}),
+    ],
+)
+def test_the_host_is_found_in_every_key_of_a_scope(scope, url, more):
+    assert host_of(identity(scope).key(Request(url, **more))) == "a.example.com"
+
+
+def test_a_key_that_was_given_stays_as_it_is_where_nothing_depends_on_the_host():
+    request = Request("http://a/x", meta={"simhash_key": "my key"})
+    assert identity("all").key(request) == "my key"
+    named = Request("http://a/x", meta={"simhash_key": "http://b/y"})
+    assert {identity(scope).key(named) for scope in SCOPES} == {"http://b/y"}
+    for scope in ("host", "domain"):
+        assert identity(scope).key(request) == "my key http://a/"
+
+
+def test_keys_tell_methods_and_bodies_apart():
+    requests = [
+        Request("http://a/x#y"),
+        Request("http://a/x", method="POST"),
+        Request("http://a/x", method="POST", body=b"q=1"),
+        Request("http://a/x", body=b"q=1"),
+    ]
+    for scope in SCOPES:
+        keys = [identity(scope).key(request) for request in requests]
+        assert keys == [
+            "http://a/x",
+            "POST http://a/x ab",
+            "POST http://a/x 713d31ab",
+            "GET http://a/x 713d31ab",
+        ]
+
+
+WATCHED = """
+import socket
+import sys
+from scrapy_simhash.crawl.identity import Identity
+
+happened = []
+
+def hook(event, arguments):
+    writes = event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")
+    changes = ("os.mkdir", "os.rename", "os.remove", "os.chmod", "sqlite3.connect")
+    asks = ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname")
+    if writes or event in (*changes, *asks):
+        happened.append((event, str(arguments)))
+
+sys.addaudithook(hook)
+among = Identity(lambda request: b"", "domain").among("http://a.example.co.uk/")
+assert among("http://b.example.co.uk/")
+assert not among("http://other.co.uk/")
+print(happened)
+with open("written", "w"):
+    pass
+socket.getaddrinfo("127.0.0.1", 80)
+# The hook sees what is to be seen.
+assert [event for event, _ in happened] == ["open", "socket.getaddrinfo"]
+"""
+
+
+def test_domains_are_known_without_a_network_and_without_a_cache(tmp_path):
+    places = {name: str(tmp_path) for name in ("HOME", "XDG_CACHE_HOME", "TLDEXTRACT_CACHE")}
+    child = subprocess.run(
+        [sys.executable, "-B", "-c", WATCHED],
+        cwd=tmp_path,
+        env=child_environment(**places),
+        capture_output=True,
+        text=True,
+    )
+    assert (child.returncode, child.stdout) == (0, "[]\n"), child.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["written"]
+
+
+@pytest.fixture(scope="module")
+def results(site, module_path):
+    for number, host in enumerate((NEWS, WWW, MIRROR)):
+        site.put(f"{host}/tram", page("tram", copy=3 * number))
+        site.put(f"{host}/copy", page("tram", copy=3 * number + 1))
+    proxied = {"meta": {"proxy": site.url("")}, "errback": True}
+    urls = [f"{NEWS}/tram", f"{NEWS}/copy", f"{WWW}/tram", f"{MIRROR}/tram", f"{MIRROR}/copy"]
+    crawls = {
+        (scope, action): Crawl(
+            requests=[{"url": url, **proxied} for url in urls],
+            settings={"SIMHASH_SCOPE": scope, "SIMHASH_ACTION": action},
+            name=f"{scope} {action}",
+        )
+        for scope in SCOPES
+        for action in ("drop", "tag")
+    }
+    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+
+
+REPRESENTATIVES = {
+    "all": [None, *[f"{NEWS}/tram"] * 4],
+    "domain": [None, f"{NEWS}/tram", f"{NEWS}/tram", None, f"{MIRROR}/tram"],
+    "host": [None, f"{NEWS}/tram", None, None, f"{MIRROR}/tram"],
+}
+
+
+@pytest.mark.parametrize("action", ["drop", "tag"])
+@pytest.mark.parametrize("scope", SCOPES)
+def test_representatives_are_in_scope(results, scope, action):
+    result = results[scope, action]
+    verdicts = [event["verdict"] for event in result.events]
+    assert [verdict["representative"] for verdict in verdicts] == REPRESENTATIVES[scope]
+    kept = REPRESENTATIVES[scope].count(None)
+    assert (result.stat("new"), result.stat("near_duplicate")) == (kept, 5 - kept)
+    assert result.stat("index/size") == kept
+    assert len(result.seen()) == (kept if action == "drop" else 5)
+
+
+def test_two_names_of_one_machine_are_two_hosts(site, tmp_path):
+    first = site.put("/bees", page("bees"))
+    copies = [site.put("/bees-copy", page("bees", copy=1))]
+    elsewhere = [url.replace("127.0.0.1", "localhost") for url in (first, *copies)]
+    crawls = [
+        Crawl(requests=[first, *elsewhere, *copies], settings={"SIMHASH_SCOPE": scope}, name=scope)
+        for scope in SCOPES
+    ]
+    seen = {
+        crawl.name: result for crawl, result in zip(crawls, run(tmp_path, *crawls), strict=True)
+    }
+    assert seen["all"].seen() == ["/bees"]
+    assert seen["domain"].seen() == seen["host"].seen() == ["/bees", "/bees"]
+    items = [item["url"] for item in seen["host"].items]
+    assert items == [first, elsewhere[0]]
+
+
+def test_keys_that_were_given_count_within_the_host_behind_them(site, tmp_path):
+    here = [site.put(f"/mill-{n}", page("mill", copy=n)) for n in range(3)]
+    there = site.url("/mill-1").replace("127.0.0.1", "localhost")
+    named = [
+        {"url": url, "meta": {"simhash_key": key}, "errback": True, "dont_filter": True}
+        for url, key in ((here[0], "a"), (there, "b"), (here[1], "c"), (there, "a"), (here[2], "a"))
+    ]
+    host, everywhere = run(
+        tmp_path,
+        Crawl(requests=named, settings={"SIMHASH_SCOPE": "host"}, name="host"),
+        Crawl(requests=named, name="all"),
+    )
+    kinds = [event["verdict"]["kind"] for event in host.events]
+    # The last but one is another page than the first, on a host that has a copy of it.
+    assert kinds == ["new", "new", "near-duplicate", "near-duplicate", "unchanged"]
+    representatives = [event["verdict"]["representative"] for event in host.events]
+    assert representatives[2] == f"a {site.url('/')}"
+    assert representatives[3] == f"b {site.url('/').replace('127.0.0.1', 'localhost')}"
+    kinds = [event["verdict"]["kind"] for event in everywhere.events]
+    assert kinds == ["new", "near-duplicate", "near-duplicate", "unchanged", "unchanged"]
+
+
+def test_items_and_answers_to_forms_have_a_scope_too(site, tmp_path):
+    text = "An item that is a text of its own, of thirty words and more. " * 5
+    paths = ("/kite", "/ice")
+    for path in paths:
+        site.put(path, page(path[1:]))
+    urls = [site.url(paths[0]), site.url(paths[1]).replace("127.0.0.1", "localhost")]
+    form = {"url": site.put("/form", page("clock")), "method": "POST", "body": "q=1"}
+    other = {**form, "url": site.url("/form").replace("127.0.0.1", "localhost")}
+    crawls = [
+        Crawl(
+            requests=[*urls, form, other],
+            settings={"SIMHASH_SCOPE": scope, "SIMHASH_ITEM_FIELDS": ["text"]},
+            spider="tests.crawl.spiders.ItemsSpider",
+            arguments={"items": {"/form": []} | {path: [{"text": text}] for path in paths}},
+            name=scope,
+        )
+        for scope in ("all", "host")
+    ]
+    everywhere, host = run(tmp_path, *crawls)
+    assert (len(everywhere.items), everywhere.stat("item/near_duplicate")) == (1, 1)
+    assert (len(host.items), host.stat("item/new")) == (2, 2)
+    assert (everywhere.stat("near_duplicate"), everywhere.stat("kept/method")) == (1, 1)
+    assert (host.stat("near_duplicate"), host.stat("new")) == (0, 4)
