@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
     from scrapy_simhash.crawl.identity import Identity
+    from scrapy_simhash.crawl.second_chances import DroppedCopy
     from scrapy_simhash.crawl.stats import CrawlStats
     from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.index import Observation, ObservingIndex
@@ -86,17 +87,17 @@ class CrawlIndex:
             )
         return verdict
 
-    def observe_again(self, key: str, fingerprint: int, *, weak: bool) -> Observation | None:
-        """What the index says now of a page that was a near-duplicate before; nothing becomes
+    def observe_again(self, copy: DroppedCopy) -> Observation | None:
+        """What the index says now of what was a near-duplicate before; nothing becomes
         pending. None if the index failed.
         """
         try:
             observation = self.index.observe(
-                key, fingerprint, weak=weak, among=self._identity.among(key)
+                copy.key, copy.fingerprint, weak=copy.weak, among=self._identity.among(copy.key)
             )
             self.index.discard(observation)
         except StorageError as error:
-            self._failed(error, key)
+            self._failed(error, copy.key)
             return None
         return observation
 

@@ -20,7 +20,7 @@ from scrapy_simhash.crawl.crawl_index import CrawlIndex
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import Job
-from scrapy_simhash.crawl.second_chances import SecondChances
+from scrapy_simhash.crawl.second_chances import ITEM_META_KEY, SecondChances
 from scrapy_simhash.crawl.settings import SimhashSettings, is_enabled, unknown_settings
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats
@@ -69,8 +69,10 @@ class SimhashExtension:
             self.detector, workers=self.settings.workers, timeout_ms=self.settings.timeout_ms
         )
         self.clusters = Clusters(self.settings.cluster_limit)
-        self.second_chances = SecondChances(
-            self._observe_again, self._schedule, self.settings.max_distance
+        distance = self.settings.max_distance
+        self.second_chances = SecondChances(self._observe_again, self._schedule, distance)
+        self.item_second_chances = SecondChances(
+            self._observe_item_again, self._schedule, distance, meta_key=ITEM_META_KEY
         )
         self.index: CrawlIndex | None = None
         self.item_index: CrawlIndex | None = None
@@ -157,13 +159,23 @@ class SimhashExtension:
 
     def spider_idle(self) -> None:
         """Nothing is under way. :raises DontCloseSpider: pages were asked for again."""
-        if self.second_chances.idle():
+        pages, items = self.second_chances.idle(), self.item_second_chances.idle()
+        if pages or items:
             raise DontCloseSpider
 
     def settle_all(self) -> None:
         """No page comes any more, and the scheduler still takes requests: leave nothing open."""
         self.settlement.close()
         self.second_chances.close()
+        self.item_second_chances.close()
+
+    def arrived(self, request: Request, fingerprint: int | None = None) -> bool:
+        """A page has come. True if it was asked for again, for its own sake or an item's.
+
+        :param fingerprint: None if the page was not judged.
+        """
+        for_an_item = self.item_second_chances.arrived(request, None)
+        return self.second_chances.arrived(request, fingerprint) or for_an_item
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         """Settle what is open, sum up, and give the index back."""
@@ -257,19 +269,26 @@ class SimhashExtension:
             return
         self.index.settle(observation, confirmed=confirmed)
         if confirmed:
-            self.second_chances.confirmed(observation.key)
+            self.second_chances.confirmed(observation.key, observation.fingerprint)
         else:
             self.stats.count("discarded")
             self.second_chances.discarded(observation.key)
 
     def _settle_item(self, observation: Observation, confirmed: bool) -> None:
-        if self.item_index is not None:
-            self.item_index.settle(observation, confirmed=confirmed)
+        if self.item_index is None:
+            return
+        self.item_index.settle(observation, confirmed=confirmed)
+        if confirmed:
+            self.item_second_chances.confirmed(observation.key, observation.fingerprint)
+        else:
+            self.item_stats.count("discarded")
+            self.item_second_chances.discarded(observation.key)
 
     def _observe_again(self, copy: DroppedCopy) -> Observation | None:
-        if self.index is None:
-            return None
-        return self.index.observe_again(copy.key, copy.fingerprint, weak=copy.weak)
+        return None if self.index is None else self.index.observe_again(copy)
+
+    def _observe_item_again(self, copy: DroppedCopy) -> Observation | None:
+        return None if self.item_index is None else self.item_index.observe_again(copy)
 
     def _schedule(self, request: Request) -> None:
         engine = self.crawler.engine

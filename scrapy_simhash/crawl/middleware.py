@@ -59,13 +59,13 @@ class SimhashDownloaderMiddleware:
         reason = self._reason_to_skip(request, response)
         if reason is not None or not isinstance(response, HtmlResponse):
             extension.stats.skip(reason or "not_html")
-            extension.second_chances.arrived(request, None)
+            extension.arrived(request)
             return response
         try:
             page, seen_before = await extension.fingerprinter.fingerprint(response)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
             extension.failed("fingerprint", error, response.url)
-            extension.second_chances.arrived(request, None)
+            extension.arrived(request)
             return response
         if seen_before:
             extension.stats.count("exact_duplicate")
@@ -87,7 +87,7 @@ class SimhashDownloaderMiddleware:
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
         """A page that was asked for again does not come."""
-        self._extension.second_chances.arrived(request, None)
+        self._extension.arrived(request)
 
     def _reason_to_skip(self, request: Request, response: Response) -> str | None:
         for reason, applies in (
@@ -131,19 +131,19 @@ class SimhashSpiderMiddleware:
         if page is None or extension.index is None:
             return
         if page.skipped is not None:
-            extension.second_chances.arrived(request, None)
+            extension.arrived(request)
             request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": page.skipped}
             return
         key = extension.identity.key(request)
         verdict = extension.index.judge(key, page, canonical_url(response, page.canonical))
         if verdict is None:
-            extension.second_chances.arrived(request, None)
+            extension.arrived(request)
             request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": "index_error"}
             return
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
-        asked_again = extension.second_chances.arrived(request, verdict.fingerprint)
+        asked_again = extension.arrived(request, verdict.fingerprint)
         action = self._action(verdict, request, page.excerpt, asked_again=asked_again)
         if action.call:
             extension.settlement.begin(response, key, verdict, action)

@@ -12,6 +12,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.second_chances import DroppedCopy
 from scrapy_simhash.extraction import visible_text
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.policy import Policy
@@ -80,13 +81,28 @@ class SimhashPipeline:
         verdict = extension.item_index.judge(key, fingerprint)
         if verdict is None or verdict.observation is None:
             return None
-        if not self._item_policy.decide(verdict).items:
+        if not self._item_policy.decide(verdict).items and self._may_be_dropped(origin, verdict):
             extension.item_stats.count("dropped")
             extension.item_index.settle(verdict.observation, confirmed=True)  # met again
             raise NearDuplicateItem(verdict)
         page = None if origin is None else origin.page
         extension.settlement.item_observed(page, item, verdict.observation)
         return verdict
+
+    def _may_be_dropped(self, origin: Origin | None, verdict: Verdict) -> bool:
+        """Whether its page can be asked for again if the item that it is a copy of fails."""
+        extension, observation = self._extension, verdict.observation
+        if observation is None or not observation.provisional:
+            return True
+        request = None if origin is None else origin.page.request
+        reason = "no_page"
+        if request is not None:
+            reason = "held_too_many"
+            copy = DroppedCopy(verdict.key, observation.fingerprint, verdict.weak, request)
+            if extension.item_second_chances.hold(verdict.representative or "", copy):
+                return True
+        extension.item_stats.count(f"kept/{reason}")
+        return False
 
     def _identity(self, origin: Origin | None, fingerprint: PageFingerprint) -> str:
         """Of an item: its page, its place there, and its content.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index import Observation
 
 META_KEY = "simhash_second_chance"
+ITEM_META_KEY = "simhash_item_second_chance"
 MAX_HELD = 10_000
 # How often an idle crawl waits for another that shares its index; Scrapy asks every five seconds.
 _MAX_WAITS = 12
@@ -29,7 +30,10 @@ _MAX_WAITS = 12
 
 @dataclass(frozen=True, eq=False)
 class DroppedCopy:
-    """A page that was dropped as the near-duplicate of one that is pending."""
+    """A page (or item) that was dropped as the near-duplicate of one that is pending.
+
+    :param request: of the page (or of that which the item came from).
+    """
 
     key: str
     fingerprint: int
@@ -43,6 +47,7 @@ class SecondChances:
     :param observe: what the index says of a copy now; None if it cannot say.
     :param schedule: asks for a page.
     :param max_distance: k.
+    :param meta_key: by which a page that was asked for again is known.
     :param max_held: more copies than that are not held.
     """
 
@@ -51,11 +56,14 @@ class SecondChances:
         observe: Callable[[DroppedCopy], Observation | None],
         schedule: Callable[[Request], None],
         max_distance: int,
+        *,
+        meta_key: str = META_KEY,
         max_held: int = MAX_HELD,
     ) -> None:
         self._observe = observe
         self._schedule = schedule
         self._max_distance = max_distance
+        self._meta_key = meta_key
         self._max_held = max_held
         self._count = 0
         self._held: dict[str, list[DroppedCopy]] = {}
@@ -93,7 +101,7 @@ class SecondChances:
 
         :param fingerprint: what was observed; None if the page was not judged.
         """
-        asked = self._asked.pop(request.meta.pop(META_KEY, None), None)
+        asked = self._asked.pop(request.meta.pop(self._meta_key, None), None)
         if asked is None:
             return False
         copy, waiting = asked
@@ -127,7 +135,7 @@ class SecondChances:
 
     def _look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:
         """Ask for what the index does not hold, and hold what is pending there once more."""
-        missing = []
+        missing: list[DroppedCopy] = []
         for copy in copies:
             observation = self._observe(copy)
             if observation is None or observation.kind in ("new", "changed"):
@@ -139,6 +147,10 @@ class SecondChances:
                     self._held.setdefault(observation.representative, []).append(copy)
             else:
                 self._count -= 1
+        # One page may have had several items: it is asked for once.
+        once = [*{id(copy.request): copy for copy in missing}.values()]
+        self._count -= len(missing) - len(once)
+        missing = once
         if all_at_once or self._closing:
             for copy in missing:
                 self._ask(copy, ())
@@ -154,5 +166,5 @@ class SecondChances:
     def _ask(self, copy: DroppedCopy, waiting: Sequence[DroppedCopy]) -> None:
         token = uuid4().hex
         self._asked[token] = copy, waiting
-        meta = copy.request.meta | {META_KEY: token}
+        meta = copy.request.meta | {self._meta_key: token}
         self._schedule(copy.request.replace(dont_filter=True, meta=meta))

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy import Request
     from scrapy.http import Response
 
     from scrapy_simhash.index import Observation
@@ -26,6 +27,7 @@ class PageState:
 
     :param key: the page's identity.
     :param verdict: None for a page that was not judged, whose items are.
+    :param request: of the page.
     :param items: items that went on to the pipelines, in all.
     :param unsettled: those of them that the pipelines are not done with.
     :param item_observations: id of an item → what the index of items holds as pending for it.
@@ -34,6 +36,7 @@ class PageState:
     key: str
     verdict: Verdict | None
     action: Action
+    request: Request | None
     items: int = 0
     unsettled: int = 0
     exhausted: bool = False
@@ -75,7 +78,7 @@ class Settlement:
         self, response: Response, key: str, verdict: Verdict | None, action: Action
     ) -> PageState:
         """A page that a callback (or, for a dropped one, its errback) is going to see."""
-        page = PageState(key, verdict, action)
+        page = PageState(key, verdict, action, response.request)
         self._by_response[response] = page
         self._open.add(page)
         return page

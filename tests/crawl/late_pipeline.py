@@ -1,0 +1,40 @@
+"""A pipeline that fails for an item once another was dropped because of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from itemadapter import ItemAdapter
+from scrapy import signals
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+
+class LatePipeline:
+    """Items with a true ``fails`` wait until so many items were dropped, and fail."""
+
+    def __init__(self, crawler: Any) -> None:
+        self._dropped = 0
+        self._waiting: list[tuple[int, Deferred[None]]] = []
+        crawler.signals.connect(self._item_dropped, signal=signals.item_dropped)
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> LatePipeline:
+        return cls(crawler)
+
+    async def process_item(self, item: Any) -> Any:
+        fails_after = ItemAdapter(item).get("fails_after")
+        if fails_after is None:
+            return item
+        if self._dropped < fails_after:
+            deferred: Deferred[None] = Deferred()
+            self._waiting.append((fails_after, deferred))
+            await maybe_deferred_to_future(deferred)
+        raise RuntimeError("this item fails late")
+
+    def _item_dropped(self) -> None:
+        self._dropped += 1
+        due = [pair for pair in self._waiting if pair[0] <= self._dropped]
+        self._waiting = [pair for pair in self._waiting if pair[0] > self._dropped]
+        for _, deferred in due:
+            deferred.callback(None)
