@@ -1,0 +1,313 @@
+"""Pages that name a canonical URL: what verdicts say of it, and which page is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy.http import HtmlResponse, Request, Response
+
+from scrapy_simhash import Detector, Scheme, open_index
+from scrapy_simhash.crawl import crawl_index
+from scrapy_simhash.crawl.crawl_index import CrawlIndex
+from scrapy_simhash.crawl.identity import Identity, canonical_url, comparable
+from scrapy_simhash.crawl.stats import CrawlStats
+from scrapy_simhash.errors import StorageError
+from scrapy_simhash.index import index_url
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import page
+
+PAGE_URL = "http://site/news/story.html"
+
+
+def link(href):
+    return f'<link rel="canonical" href="{href}">'
+
+
+def response(head="", url=PAGE_URL):
+    body = f"<html><head>{head}</head><body>text</body></html>"
+    return HtmlResponse(url, body=body.encode(), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("href", "url"),
+    [
+        ("/story", "http://site/story"),
+        ("other.html", "http://site/news/other.html"),
+        ("../story", "http://site/story"),
+        ("//mirror/story", "http://mirror/story"),
+        ("https://site/story", "https://site/story"),
+        ("HTTP://SITE/Story", "http://site/Story"),
+        ("?b=2&a=1", "http://site/news/story.html?a=1&b=2"),
+        ("/story#comments", "http://site/story"),
+        ("#comments", PAGE_URL),
+        ("/a b", "http://site/a%20b"),
+        ("/茶", "http://site/%E8%8C%B6"),
+        (" /story\n", "http://site/story"),
+        ("/" + "x" * 2082, "http://site/" + "x" * 2082),
+    ],
+)
+def test_it_is_made_absolute_and_comparable(href, url):
+    assert canonical_url(response(), href) == url == comparable(url)
+
+
+@pytest.mark.parametrize(
+    "href",
+    [
+        *("", "javascript:void(0)", "mailto:someone@site", "ftp://site/story", "data:text/html,x"),
+        *("http://[", "http://[::1", "http://site:port/", "http://site:99999999/", "/\ud800"),
+        *("/" + "x" * 2083, "/?" + "a=1&" * 1_000_000),
+    ],
+    ids=lambda href: ascii(href[:30]),
+)
+def test_what_makes_no_sense_names_nothing(href):
+    assert canonical_url(response(), href) is None
+
+
+def test_it_is_relative_to_the_base_of_the_page():
+    assert canonical_url(response('<base href="/other/">'), "story") == "http://site/other/story"
+    assert canonical_url(response('<base href="http://a/b/c">'), "x") == "http://a/b/x"
+    assert canonical_url(response('<base href="http://[">'), "/x") is None
+
+
+def test_only_pages_of_text_name_one():
+    assert canonical_url(Response(PAGE_URL), "/story") is None
+
+
+@given(st.text(st.characters(exclude_categories=())), st.sampled_from(["", "//", "http://"]))
+def test_nothing_that_a_page_says_raises(text, start):
+    url = canonical_url(response(), start + text)
+    assert url is None or url.startswith(("http://", "https://"))
+    assert isinstance(comparable(start + text), str)
+
+
+# Article → (first page, what it names), (second page, what it names), and what is said of that.
+FAMILIES = {
+    "mill": (("/mill", None), ("/mill-copy", "{site}/mill"), "representative"),
+    "bees": (("/bees?session=1", "/bees?y=1&x=2"), ("/bees?y=1&x=2", None), "page"),
+    "paper": (("/paper", None), ("/deep/down/paper", "../../paper"), "representative"),
+    "tram": (("/tram", "/tram"), ("/tram-copy", "/tram-copy"), None),
+    "ice": (("/ice", None), ("/ice-copy", "/third"), None),
+    "clock": (("/clock", "/clock-copy"), ("/clock-copy", "/clock"), "representative"),
+    "kite": (("/kite", "javascript:kite"), ("/kite-copy", "http://["), None),
+    "茶园": (("/tea?b=2&a=1", None), ("/tea-copy", "/tea?a=1&b=2#top"), "representative"),
+    "石桥": (("/bridge", "https://elsewhere/bridge-copy"), ("/bridge-copy", ""), None),
+}
+
+
+@pytest.fixture(scope="module")
+def tagged(site, module_path):
+    requests = []
+    for name, (*members, _) in FAMILIES.items():
+        for number, (path, href) in enumerate(members):
+            head = "" if href is None else link(href.format(site=site.url("")))
+            requests.append(site.put(path, page(name, copy=number, head=head)))
+    requests.append(
+        site.put("/base/1/tram", page("tram", copy=5, head='<base href="/">' + link("tram")))
+    )
+    settings = {"SIMHASH_ACTION": "tag", "SIMHASH_ITEM_TAGS": {"canonical": "canonical"}}
+    [result] = run(module_path / "tagged", Crawl(requests=requests, settings=settings))
+    return result
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_verdicts_say_who_names_whom(tagged, site, name):
+    (first, _), (second, _), canonical = FAMILIES[name]
+    assert tagged.event(first)["verdict"]["kind"] == "new"
+    assert tagged.event(first)["verdict"]["canonical"] is None
+    verdict = tagged.event(second)["verdict"]
+    assert (verdict["kind"], verdict["representative"]) == ("near-duplicate", site.url(first))
+    assert verdict["canonical"] == canonical
+    [item] = [item for item in tagged.items if item["url"] == site.url(second)]
+    assert item["canonical"] == canonical
+
+
+def test_a_base_counts(tagged):
+    assert tagged.event("/base/1/tram")["verdict"]["canonical"] == "representative"
+
+
+def test_what_pages_name_makes_none_a_duplicate_and_keeps_none(tagged):
+    assert tagged.stat("near_duplicate") == len(FAMILIES) + 1
+    assert tagged.stat("index/size") == len(FAMILIES)
+    assert not [name for name in tagged.simhash_stats() if name.startswith(("kept/", "errors/"))]
+
+
+PREFER = {"SIMHASH_PREFER_CANONICAL": True}
+INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
+PREFERRING = {
+    "drop": (PREFER, ()),
+    "drop, follow": (PREFER | {"SIMHASH_FOLLOW": True}, ()),
+    "tag": (PREFER | {"SIMHASH_ACTION": "tag"}, ()),
+    "not set": ({}, ()),
+    "failing": (PREFER, ("/mill",)),
+    "failing, tag": (PREFER | {"SIMHASH_ACTION": "tag"}, ("/mill",)),
+}
+# In this order; the second is the one that those before and after it name.
+STORY = ("/mill?s=1", "/mill", "/mill?s=2", "/mill-copy")
+
+
+@pytest.fixture(scope="module")
+def preferring(site, module_path):
+    for number, path in enumerate(STORY):
+        head = link("/mill") if "?" in path else ""
+        site.put(path, page("mill", copy=number + 1, head=head, links=[f"/from{path}"]))
+        site.put(f"/from{path}", page(("ice", "kite", "tram", "clock")[number]))
+    requests = [{"url": site.url(path), "errback": True} for path in STORY]
+    crawls = {
+        name: Crawl(requests=requests, settings=settings, arguments={"failing": failing}, name=name)
+        for name, (settings, failing) in PREFERRING.items()
+    }
+    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+
+
+def log_of(module_path, name, site):
+    """(page, representative) of the near-duplicate log of a crawl."""
+    url = index_url(module_path / "simhash" / "spiders" / name.replace(",", "%2C"))
+    with open_index(url) as index:
+        lines = [(line.key, line.representative) for line in index.near_duplicates()]
+        return [tuple(key.removeprefix(site.url("")) for key in line) for line in lines]
+
+
+def representatives(result, site):
+    return [
+        (event["verdict"]["representative"] or "").removeprefix(site.url(""))
+        for path in STORY
+        for event in result.events
+        if event["path"] == path
+    ]
+
+
+@pytest.mark.parametrize("name", ["drop", "drop, follow", "tag"])
+def test_the_canonical_page_passes_and_takes_the_place(preferring, module_path, site, name):
+    result = preferring[name]
+    first, canonical, *later = STORY
+    verdict = result.event(canonical)["verdict"]
+    assert (verdict["kind"], verdict["canonical"]) == ("near-duplicate", "page")
+    assert representatives(result, site) == ["", first, canonical, canonical]
+    assert result.event(canonical)["flags"] == ["near-duplicate"]
+    assert site.url(canonical) in {item["url"] for item in result.items}
+    assert f"/from{canonical}" in result.seen()
+    assert log_of(module_path, name, site) == [
+        (canonical, first),
+        (first, canonical),
+        *((path, canonical) for path in later),
+    ]
+
+
+def test_in_drop_mode_it_is_the_only_copy_that_passes(preferring):
+    result = preferring["drop"]
+    assert [path for path in result.seen() if path in STORY] == ["/mill?s=1", "/mill"]
+    assert (result.stat("kept/canonical"), result.stat("dropped")) == (1, 2)
+    # The story, and what the two pages link to.
+    assert result.stat("index/size") == 3
+    followed = preferring["drop, follow"]
+    assert (followed.stat("kept/canonical"), followed.stat("dropped_items")) == (1, 2)
+
+
+def test_in_tag_mode_nothing_had_to_be_kept(preferring):
+    assert preferring["tag"].stat("kept/canonical") == 0
+    assert [path for path in preferring["tag"].seen() if path in STORY] == list(STORY)
+
+
+def test_unless_it_is_set_verdicts_alone_tell(preferring, module_path, site):
+    result = preferring["not set"]
+    assert [path for path in result.seen() if path in STORY] == ["/mill?s=1"]
+    assert result.event("/mill", "errback")["verdict"]["canonical"] == "page"
+    assert representatives(result, site) == ["", *["/mill?s=1"] * 3]
+    assert result.stat("kept/canonical") == 0
+    assert log_of(module_path, "not set", site) == [(path, "/mill?s=1") for path in STORY[1:]]
+
+
+@pytest.mark.parametrize("name", ["failing", "failing, tag"])
+def test_a_canonical_page_that_fails_takes_no_place(preferring, module_path, site, name):
+    result = preferring[name]
+    assert "/mill" in result.seen()
+    assert (result.stats["spider_exceptions/count"], result.stat("discarded")) == (1, 1)
+    assert representatives(result, site) == ["", *["/mill?s=1"] * 3]
+    assert log_of(module_path, name, site) == [(path, "/mill?s=1") for path in STORY[1:]]
+
+
+def test_the_next_crawl_knows_the_page_that_took_the_place(site, preferring, tmp_path):
+    requests = [site.url(path) for path in STORY]
+    crawls = [Crawl(requests=requests, settings=PREFER | more) for more in ({}, {}, INCREMENTAL)]
+    _, again, incremental = run(tmp_path, *crawls)
+    assert [path for path in again.seen() if path in STORY] == ["/mill?s=1", "/mill"]
+    assert again.event("/mill")["verdict"]["canonical"] == "page"
+    assert again.stat("index/size") == 3
+    assert incremental.seen() == []
+    assert incremental.stat("kept/canonical") == 0
+
+
+class Collector(Counter):
+    """Of stats."""
+
+    def inc_value(self, name, by):
+        self[name] += by
+
+    def set_value(self, name, value):
+        self[name] = value
+
+
+class Judged:
+    """A `CrawlIndex` in memory, which judges texts."""
+
+    def __init__(self, scope="all"):
+        self.detector = Detector(Scheme.preset("wide"), min_tokens=3)
+        self.failures = []
+        self.index = CrawlIndex(
+            open_index("memory:"),
+            self.detector,
+            Identity(Request, scope),
+            CrawlStats(Collector(), "simhash"),
+            what="page",
+            failed=lambda error, key: self.failures.append((str(error), key)),
+            debug=False,
+            spider=None,
+        )
+
+    def judge(self, key, text, canonical=None):
+        verdict = self.index.judge(key, self.detector.fingerprint_text(text), canonical)
+        if verdict.kind != "near-duplicate":
+            self.index.settle(verdict.observation, confirmed=True)
+        return verdict
+
+
+FERRY = "The ferry leaves at nine and comes back at six in the evening, with bread and letters."
+ROOF = "Eleven hives stand on a roof above the market, and nobody but the attendant knows of them."
+PAPER = "Making paper by hand needs three vats, two people, some cotton shirts and no conversation."
+
+
+def test_what_a_page_named_before_it_changed_counts_no_more():
+    judged = Judged()
+    judged.judge("http://a/old", FERRY, "http://a/new")
+    assert judged.judge("http://a/old", ROOF).kind == "changed"
+    assert judged.judge("http://a/new", ROOF).canonical is None
+    judged.judge("http://a/old", FERRY, "http://a/new")
+    assert judged.judge("http://a/new", FERRY).canonical == "page"
+
+
+def test_the_pages_that_name_another_are_remembered_up_to_a_number(monkeypatch):
+    monkeypatch.setattr(crawl_index, "_REMEMBERED_CANONICALS", 1)
+    judged = Judged()
+    judged.judge("http://a/old", FERRY, "http://a/new")
+    judged.judge("http://b/itself", ROOF, "http://b/itself")
+    assert judged.judge("http://a/new", FERRY).canonical == "page"
+    assert judged.judge("http://c/old", PAPER, "http://c/new").kind == "new"
+    assert judged.judge("http://a/new", FERRY).canonical is None
+
+
+def test_an_index_that_fails_lets_the_canonical_page_pass(monkeypatch):
+    judged = Judged()
+    judged.judge("http://a/old", FERRY, "http://a/new")
+    verdict = judged.judge("http://a/new", FERRY)
+
+    def fail(_):
+        raise StorageError("/index", "the disk is full")
+
+    monkeypatch.setattr(judged.index.index, "supersede", fail)
+    judged.index.supersede(verdict)
+    [(message, key)] = judged.failures
+    assert "the disk is full" in message
+    assert key == "http://a/new"
