@@ -1,0 +1,143 @@
+"""Spiders with more than one thing under way, that wait for each other; for the child process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.downloadermiddlewares.retry import get_retry_request
+
+from tests.crawl.pages import ARTICLES
+from tests.crawl.second_chance_spiders import ScriptedSpider, until
+from tests.crawl.spiders import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+# What has happened in this process, in any of its crawls.
+HAPPENED: set[str] = set()
+
+
+class EagerSpider(ScriptedSpider):
+    """Asks for its original again while the callback of a ban page goes on."""
+
+    has_asked = False
+
+    async def outcome(
+        self, response: Response, step: str, item: dict[str, Any]
+    ) -> AsyncIterator[Any]:
+        asks, self.has_asked = not self.has_asked, True
+        async for output in super().outcome(response, step, item):
+            yield output
+        if asks:
+            await until(lambda: self.is_stored, "the page is stored")
+
+    @property
+    def is_stored(self) -> bool:
+        from scrapy_simhash.crawl.extension import SimhashExtension
+
+        index = SimhashExtension.of(self.crawler).index
+        return index is not None and len(index.index) > 0
+
+
+class TwiceSpider(ScriptedSpider):
+    """Gets its original twice at once; the first of the two callbacks fails."""
+
+    async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
+        self.note(response)
+        if len(self.events) == 1:
+            again = response.request.replace(dont_filter=True, meta={})
+            self.crawler.engine.crawl(again)
+            await self.judged(2)
+            raise RuntimeError("this callback fails")
+        yield {"path": path_of(response)}
+
+
+class FirstOfTwoSpider(ScriptedSpider):
+    """Its callback fails when the other crawl of the process has nothing to do."""
+
+    async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
+        self.note(response)
+        HAPPENED.add("begun")
+        await until(lambda: "idle" in HAPPENED, "the other crawl is idle")
+        async for output in self.outcome(response, self.next_step(""), {"path": "/first"}):
+            yield output
+
+
+class SecondOfTwoSpider(ScriptedSpider):
+    """Begins when the callback of the other crawl of the process has begun."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SecondOfTwoSpider:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.is_idle, signal=signals.spider_idle)
+        return spider
+
+    async def start(self) -> AsyncIterator[Any]:
+        await until(lambda: "begun" in HAPPENED, "the other crawl has begun")
+        async for output in super().start():
+            yield output
+
+    def is_idle(self) -> None:
+        HAPPENED.add("idle")
+
+
+class ItemSpider(ScriptedSpider):
+    """Items of one text on all pages."""
+
+    async def outcome(
+        self, response: Response, step: str, item: dict[str, Any]
+    ) -> AsyncIterator[Any]:
+        yield {**item, "text": ARTICLES["bees"][1]}
+
+
+class FailingItemPipeline:
+    """Raises for the first page's item when another was judged."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._stats = crawler.stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> FailingItemPipeline:
+        return cls(crawler)
+
+    async def process_item(self, item: Any) -> Any:
+        if item["path"] == "/items":
+            await until(lambda: self._stats.get_value("simhash/item/checked") > 1, "it is judged")
+            raise RuntimeError("this pipeline fails")
+        return item
+
+
+class AskingAgain:
+    """A spider middleware that asks again for pages whose callback raised."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> AskingAgain:
+        return cls(crawler)
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Any]:
+        return [get_retry_request(response.request, spider=self._crawler.spider, reason="error")]
+
+
+class RefusingOriginals:
+    """A spider middleware behind ours that refuses pages which are no copies."""
+
+    def process_spider_input(self, response: Response) -> None:
+        if "copy" not in response.url:
+            raise RuntimeError("this middleware refuses it")
+
+
+class TakingOne:
+    """A spider middleware on the engine's side of ours that takes no more than a page's first
+    output."""
+
+    async def process_spider_output(self, response: Response, result: Any) -> AsyncIterator[Any]:
+        async for output in result:
+            yield output
+            break
