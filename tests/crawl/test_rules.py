@@ -1,0 +1,348 @@
+"""What is judged, once and under which name: retries, redirects, caches, cookies, pages met again,
+and pages of the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy.http import HtmlResponse
+
+from scrapy_simhash.crawl import fingerprinting
+from scrapy_simhash.crawl.fingerprinting import MEMO_BODY_BYTES, BodyMemo
+from scrapy_simhash.detector import PageFingerprint
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import ARTICLES, page
+from tests.crawl.site import Answer, Site, _Handler, _Server
+from tests.crawl.spiders import PagesSpider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+FAILS = "This visit of the page fails."
+CALLS = "SIMHASH_TEST_CALLS"
+
+
+class MoodySite(Site):
+    """Knows cookies as parts of paths, and answers to some paths with other pages each time."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self._turns: dict[str, list[Answer]] = {}
+
+    def in_turn(self, path: str, *answers: str | int) -> str:
+        """Pages, or the status of one that says nothing; the last one stays. Returns the URL."""
+        self._turns[path] = [
+            Answer(b"<p>Come again.</p>", answer, HTML)
+            if isinstance(answer, int)
+            else Answer(answer.encode(), 200, HTML)
+            for answer in answers
+        ]
+        return self.url(path)
+
+    def answer(self, path: str) -> Answer:
+        turns = self._turns.get(path)
+        if turns is None:
+            return super().answer(path)
+        self.hits.append(path)
+        return turns.pop(0) if len(turns) > 1 else turns[0]
+
+
+class CookieHandler(_Handler):
+    def _respond(self) -> None:
+        cookie = self.headers.get("Cookie")
+        self.path += f" {cookie}" if cookie else ""
+        super()._respond()
+
+    do_GET = do_POST = _respond  # noqa: N815 - their names there
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[MoodySite]:
+    with _Server(("127.0.0.1", 0), CookieHandler) as server:
+        server.site = MoodySite(f"http://127.0.0.1:{server.server_port}")
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server.site
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class VisitsSpider(PagesSpider):
+    """Its callback fails where the page says so."""
+
+    def outputs(self, response):
+        if FAILS.encode() in response.body:
+            self.note(response, "failed")
+            raise RuntimeError("this visit fails")
+        return super().outputs(response)
+
+
+VISITS = f"{__name__}.VisitsSpider"
+
+
+def again(url, **more):
+    return {"url": url, "dont_filter": True, "errback": True, **more}
+
+
+def kinds(result):
+    return [event["verdict"]["kind"] for event in result.events]
+
+
+# Retries, redirects, caches.
+
+
+def test_a_retried_page_is_judged_once_by_its_last_answer(site, tmp_path):
+    retried = site.in_turn("/retried", 503, 503, page("mill"))
+    copy = site.put("/retried-copy", page("mill", copy=1))
+    down = site.in_turn("/down", 503)
+    settings = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}
+    requests = [again(url) for url in (retried, down, copy)]
+    [result] = run(tmp_path, Crawl(requests=requests, settings=settings))
+    assert (site.hit("/retried"), site.hit("/down")) == (3, 3)
+    assert result.event("/retried")["verdict"]["kind"] == "new"
+    assert result.event("/retried-copy", "errback")["verdict"]["representative"] == retried
+    assert result.event("/down", "errback")["verdict"] is None
+    # What was retried is not looked at; what nothing came of is.
+    assert (result.stat("checked"), result.stat("skipped/status")) == (2, 1)
+    assert result.stat("extraction/readability") == 2
+    assert result.stats["retry/count"] == 4
+
+
+def test_redirected_pages_are_judged_once_under_the_url_where_they_end(site, tmp_path):
+    target = site.put("/target", page("bees"))
+    for path, status, to in (
+        ("/moved", 301, "/target"),
+        ("/moved-too", 308, "/target"),
+        ("/far", 302, "/moved"),
+    ):
+        site.put(path, page("kite"), status=status, location=to)
+    refresh = '<meta http-equiv="refresh" content="0; url=/target">'
+    site.put("/refreshed", page("ice", head=refresh))
+    copy = site.put("/target-copy", page("bees", copy=1))
+    # The texts on the way are pages of their own, which nobody was shown.
+    other = [site.put("/kite", page("kite")), site.put("/ice", page("ice"))]
+    paths = ("/moved", "/moved-too", "/far", "/refreshed", "/target")
+    requests = [*(again(site.url(path)) for path in paths), again(copy), *other]
+    [result] = run(tmp_path, Crawl(requests=requests))
+    assert [(event["path"], event["verdict"]["kind"]) for event in result.events] == [
+        ("/target", "new"),
+        *[("/target", "unchanged")] * 4,
+        ("/target-copy", "near-duplicate"),
+        ("/kite", "new"),
+        ("/ice", "new"),
+    ]
+    assert result.events[5]["verdict"]["representative"] == target
+    assert (result.stat("checked"), result.stat("dropped")) == (8, 1)
+    assert not [name for name in result.simhash_stats() if name.startswith("skipped/")]
+
+
+def test_pages_of_the_cache_have_the_same_verdicts(site, tmp_path):
+    urls = []
+    for number, name in enumerate(("tram", "茶园")):
+        urls.append(site.put(f"/cached/{number}", page(name)))
+        urls.append(site.put(f"/cached/{number}-copy", page(name, copy=1)))
+    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    requests = [again(url) for url in [*urls, urls[0]]]
+    first = Crawl(requests=requests, settings=settings)
+    second = replace(first, settings=settings | {"SIMHASH_RESET": True})
+    first, second = run(tmp_path, first, second)
+    assert [site.hit(f"/cached/{number}") for number in range(2)] == [1, 1]
+    assert (first.stats["httpcache/hit"], second.stats["httpcache/hit"]) == (1, len(requests))
+    assert kinds(first) == ["new", "near-duplicate", "new", "near-duplicate", "unchanged"]
+    verdicts = [[(e["path"], e["verdict"]) for e in result.events] for result in (first, second)]
+    assert verdicts[0] == verdicts[1]
+    assert first.simhash_stats() == second.simhash_stats()
+
+
+# Other content under the same URL.
+
+
+def by_cookie(site, path, **contents):
+    """Requests for a page that depends on a cookie, one for each content."""
+    for visitor, content in contents.items():
+        site.put(f"{path} visitor={visitor}", content)
+    return [again(site.url(path), cookies={"visitor": visitor}) for visitor in contents]
+
+
+def test_pages_that_depend_on_a_cookie_pass_whether_they_differ_much_or_little(site, tmp_path):
+    requests = by_cookie(
+        site,
+        "/home",
+        nobody=page("mill"),
+        somebody=page("mill", copy=1),
+        editor=page("bees"),
+        reader=page("bees", copy=1),
+    )
+    [result] = run(tmp_path, Crawl(requests=[*requests, requests[0]]))
+    assert kinds(result) == ["new", "unchanged", "changed", "unchanged", "changed"]
+    assert result.seen() == ["/home"] * 5
+    assert len(result.items) == 5
+    assert result.stat("index/size") == 1
+
+
+def test_a_page_that_became_a_copy_of_another_is_its_near_duplicate(site, tmp_path):
+    story = site.put("/story", page("mill"))
+    first, second = by_cookie(site, "/cell", one=page("bees"), two=page("mill", copy=1))
+    [result] = run(tmp_path, Crawl(requests=[story, first, second, first]))
+    assert kinds(result) == ["new", "new", "near-duplicate", "unchanged"]
+    assert result.event("/cell", "errback")["verdict"]["representative"] == story
+
+
+@pytest.mark.parametrize("incremental", [False, True])
+def test_a_page_that_is_asked_for_again_passes_unless_incremental(site, tmp_path, incremental):
+    url = site.put("/again", page("clock", links=["/linked-again"]))
+    site.put("/linked-again", page("ice"))
+    settings = {"SIMHASH_INCREMENTAL": incremental}
+    [result] = run(tmp_path, Crawl(requests=[again(url)] * 3, settings=settings))
+    visits = [event["what"] for event in result.events if event["path"] == "/again"]
+    assert visits == ["callback", *["errback" if incremental else "callback"] * 2]
+    assert result.stat("unchanged") == 2
+    assert result.stat("dropped") == (2 if incremental else 0)
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_changed_page_is_replaced_once_its_callback_has_gone_well(site, tmp_path, fails):
+    news = site.in_turn("/news", page("mill"), page("bees", append=FAILS if fails else ""))
+    old_copy = site.put("/old-copy", page("mill", copy=1))
+    new_copy = site.put("/new-copy", page("bees", copy=1))
+    requests = [again(url) for url in (news, news, old_copy, new_copy)]
+    [result] = run(tmp_path, Crawl(requests=requests, spider=VISITS))
+    assert kinds(result)[:2] == ["new", "changed"]
+    assert result.events[1]["what"] == ("failed" if fails else "callback")
+    told = {event["path"]: event["verdict"] for event in result.events[2:]}
+    stays, gone = ("/old-copy", "/new-copy") if fails else ("/new-copy", "/old-copy")
+    assert (told[stays]["kind"], told[stays]["representative"]) == ("near-duplicate", news)
+    assert told[gone]["kind"] == "new"
+    assert result.stat("index/size") == 2
+    assert result.stat("discarded") == int(fails)
+
+
+def test_a_changed_page_that_fails_stays_as_it_was_for_the_next_crawl(site, tmp_path):
+    url = site.in_turn("/weekly", page("mill"), page("bees", append=FAILS), page("mill", copy=2))
+    crawl = Crawl(requests=[again(url)], settings={"SIMHASH_INCREMENTAL": True}, spider=VISITS)
+    results = run(tmp_path, crawl, crawl, crawl)
+    assert [kinds(result) for result in results] == [["new"], ["changed"], ["unchanged"]]
+    assert [result.seen() for result in results] == [["/weekly"], [], []]
+
+
+# The same bytes.
+
+
+def counted(html: str) -> str:
+    """An extractor that writes down which pages it was asked about."""
+    name = re.search("<title>(.*?)</title>", html)
+    with Path(os.environ[CALLS]).open("a", encoding="utf-8") as file:
+        file.write(f"{name[1] if name else ''}\n")
+    if FAILS in html:
+        raise ValueError("no text of this one")
+    return re.sub("<[^>]*>", " ", html)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_the_same_bytes_are_extracted_once(site, tmp_path, monkeypatch, workers):
+    calls = tmp_path / "calls"
+    monkeypatch.setenv(CALLS, str(calls))
+    paths = {
+        "/one": page("tram"),
+        "/two": page("tram"),
+        "/other": page("tram", copy=1),
+        "/few": "<title>few</title><p>Too few words.</p>",
+        "/few-too": "<title>few</title><p>Too few words.</p>",
+        "/none": page("ice", append=FAILS),
+        "/none-too": page("ice", append=FAILS),
+    }
+    requests = [again(site.put(path, body)) for path, body in paths.items()]
+    requests += [again(site.url("/one"))]
+    windows = "text/html; charset=windows-1252"
+    requests += [again(site.put("/header", page("tram"), content_type=windows))]
+    settings = {
+        "SIMHASH_EXTRACTOR": f"{__name__}.counted",
+        "SIMHASH_WORKERS": workers,
+        "SIMHASH_ACTION": "tag",
+    }
+    [result] = run(tmp_path, Crawl(requests=requests, settings=settings))
+    assert not result.lines("Traceback")
+    # What workers warm up with has no title.
+    asked = [name for name in calls.read_text(encoding="utf-8").splitlines() if name]
+    tram, ice = ARTICLES["tram"][0], ARTICLES["ice"][0]
+    assert asked == [tram, tram, "few", ice, tram]
+    assert result.stat("exact_duplicate") == 4
+    assert result.stat("skipped/few_tokens") == 2
+    assert result.stat("skipped/extraction_error") == result.stat("errors/extraction") == 2
+    two = result.event("/two")["verdict"]
+    assert (two["kind"], two["distance"]) == ("near-duplicate", 0)
+    assert two["representative"] == site.url("/one")
+    one, _ = [event["verdict"] for event in result.events if event["path"] == "/one"]
+    assert two["fingerprint"] == one["fingerprint"]
+    assert kinds(result)[-2:] == ["unchanged", "near-duplicate"]
+
+
+def response(body=b"body", **headers):
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return HtmlResponse("http://a/", body=body, headers=names)
+
+
+class TestBodyMemo:
+    def test_what_is_remembered_took_no_time_again(self):
+        memo = BodyMemo()
+        checksum = memo.checksum(response())
+        assert memo.get(checksum) is None
+        page = PageFingerprint(fingerprint=7, tokens=99, way="text", canonical="/a", excerpt="a")
+        timed = PageFingerprint(
+            **vars(page) | {"extraction_ms": 1.5, "tokenization_ms": 2.5, "fingerprint_ms": 3.5}
+        )
+        memo.put(checksum, timed)
+        assert memo.get(checksum) == page
+        assert memo.get(memo.checksum(response(b"other"))) is None
+
+    def test_the_body_and_its_type_are_what_counts(self):
+        memo = BodyMemo()
+        responses = [
+            response(),
+            response(b"bodies"),
+            response(Content_Type="text/html"),
+            response(Content_Type="text/html; charset=gbk"),
+            response(b"", Content_Type="body"),
+            response(b"xbody", Content_Type="text/html"),
+            response(b"body", Content_Type="text/htmlx"),
+        ]
+        checksums = [memo.checksum(response) for response in responses]
+        assert len(set(checksums)) == len(responses)
+        same = HtmlResponse("http://b/", status=203, headers={"Date": "today"}, body=b"body")
+        assert memo.checksum(same) == checksums[0]
+
+    def test_bodies_up_to_a_megabyte_are_remembered(self):
+        memo = BodyMemo()
+        assert memo.checksum(response(bytes(MEMO_BODY_BYTES))) is not None
+        too_large = memo.checksum(response(bytes(MEMO_BODY_BYTES + 1)))
+        assert too_large is None
+        memo.put(too_large, PageFingerprint(fingerprint=7))
+        assert memo.get(too_large) is None
+
+    @pytest.mark.parametrize("skipped", ["timeout", "worker_died"])
+    def test_what_was_not_for_the_page_is_not_remembered(self, skipped):
+        memo = BodyMemo()
+        memo.put(b"sum", PageFingerprint(skipped=skipped))
+        assert memo.get(b"sum") is None
+        memo.put(b"sum", PageFingerprint(skipped="few_tokens", error="none"))
+        assert memo.get(b"sum") == PageFingerprint(skipped="few_tokens", error="none")
+
+    def test_the_body_that_was_not_met_for_the_longest_time_is_forgotten(self, monkeypatch):
+        monkeypatch.setattr(fingerprinting, "MEMO_PAGES", 3)
+        memo = BodyMemo()
+        for number in range(3):
+            memo.put(b"%d" % number, PageFingerprint(fingerprint=number))
+        assert memo.get(b"0") is not None
+        memo.put(b"3", PageFingerprint(fingerprint=3))
+        known = [memo.get(b"%d" % number) for number in range(4)]
+        assert [page and page.fingerprint for page in known] == [0, None, 2, 3]
