@@ -50,6 +50,16 @@ def children_of(process_id: int) -> set[int]:
     return children
 
 
+def members_of(group: int) -> set[int]:
+    """Processes of a process group, zombies too."""
+    members = set()
+    for path in PROC.glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if int(path.read_text().rpartition(")")[2].split()[2]) == group:
+                members.add(int(path.parent.name))
+    return members
+
+
 def open_files() -> dict[int, str]:
     """What this process has open."""
     files = {}

@@ -1,0 +1,281 @@
+"""However a crawl ends: no worker is left, and the index holds what was confirmed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_simhash import Detector, Scheme, open_index
+from scrapy_simhash.index import index_url
+from tests.crawl.harness import ADDONS, child_environment
+from tests.crawl.test_callbacks import reactorless_handlers
+from tests.crawl.worker_extractors import OBEDIENT, page_with
+from tests.workers.watching import arrived, children_of, eventually, members_of, needs_proc
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = needs_proc
+
+SPIDER = """
+import logging
+from scrapy import Spider
+from scrapy.exceptions import CloseSpider
+
+
+class AnnouncingMiddleware:
+    def process_response(self, request, response):
+        logging.info("here is %s", response.url)
+        return response
+
+
+class EndSpider(Spider):
+    name = "end"
+    start_urls = [{url!r}]
+    custom_settings = {settings!r} | {{"DOWNLOADER_MIDDLEWARES": {{AnnouncingMiddleware: 50}}}}
+
+    def parse(self, response):
+        yield {{"url": response.url}}
+        if response.url.endswith("/close"):
+            raise CloseSpider("enough")
+        for link in response.css("a.next::attr(href)").getall():
+            yield response.follow(link, meta={{"dont_simhash": link == "/close"}})
+"""
+HANDLED = 5
+QUEUED = ("/queued-1", "/queued-2", "/queued-3")
+REACTORS = {
+    "asyncio": [],
+    "select": ["-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
+    "none": ["-s", "TWISTED_REACTOR_ENABLED=False"],
+}
+# Long enough to send two signals on a machine that is busy, and to be told from what ends at once.
+TIMEOUT_S = 3
+NEVER_S = 300
+AT_ONCE_S = 20
+BAD = ("Traceback", "Unhandled", "ERROR", "CRITICAL", "never retrieved")
+
+
+def put_pages(site, *, last, directory=None, barrier=None):
+    """/0 to /4, each linked by the one before; the last one links to others."""
+    bodies = {
+        f"/{number}": page_with(
+            number=number, links=[f"/{number + 1}"] if number + 1 < HANDLED else last
+        )
+        for number in range(HANDLED)
+    }
+    bodies["/hanging"] = page_with(f"arrive {directory}", number=20)
+    for number, path in enumerate(QUEUED, 21):
+        bodies[path] = page_with(number=number)
+    bodies["/slow"] = page_with(number=30, links=["/late"])
+    bodies["/close"] = page_with(number=31, links=["/late"])
+    bodies["/late"] = page_with(number=32)
+    for path, body in bodies.items():
+        held = path in ("/slow", "/close", *QUEUED)
+        site.put(path, body, barrier=barrier if held else None)
+    site.hits.clear()
+    return bodies
+
+
+def stored(site, directory, bodies):
+    """Paths of the pages in the index, which has no problem."""
+    index = directory / "simhash" / "spiders" / "end"
+    command = [sys.executable, "-m", "scrapy_simhash.index", "check", str(index)]
+    checked = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "no problem was found" in checked.stdout
+    scheme = replace(Scheme.preset("wide"), extractor=OBEDIENT)
+    detector = Detector(scheme)
+    found = set()
+    with open_index(index_url(index), scheme) as opened:
+        for path, body in bodies.items():
+            # Its order is not for us.
+            page = detector.fingerprint_page(re.sub("<!--.*?-->", "", body))
+            matches = opened.query(page.fingerprint)
+            found |= {path for match in matches if match.key == site.url(path)}
+        assert len(opened) == len(found)
+    return found
+
+
+@dataclass
+class RunningCrawl:
+    """A crawl in a process group of its own, as a terminal gives it one."""
+
+    process: subprocess.Popen[bytes]
+    directory: Path
+
+    @property
+    def log(self) -> str:
+        return (self.directory / "log").read_text(encoding="utf-8")
+
+    def send(self, number: int) -> None:
+        """A signal for the crawl and its workers."""
+        os.killpg(self.process.pid, number)
+
+    def workers(self) -> set[int]:
+        return children_of(self.process.pid)
+
+    def wait_for_jam(self, barrier: threading.Barrier, *behind: str) -> None:
+        """A page keeps the worker, and some wait behind it."""
+        eventually(lambda: arrived(self.directory))
+        barrier.wait()
+        eventually(lambda: all(f"{path}\n" in self.log for path in behind))
+
+    def is_told_twice_and_ends(self) -> None:
+        [_worker] = self.workers()
+        self.send(signal.SIGINT)
+        eventually(lambda: "shutting down gracefully" in self.log)
+        self.send(signal.SIGINT)
+        self.ends(AT_ONCE_S)
+        assert "Received SIGINT twice" in self.log
+        assert not [bad for bad in BAD if bad in self.log]
+
+    def ends(self, within_s: float) -> int:
+        """The exit code."""
+        code = self.process.wait(within_s)
+        eventually(lambda: not members_of(self.process.pid), AT_ONCE_S)
+        return code
+
+
+@contextmanager
+def crawling(site, directory, *, timeout_s=TIMEOUT_S, reactor="asyncio"):
+    """Crawl from /0 on; killed when the block ends."""
+    spider = directory / "end_spider.py"
+    settings = {
+        "ADDONS": ADDONS,
+        "SIMHASH_ENABLED": True,
+        "SIMHASH_DIR": str(directory / "simhash"),
+        "SIMHASH_EXTRACTOR": OBEDIENT,
+        "SIMHASH_TIMEOUT_MS": timeout_s * 1000,
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_LEVEL": "INFO",
+    }
+    if reactor == "none":
+        settings["DOWNLOAD_HANDLERS"] = reactorless_handlers()
+    spider.write_text(SPIDER.format(url=site.url("/0"), settings=settings))
+    with (directory / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scrapy", "runspider", spider, *REACTORS[reactor]],
+            cwd=directory,
+            env=child_environment(),
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            yield RunningCrawl(process, directory)
+        finally:
+            process.kill()
+            process.wait()
+
+
+HANDLED_PATHS = {f"/{number}" for number in range(HANDLED)}
+
+
+def assert_graceful(crawl, code, reason):
+    assert code == 0
+    assert f"Spider closed ({reason})" in crawl.log
+    assert "simhash/index/size" in crawl.log
+    assert not [bad for bad in BAD if bad in crawl.log]
+
+
+def test_a_crawl_that_finishes(site, tmp_path):
+    bodies = put_pages(site, last=["/late"])
+    with crawling(site, tmp_path) as crawl:
+        eventually(lambda: site.hit("/late"))
+        assert_graceful(crawl, crawl.ends(AT_ONCE_S), "finished")
+    assert stored(site, tmp_path, bodies) == HANDLED_PATHS | {"/late"}
+
+
+def test_a_callback_that_closes_the_spider(site, tmp_path):
+    bodies = put_pages(site, last=["/close"])
+    with crawling(site, tmp_path) as crawl:
+        eventually(lambda: site.hit("/close"))
+        assert_graceful(crawl, crawl.ends(AT_ONCE_S), "enough")
+    assert stored(site, tmp_path, bodies) >= HANDLED_PATHS
+    assert not site.hit("/late")
+
+
+def test_a_callback_that_closes_the_spider_while_a_page_hangs(site, tmp_path):
+    barrier = threading.Barrier(1 + len(QUEUED) + 1, timeout=60)
+    last = ["/hanging", *QUEUED, "/close"]
+    bodies = put_pages(site, last=last, directory=tmp_path, barrier=barrier)
+    with crawling(site, tmp_path) as crawl:
+        crawl.wait_for_jam(barrier, *QUEUED)
+        assert_graceful(crawl, crawl.ends(TIMEOUT_S + AT_ONCE_S), "enough")
+        assert "'simhash/skipped/timeout': 1" in crawl.log
+    assert stored(site, tmp_path, bodies) == HANDLED_PATHS | {*QUEUED}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal(site, tmp_path, number):
+    """The page that is on its way is waited for, and no further one is asked for."""
+    barrier = threading.Barrier(2, timeout=60)
+    bodies = put_pages(site, last=["/slow"], barrier=barrier)
+    with crawling(site, tmp_path) as crawl:
+        eventually(lambda: site.hit("/slow"))
+        [_worker] = crawl.workers()
+        crawl.send(number)
+        eventually(lambda: f"Received {number.name}" in crawl.log)
+        barrier.wait()
+        assert_graceful(crawl, crawl.ends(AT_ONCE_S), "shutdown")
+        assert "simhash/workers_replaced" not in crawl.log
+    assert stored(site, tmp_path, bodies) >= HANDLED_PATHS
+    assert not site.hit("/late")
+
+
+def test_a_signal_while_the_worker_starts(site, tmp_path):
+    """Which cannot ignore it yet."""
+    bodies = put_pages(site, last=[])
+    with crawling(site, tmp_path) as crawl:
+        eventually(lambda: site.hit("/0"))
+        crawl.send(signal.SIGINT)
+        assert_graceful(crawl, crawl.ends(AT_ONCE_S), "shutdown")
+        assert "simhash/workers_replaced" not in crawl.log
+        assert "simhash/errors" not in crawl.log
+    assert "/0" in stored(site, tmp_path, bodies)
+
+
+@pytest.mark.parametrize("reactor", REACTORS)
+def test_a_signal_while_a_page_hangs(site, tmp_path, reactor):
+    """It is waited for as long as its time-out; the pages behind it are not lost."""
+    barrier = threading.Barrier(1 + len(QUEUED), timeout=60)
+    bodies = put_pages(site, last=["/hanging", *QUEUED], directory=tmp_path, barrier=barrier)
+    with crawling(site, tmp_path, reactor=reactor) as crawl:
+        crawl.wait_for_jam(barrier, *QUEUED)
+        crawl.send(signal.SIGINT)
+        assert_graceful(crawl, crawl.ends(TIMEOUT_S + AT_ONCE_S), "shutdown")
+        assert "'simhash/skipped/timeout': 1" in crawl.log
+        assert "'simhash/workers_replaced': 1" in crawl.log
+    assert stored(site, tmp_path, bodies) == HANDLED_PATHS | {*QUEUED}
+
+
+@pytest.mark.parametrize("reactor", REACTORS)
+def test_two_signals(site, tmp_path, reactor):
+    """The site is not waited for."""
+    barrier = threading.Barrier(2, timeout=60)
+    bodies = put_pages(site, last=["/slow"], barrier=barrier)
+    with crawling(site, tmp_path, reactor=reactor) as crawl:
+        eventually(lambda: site.hit("/slow"))
+        crawl.is_told_twice_and_ends()
+        barrier.abort()
+    assert stored(site, tmp_path, bodies) == HANDLED_PATHS
+
+
+@pytest.mark.parametrize("reactor", REACTORS)
+def test_two_signals_while_a_page_hangs(site, tmp_path, reactor):
+    """Neither the page nor those behind it are waited for."""
+    barrier = threading.Barrier(1 + len(QUEUED), timeout=60)
+    bodies = put_pages(site, last=["/hanging", *QUEUED], directory=tmp_path, barrier=barrier)
+    with crawling(site, tmp_path, timeout_s=NEVER_S, reactor=reactor) as crawl:
+        crawl.wait_for_jam(barrier, *QUEUED)
+        crawl.is_told_twice_and_ends()
+    assert stored(site, tmp_path, bodies) == HANDLED_PATHS
