@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
 from soak_lib.summary import index_bytes
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from soak_lib.summary import Report
 
 _RATE_OVER_S = 15
+_LAG_POINTS = 200
 _LABELS = ("crawl", "crawl without the plugin")
 _COLORS = ("C0", "C7")
 
@@ -47,10 +49,14 @@ def plot(reports: list[Report], path: Path) -> None:
             for before, now in zip(seconds, seconds[_RATE_OVER_S:], strict=False)
         ]
         rate.plot(pages[_RATE_OVER_S:], rates, color, label=label)
-        for name, style, width in (("max", ":", 0.8), ("p99", "-", 1.2)):
-            lags = [max(line[f"lag_{name}_ms"], 0.1) for line in seconds]
-            named = f"{label}, {name} of each second"
-            lag.plot(pages, lags, color + style, linewidth=width, label=named)
+        measure = "own_lag_max_ms" if "own_lag_max_ms" in seconds[0] else "lag_max_ms"
+        waiting = "" if measure == "lag_max_ms" else " without what it waited for a CPU"
+        groups = grouped(seconds)
+        at = [group[-1]["pages"] for group in groups]
+        largest = [max(line[measure] for line in group) for group in groups]
+        p99 = [median(line["lag_p99_ms"] for line in group) for group in groups]
+        lag.plot(at, largest, f"{color}:", linewidth=1.0, label=f"{label}, largest{waiting}")
+        lag.plot(at, p99, color, linewidth=1.2, label=f"{label}, p99 of a second (median)")
     memory.set(ylabel="RSS, MB", title="A crawl of generated pages")
     rate.set(ylabel=f"pages/s over {_RATE_OVER_S} s")
     lag.set(ylabel="lag of the event loop, ms", yscale="log", xlabel="pages")
@@ -60,3 +66,12 @@ def plot(reports: list[Report], path: Path) -> None:
         panel.grid(visible=True, alpha=0.3)
         panel.legend(fontsize="small")
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def grouped(seconds: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Seconds that are drawn as one point, without those in which the loop did not come back at
+    all: their lag stands in the next.
+    """
+    measured = [line for line in seconds if line["lag_max_ms"]]
+    size = max(len(measured) // _LAG_POINTS, 1)
+    return [measured[at : at + size] for at in range(0, len(measured), size)]

@@ -111,11 +111,12 @@ def print_summary(report: Report, index_limit_bytes: int, beside: Report | None 
             f"{own['bytes_per_page_without_index']:.0f} and "
             f"{without['bytes_per_page_without_index']:.0f} bytes a page"
         )
-    lag = end["lag"]
-    print(
-        f"lag of the event loop: p50 {lag['p50_ms']} ms, p99 {lag['p99_ms']} ms, "
-        f"at most {lag['max_ms']} ms"
-    )
+    for name, what in (("lag", ""), ("own_lag", ", without what it waited for a CPU")):
+        if lag := end.get(name):
+            print(
+                f"lag of the event loop{what}: p50 {lag['p50_ms']} ms, p99 {lag['p99_ms']} ms, "
+                f"at most {lag['max_ms']} ms"
+            )
     print(f"pages that never came: {len(end['missing'])}")
     if report.score is not None:
         _print_score(report.score)

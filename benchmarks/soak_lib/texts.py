@@ -122,7 +122,7 @@ def with_a_sentence(text: Text, writer: Writer, dice: random.Random) -> Text:
 
 
 def with_a_paragraph_moved(text: Text, _writer: Writer, dice: random.Random) -> Text:
-    """One paragraph in another place; the same text if it has but one."""
+    """One paragraph in some place; one in so many as there are falls back into its own."""
     paragraphs = list(text.paragraphs)
     moved = paragraphs.pop(dice.randrange(len(paragraphs)))
     paragraphs.insert(dice.randint(0, len(paragraphs)), moved)
