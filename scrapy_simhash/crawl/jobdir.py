@@ -29,8 +29,18 @@ class Job:
         if self._path is not None and self._path.exists():
             try:
                 content = json.loads(self._path.read_text(encoding="utf-8"))
-                self._began = {str(name): int(began) for name, began in content["began"].items()}
-            except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+                began = {str(name): int(number) for name, number in content["began"].items()}
+                if min(began.values(), default=0) < 0:  # all that was ever met would count
+                    raise ValueError(f"{began} has negative numbers")
+                self._began = began
+            except (
+                OSError,
+                ValueError,
+                TypeError,
+                KeyError,
+                AttributeError,
+                OverflowError,
+            ) as error:
                 logger.warning(
                     "simhash: %s cannot be read (%s): what the crawl met before its pause "
                     "counts as met by an earlier crawl, and copies of it may pass",
@@ -61,5 +71,14 @@ class Job:
 
     def finished(self) -> None:
         """The crawl came to its end: the next one with this JOBDIR is another."""
-        if self._path is not None:
+        if self._path is None:
+            return
+        try:
             self._path.unlink(missing_ok=True)
+        except OSError as error:
+            logger.warning(
+                "simhash: %s cannot be deleted (%s): do it, or the next crawl with this JOBDIR "
+                "drops copies of what this one met",
+                self._path,
+                error,
+            )

@@ -1,0 +1,247 @@
+"""JOBDIR: a crawl that is paused and goes on is one crawl."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_simhash import open_index
+from scrapy_simhash.crawl.jobdir import FILE_NAME, Job
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import ARTICLES, page
+
+SPIDERS = "tests.crawl.job_spiders"
+FAMILY = 3
+# In the order in which links are found, wherever the crawl is paused.
+BREADTH_FIRST = {
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+}
+ONE_BY_ONE = BREADTH_FIRST | {"CONCURRENT_REQUESTS": 1}
+AT_ONCE = {"CONCURRENT_REQUESTS": 8, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}
+PAUSED, FINISHED = "shutdown", "finished"
+
+
+# Job
+
+
+class FakeIndex:
+    def __init__(self, location, began):
+        self.location, self.began = str(location), began
+
+
+def job(directory):
+    return Job(Settings({"JOBDIR": None if directory is None else str(directory)}))
+
+
+def test_without_a_directory_nothing_is_remembered(tmp_path):
+    nothing = job(None)
+    nothing.opened(FakeIndex(tmp_path / "index", 7))
+    assert nothing.began(tmp_path / "index") is None
+    nothing.finished()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_job_knows_where_it_began_in_each_index(tmp_path):
+    first = job(tmp_path / "job")
+    assert first.began(tmp_path / "pages") is None
+    first.opened(FakeIndex(tmp_path / "pages", 7))
+    first.opened(FakeIndex(tmp_path / "items", 0))
+    again = job(tmp_path / "job")
+    assert [again.began(tmp_path / name) for name in ("pages", "items", "other")] == [7, 0, None]
+    # Another index comes into use later.
+    again.opened(FakeIndex(tmp_path / "other", 9))
+    assert job(tmp_path / "job").began(tmp_path / "pages") == 7
+    assert [path.name for path in (tmp_path / "job").iterdir()] == [FILE_NAME]
+
+
+def test_a_job_knows_an_index_by_its_directory(tmp_path):
+    directory = tmp_path / "index"
+    with open_index(f"leveldb:{directory}") as index:
+        job(tmp_path / "job").opened(index)
+        assert job(tmp_path / "job").began(directory) == index.began
+
+
+def test_a_finished_job_is_forgotten(tmp_path):
+    done = job(tmp_path)
+    done.opened(FakeIndex(tmp_path / "pages", 7))
+    done.finished()
+    done.finished()
+    assert list(tmp_path.iterdir()) == []
+    assert job(tmp_path).began(tmp_path / "pages") is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"began": 7}',
+        b'{"began": {"/index": null}}',
+        b'{"began": {"/index": "many"}}',
+        b'{"began": {"/index": Infinity}}',
+        b'{"began": {"/index": -1}}',
+        b'{"began": {"/index": 1, "/other": []}}',
+    ],
+)
+def test_a_damaged_file_is_one_warning_and_no_knowledge(tmp_path, caplog, content):
+    (tmp_path / FILE_NAME).write_bytes(content)
+    damaged = job(tmp_path)
+    [record] = caplog.records
+    assert record.levelno == logging.WARNING
+    assert str(tmp_path / FILE_NAME) in record.message
+    assert damaged.began("/index") is None
+    damaged.opened(FakeIndex("/index", 3))
+    assert job(tmp_path).began("/index") == 3
+    assert len(caplog.records) == 1
+
+
+def test_a_file_that_cannot_be_written_or_deleted_is_a_warning(tmp_path, caplog):
+    (tmp_path / FILE_NAME).mkdir()
+    in_the_way = job(tmp_path)
+    in_the_way.opened(FakeIndex("/index", 3))
+    assert in_the_way.began("/index") == 3
+    in_the_way.finished()
+    read, written, deleted = (record.message for record in caplog.records)
+    assert "cannot be read" in read
+    assert "cannot be written" in written
+    assert "cannot be deleted" in deleted
+
+
+# Crawls
+
+
+@pytest.fixture(scope="module")
+def start(site):
+    """A site of articles, each in several copies, all of which link to those of the next."""
+    names = [name for name in ARTICLES if name.isascii()]
+    families = [[f"/{name}/{copy}" for copy in range(FAMILY)] for name in names]
+    for name, family, following in zip(names, families, [*families[1:], []], strict=True):
+        for copy, path in enumerate(family):
+            site.put(path, page(name, copy=copy or None, links=following))
+    site.put("/start", page("茶园", links=families[0]))
+    return site.url("/start")
+
+
+def crawl(start, directory, *, name="pages", pause_after=0, **settings):
+    return Crawl(
+        requests=[start],
+        spider=f"{SPIDERS}.JobSpider",
+        name=name,
+        settings={"JOBDIR": str(directory / "job"), "SIMHASH_WORKERS": 0} | settings,
+        arguments={"pause_after": pause_after},
+    )
+
+
+def run_on(directory, start, *pauses, **settings):
+    """Pause a crawl after so many responses, and again, and let it then go on to its end."""
+    results = []
+    for pause_after in (*pauses, 0):
+        results += run(directory, crawl(start, directory, pause_after=pause_after, **settings))
+    reasons = [result.finish_reason for result in results]
+    assert reasons == [PAUSED] * len(pauses) + [FINISHED]
+    return results
+
+
+def verdicts(results):
+    """What was found about each page, in the order of the crawl."""
+    found = []
+    for result in results:
+        for event in result.events:
+            verdict = event.get("judged") or event["verdict"]
+            found.append(
+                (event["path"], *(verdict[key] for key in ("kind", "representative", "distance")))
+            )
+    return found
+
+
+def titles(results):
+    return Counter(item["title"] for result in results for item in result.items if "title" in item)
+
+
+@pytest.fixture(scope="module")
+def whole(start, module_path):
+    """Crawls that are not paused, of several names."""
+    ordered = crawl(start, module_path / "ordered", name="ordered", **ONE_BY_ONE)
+    at_once = crawl(start, module_path / "at-once", name="at-once", **AT_ONCE)
+    results = run(module_path / "whole", ordered, at_once)
+    assert [result.finish_reason for result in results] == [FINISHED] * 2
+    return dict(zip(("ordered", "at once"), results, strict=True))
+
+
+def test_the_site_has_copies_to_drop_and_pages_to_keep(whole):
+    for result in whole.values():
+        assert len(titles([result])) == 8
+        assert result.stat("near_duplicate") == 7 * (FAMILY - 1)
+
+
+@pytest.mark.parametrize("pauses", [(1,), (4,), (11,), (20,), (5, 1, 6)], ids=str)
+def test_one_by_one_a_paused_crawl_finds_the_same_in_the_same_order(start, whole, tmp_path, pauses):
+    results = run_on(tmp_path, start, *pauses, **ONE_BY_ONE)
+    assert verdicts(results) == verdicts([whole["ordered"]])
+    assert titles(results) == titles([whole["ordered"]])
+    assert not (tmp_path / "job" / FILE_NAME).exists()
+
+
+@pytest.mark.parametrize("pause_after", [2, 7, 12])
+def test_at_once_a_paused_crawl_keeps_the_same_content(start, whole, tmp_path, pause_after):
+    results = run_on(tmp_path, start, pause_after, SIMHASH_WORKERS=1, **AT_ONCE)
+    # Each once, whichever of its copies was the first.
+    assert titles(results) == titles([whole["at once"]])
+
+
+def test_reset_does_not_delete_the_index_of_a_crawl_that_goes_on(start, tmp_path):
+    settings = ONE_BY_ONE | {"SIMHASH_RESET": True}
+    results = run_on(tmp_path, start, 9, **settings)
+    assert set(titles(results).values()) == {1}
+    assert not any(result.lines("SIMHASH_RESET deleted") for result in results)
+    # The next crawl is another one.
+    [again] = run(tmp_path, crawl(start, tmp_path, **settings))
+    assert again.lines("SIMHASH_RESET deleted")
+
+
+def test_a_damaged_file_does_not_stop_the_crawl(start, whole, tmp_path):
+    [first] = run(tmp_path, crawl(start, tmp_path, pause_after=9, **ONE_BY_ONE))
+    assert first.finish_reason == PAUSED
+    (tmp_path / "job" / FILE_NAME).write_text('{"began": ', encoding="utf-8")
+    [second] = run(tmp_path, crawl(start, tmp_path, **ONE_BY_ONE))
+    assert second.finish_reason == FINISHED
+    assert len(second.lines("WARNING", str(tmp_path / "job" / FILE_NAME), "copies")) == 1
+    # Nothing is lost, though copies may pass.
+    assert set(titles([first, second])) == set(titles([whole["ordered"]]))
+
+
+@pytest.mark.parametrize(
+    ("script", "resumed"),
+    [(["raise"], ["/held/1"]), (["keep"], []), (["raise", "raise"], ["/held/2"])],
+    ids=["fails", "kept", "its copy fails too"],
+)
+def test_copies_that_are_held_when_a_crawl_is_paused(site, tmp_path, script, resumed):
+    original, *copies = [
+        site.put(f"/held/{number}" if number else "/held", page("ice", copy=number or None))
+        for number in range(4)
+    ]
+    arguments = {"copies": copies, "script": script[:1], "pauses": True}
+    paused = Crawl(
+        requests=[original],
+        spider=f"{SPIDERS}.PausedSpider",
+        settings=ONE_BY_ONE | {"JOBDIR": str(tmp_path / "job"), "SIMHASH_WORKERS": 0},
+        arguments=arguments,
+    )
+    [first] = run(tmp_path, paused)
+    assert first.finish_reason == PAUSED
+    assert (first.stat("near_duplicate"), first.stat("rescheduled")) == (3, 3 * bool(resumed))
+    kept = [item["path"] for item in first.items]
+    assert kept == [] if resumed else ["/held"]
+    paused.arguments.update(copies=[], script=script[1:], pauses=False)
+    [second] = run(tmp_path, paused)
+    assert second.finish_reason == FINISHED
+    assert [item["path"] for item in second.items] == resumed
+    assert second.stat("index/size") == 1
