@@ -301,10 +301,8 @@ class ObservingIndex:
                 )
             else:
                 entry = entry._replace(first_seen_s=stored.first_seen_s)
-        yielding = self._yielding(pending, entry)
         superseded = self._superseded(pending, entry)
-        if superseded is not None and superseded not in yielding:
-            yielding.append(superseded)
+        yielding = self._yielding(pending, entry) if superseded is None else [superseded]
         entry = shared.store.write(entry, stored, yielding, shared.next_sequence)
         self._release(pending)
         for other in shared.pending.of_key(entry.key):
@@ -328,7 +326,7 @@ class ObservingIndex:
 
     def _yielding(self, pending: Pending, entry: Entry) -> list[Entry]:
         """Entries of earlier crawls that this page takes the place of."""
-        if self.incremental:
+        if self.incremental or pending.supersedes is not None:
             return []
         shared = self._shared
         if (

@@ -1,0 +1,309 @@
+"""A near-duplicate that takes the place of its representative, over every back end; and what else
+is said of near-duplicates: whether they are provisional, and whether they are weak.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.errors import IndexClosed, StorageError
+from scrapy_simhash.index import NearDuplicate, TablePlan, records
+
+from .backends import FAR, KINDS, DatabaseBackend, K, checked_rows, flip, found, make_backend, seen
+
+A, B, C, D = FAR
+NEAR = flip(A, 0)
+
+
+def log_of(index):
+    return [(line.key, line.representative, line.distance) for line in index.near_duplicates()]
+
+
+def superseding(index, key="page", fingerprint=NEAR):
+    """A near-duplicate that is to take the place of its representative."""
+    observation = index.observe(key, fingerprint)
+    assert observation.kind == "near-duplicate"
+    index.supersede(observation)
+    return observation
+
+
+@pytest.fixture
+def stored(index):
+    """An index that holds one page."""
+    index.confirm(index.observe("old", A))
+    return index
+
+
+def test_at_confirm_the_page_is_stored_and_its_representative_logged_as_its_copy(backend):
+    with backend.open() as index:
+        index.confirm(index.observe("old", A))
+        page = superseding(index)
+        assert len(index) == 1
+        index.confirm(page)
+        assert found(index.query(A)) == [("page", NEAR, 1)]
+        assert len(index) == 1
+        assert log_of(index) == [("page", "old", 1), ("old", "page", 1)]
+        assert [line.fingerprint for line in index.near_duplicates()] == [NEAR, A]
+        assert seen(index.observe("copy", A)) == ("near-duplicate", "page", 1)
+        assert seen(index.observe("old", A)) == ("near-duplicate", "page", 1)
+        assert seen(index.observe("page", NEAR)) == ("unchanged", None, 0)
+    with backend.open(incremental=True) as index:
+        assert found(index.query(A)) == [("page", NEAR, 1)]
+        assert index.observe("old", A).representative == "page"
+        assert log_of(index)[1] == ("old", "page", 1)
+    if isinstance(backend, DatabaseBackend):
+        assert set(checked_rows(backend.directory, backend.plan, closed=True).entries) == {"page"}
+
+
+def test_until_then_both_are_seen_by_queries(stored):
+    superseding(stored)
+    assert found(stored.query(NEAR)) == [("page", NEAR, 0), ("old", A, 1)]
+    assert seen(stored.observe("copy of old", A)) == ("near-duplicate", "old", 0)
+    assert seen(stored.observe("copy", NEAR)) == ("near-duplicate", "page", 0)
+    assert stored.entry("page") is None
+
+
+@pytest.mark.parametrize("by", ["key", "observation"])
+def test_a_page_that_fails_leaves_the_representative_where_it_is(stored, by):
+    page = superseding(stored)
+    stored.discard(page if by == "observation" else "page")
+    stored.confirm(page)
+    assert found(stored.query(A)) == [("old", A, 0)]
+    assert log_of(stored) == [("page", "old", 1)]
+
+
+def test_a_crawl_that_ends_before_leaves_it_too(backend):
+    with backend.open() as index:
+        index.confirm(index.observe("old", A))
+        superseding(index)
+    with backend.open() as index:
+        assert found(index.query(A)) == [("old", A, 0)]
+        assert log_of(index) == [("page", "old", 1)]
+
+
+def test_confirming_twice_does_nothing_more(stored):
+    page = superseding(stored)
+    stored.confirm("page")
+    again = stored.observe("old", A)
+    stored.confirm(page)
+    stored.confirm(again)
+    assert found(stored.query(A)) == [("page", NEAR, 1)]
+    assert len(log_of(stored)) == 3
+
+
+def test_a_representative_with_other_content_by_now_stays(stored):
+    page = superseding(stored)
+    stored.confirm(stored.observe("old", B))
+    stored.confirm(page)
+    assert found(stored.query(B)) == [("old", B, 0)]
+    assert found(stored.query(A)) == [("page", NEAR, 1)]
+    assert log_of(stored) == [("page", "old", 1)]
+
+
+def test_a_representative_in_flight_stays(stored):
+    page = superseding(stored)
+    changed = stored.observe("old", B)
+    stored.confirm(page)
+    assert len(stored) == 2
+    stored.discard(changed)
+    assert found(stored.query(A)) == [("old", A, 0), ("page", NEAR, 1)]
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_a_representative_that_was_not_settled_yet_stays_if_it_goes_well(index, confirmed):
+    old = index.observe("old", A)
+    page = superseding(index)
+    index.confirm(page)
+    assert found(index.query(A)) == [("old", A, 0), ("page", NEAR, 1)]
+    (index.confirm if confirmed else index.discard)(old)
+    assert [match.key for match in index.query(A)] == ["old", "page"][not confirmed :]
+
+
+def test_a_representative_that_is_gone_takes_none_with_it(stored):
+    first, second = superseding(stored), superseding(stored, "second", flip(A, 1))
+    stored.confirm(first)
+    stored.confirm(second)
+    assert {match.key for match in stored.query(A)} == {"page", "second"}
+    assert log_of(stored) == [("page", "old", 1), ("second", "old", 1), ("old", "page", 1)]
+
+
+def test_other_near_duplicates_stay(index):
+    """Two representatives within k of the page, of which only the nearest yields."""
+    index.confirm(index.observe("other", flip(A, 0, 1, 2)))
+    index.confirm(index.observe("old", flip(A, 8)))
+    page = index.observe("page", A)
+    assert page.representative == "old"
+    index.supersede(page)
+    index.confirm(page)
+    assert {match.key for match in index.query(A)} == {"page", "other"}
+
+
+def test_the_page_had_an_entry_of_its_own(stored):
+    first = stored.observe("page", C)
+    stored.confirm(first)
+    page = superseding(stored)
+    stored.confirm(page)
+    assert found(stored.query(A)) == [("page", NEAR, 1)]
+    assert stored.query(C) == []
+    assert len(stored) == 1
+    assert stored.entry("page").number == page.sequence
+
+
+@pytest.mark.parametrize("handles", [1, 2])
+def test_entries_of_earlier_crawls_stay_where_they_are(backend, handles):
+    with backend.open(max_distance=0) as index:
+        for key, fingerprint in (("page", flip(A, 8)), ("unmet", flip(A, 9)), ("old", NEAR)):
+            index.confirm(index.observe(key, fingerprint))
+    with ExitStack() as stack:
+        index, *_ = [stack.enter_context(backend.open()) for _ in range(handles)]
+        # Its own entry and the one that this crawl did not meet are beyond k of the first page.
+        index.confirm(index.observe("old", flip(A, 0, 1, 2)))
+        page = superseding(index, "page", A)
+        number = index.entry("page").number
+        index.confirm(page)
+        assert found(index.query(A)) == [("page", A, 0), ("unmet", flip(A, 9), 1)]
+        # As an unchanged page it has its number and the content of this crawl.
+        assert index.entry("page")[:4] == (number, "page", A, page.sequence)
+
+
+@pytest.mark.parametrize("incremental", [True, False])
+def test_a_representative_of_an_earlier_crawl_yields_where_it_counts(backend, incremental):
+    with backend.open() as index:
+        index.confirm(index.observe("old", A))
+    with backend.open(incremental=incremental) as index:
+        if not incremental:
+            assert index.observe("page", NEAR).kind == "new"
+            return
+        index.confirm(superseding(index))
+        assert found(index.query(A)) == [("page", NEAR, 1)]
+        assert index.observe("old", A).representative == "page"
+
+
+def test_a_representative_of_another_handle_yields(backend):
+    with backend.open() as one, backend.open() as other:
+        one.confirm(one.observe("old", A))
+        page = superseding(other)
+        one.confirm(page)
+        assert [match.key for match in one.query(A)] == ["page"]
+
+
+def test_closing_forgets_it(backend):
+    with backend.open() as one:
+        other = backend.open()
+        one.confirm(one.observe("old", A))
+        page = superseding(other)
+        other.close()
+        with pytest.raises(IndexClosed):
+            other.supersede(page)
+        one.confirm(page)
+        assert found(one.query(A)) == [("old", A, 0)]
+
+
+def test_a_write_that_fails_changes_nothing(stored, monkeypatch):
+    page = superseding(stored)
+    before = log_of(stored)
+
+    def fail(*_):
+        raise StorageError("/index", "the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stored._shared.store, "write", fail)
+        with pytest.raises(StorageError, match="full"):
+            stored.confirm(page)
+    assert found(stored.query(A)) == [("old", A, 0), ("page", NEAR, 1)]
+    assert log_of(stored) == before
+    stored.confirm(page)
+    assert found(stored.query(A)) == [("page", NEAR, 1)]
+
+
+class TestProvisional:
+    def test_while_nothing_within_k_is_stored(self, index):
+        first = index.observe("first", A)
+        assert not first.provisional
+        assert index.observe("copy", NEAR).provisional
+        assert index.observe("copy", flip(A, *range(K))).provisional
+        index.confirm(first)
+        assert not index.observe("copy", NEAR).provisional
+        assert not index.observe("another", flip(A, *range(K))).provisional
+
+    def test_another_stored_page_within_k_is_enough(self, stored):
+        stored.observe("pending", flip(A, 0, 1, 2, 3))
+        both = stored.observe("copy", flip(A, 0, 1, 2))
+        assert (both.representative, both.distance, both.provisional) == ("pending", 1, False)
+        alone = stored.observe("copy", flip(A, 0, 1, 2, 3))
+        assert (alone.representative, alone.provisional) == ("pending", True)
+
+    def test_what_the_same_page_held_before_counts(self, stored):
+        stored.observe("old", B)
+        assert not stored.observe("copy", NEAR).provisional
+        assert stored.observe("copy of new", B).provisional
+
+    def test_after_a_discard_the_copy_is_new(self, index):
+        first = index.observe("first", A)
+        assert index.observe("copy", NEAR).provisional
+        index.discard(first)
+        again = index.observe("copy", NEAR)
+        assert (again.kind, again.provisional) == ("new", False)
+
+    def test_pages_of_earlier_crawls_stand_for_none_until_they_are_met(self, backend):
+        with backend.open() as index:
+            index.confirm(index.observe("old", A))
+        with backend.open() as index:
+            met = index.observe("old", A)
+            assert index.observe("copy", NEAR).provisional
+            index.confirm(met)
+            assert not index.observe("copy", NEAR).provisional
+        with backend.open(incremental=True) as index:
+            assert not index.observe("copy", NEAR).provisional
+
+    def test_pages_out_of_scope_stand_for_none(self, stored):
+        stored.observe("in scope", A, among=lambda key: key != "old")
+        among = {"among": lambda key: key == "in scope"}
+        assert stored.observe("copy", A, **among).provisional
+        assert not stored.observe("copy", A).provisional
+
+
+class TestWeak:
+    """In the near-duplicate log, up to the largest distance that its two bytes have to hold."""
+
+    @given(
+        distance=st.integers(0, 512),
+        weak=st.booleans(),
+        keys=st.tuples(st.text(min_size=1), st.text(min_size=1)),
+        fingerprint=st.integers(0, 2**512 - 1),
+    )
+    def test_it_comes_back_beside_any_distance(self, distance, weak, keys, fingerprint):
+        line = NearDuplicate(*keys, distance, fingerprint, 7, 1_700_000_000, weak)
+        value = records.encode_near_duplicate(line, 64)
+        assert records.decode_near_duplicate(7, value, 64) == line
+        assert int.from_bytes(value[4:6], "big") == distance + 0x8000 * weak
+
+    @pytest.mark.parametrize("name", KINDS)
+    def test_an_index_keeps_it(self, name, tmp_path):
+        backend = make_backend(name, tmp_path / "index", TablePlan(512, 16))
+        distances = (0, 1, 255, 256, 480)
+        with backend.open(max_distance=480) as index:
+            index.confirm(index.observe("page", 0, weak=True))
+            for distance in distances:
+                for weak in (False, True):
+                    copy = index.observe(f"{distance} {weak}", (1 << distance) - 1, weak=weak)
+                    assert copy.distance == distance
+        with backend.open(max_distance=480) as index:
+            lines = [(line.key, line.distance, line.weak) for line in index.near_duplicates()]
+        assert lines == [(f"{d} {weak}", d, weak) for d in distances for weak in (False, True)]
+
+    def test_it_is_of_the_copy_and_not_of_its_representative(self, index):
+        index.confirm(index.observe("page", A, weak=True))
+        index.observe("copy", A)
+        weak = index.observe("weak copy", A, weak=True)
+        index.supersede(weak)
+        index.confirm(weak)
+        assert [(line.key, line.weak) for line in index.near_duplicates()] == [
+            ("copy", False),
+            ("weak copy", True),
+            ("page", False),
+        ]
