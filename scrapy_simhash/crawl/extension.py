@@ -159,6 +159,7 @@ class SimhashExtension:
 
     def spider_idle(self) -> None:
         """Nothing is under way. :raises DontCloseSpider: pages were asked for again."""
+        self.settlement.close()  # pages whose output nobody reads any more
         pages, items = self.second_chances.idle(), self.item_second_chances.idle()
         if pages or items:
             raise DontCloseSpider

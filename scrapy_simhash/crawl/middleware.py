@@ -7,6 +7,7 @@ callbacks reach the spider middleware, which asks the index and acts.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 VERDICT_META_KEY = "simhash"
 OPT_OUT_META_KEY = "dont_simhash"
+ASKED_AGAIN_META_KEY = "simhash_asked_again"
 FLAG = "near-duplicate"
 
 
@@ -126,6 +128,7 @@ class SimhashSpiderMiddleware:
         if request is None:  # pragma: no cover - Scrapy always sets it
             return
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
+        by_itself = request.meta.pop(ASKED_AGAIN_META_KEY, False)
         extension = self._extension
         page = extension.pages.pop(response, None)
         if page is None or extension.index is None:
@@ -143,8 +146,13 @@ class SimhashSpiderMiddleware:
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
-        asked_again = extension.arrived(request, verdict.fingerprint)
+        asked_again = extension.arrived(request, verdict.fingerprint) or by_itself
         action = self._action(verdict, request, page.excerpt, asked_again=asked_again)
+        observation = verdict.observation
+        if action != PASS and observation is not None and observation.provisional:
+            # It waits for another page, and does not stand for itself.
+            extension.index.settle(observation, confirmed=False)
+            verdict = replace(verdict, observation=None)
         if action.call:
             extension.settlement.begin(response, key, verdict, action)
             return
@@ -159,7 +167,7 @@ class SimhashSpiderMiddleware:
             for request_or_item in result:
                 if self._passes(page, response, request_or_item):
                     yield request_or_item
-        except Exception:
+        except BaseException:  # GeneratorExit, too: nobody reads the rest
             self._failed(page)
             raise
         self._exhausted(page)
@@ -173,7 +181,7 @@ class SimhashSpiderMiddleware:
             async for request_or_item in result:
                 if self._passes(page, response, request_or_item):
                     yield request_or_item
-        except Exception:
+        except BaseException:  # GeneratorExit, too: nobody reads the rest
             self._failed(page)
             raise
         self._exhausted(page)
@@ -212,14 +220,15 @@ class SimhashSpiderMiddleware:
         if superseding and extension.index is not None:
             extension.index.supersede(verdict)
         action = extension.settings.policy.decide(verdict)
-        if action.items:
+        if action == PASS:
             return action
         reason = None
-        if superseding:
+        dropped = not action.items
+        if dropped and superseding:
             reason = "canonical"
-        elif flood:
+        elif dropped and flood:
             reason = "flood"
-        elif request.method != "GET":  # forms whose answers resemble each other
+        elif dropped and request.method != "GET":  # forms whose answers resemble each other
             reason = "method"
         elif asked_again and verdict.kind != "near-duplicate":
             reason = "rescheduled"  # unchanged, but its callback did not run
@@ -236,7 +245,8 @@ class SimhashSpiderMiddleware:
         if observation is None or not observation.provisional:
             return True
         copy = DroppedCopy(verdict.key, observation.fingerprint, verdict.weak, request)
-        return self._extension.second_chances.hold(verdict.representative or "", copy)
+        awaited = verdict.representative or verdict.key  # or an earlier response under its key
+        return self._extension.second_chances.hold(awaited, copy)
 
     def _warn_of_flood(self, verdict: Verdict, excerpt: str) -> None:
         representative = verdict.representative or ""
@@ -257,6 +267,10 @@ class SimhashSpiderMiddleware:
         if isinstance(request_or_item, Request):
             if self._extension.identity.asks_again(response, request_or_item):
                 self._extension.settlement.asked_again(page)
+                self._extension.second_chances.asked_for(page.key)
+                # It may be confirmed by now, where a middleware asks and not the callback.
+                request_or_item.meta[ASKED_AGAIN_META_KEY] = True
+                return True
             if not page.action.follow:
                 self._extension.stats.count("dropped_requests")
             return page.action.follow

@@ -96,6 +96,16 @@ class SecondChances:
         """A page failed: its copies may be the content now."""
         self._look_again(self._held.pop(key, ()))
 
+    def asked_for(self, key: str) -> None:
+        """Its own callback asks for a page again: it needs no second chance here."""
+        for awaited, copies in [*self._held.items()]:
+            others = [copy for copy in copies if copy.key != key]
+            self._count -= len(copies) - len(others)
+            if others:
+                self._held[awaited] = others
+            else:
+                del self._held[awaited]
+
     def arrived(self, request: Request, fingerprint: int | None) -> bool:
         """A page has come. True if it was asked for here.
 
@@ -140,11 +150,12 @@ class SecondChances:
             observation = self._observe(copy)
             if observation is None or observation.kind in ("new", "changed"):
                 missing.append(copy)
-            elif observation.provisional and observation.representative is not None:
+            elif observation.provisional:
                 if self._closing:  # of another crawl, and nobody waits for it any more
                     missing.append(copy)
                 else:
-                    self._held.setdefault(observation.representative, []).append(copy)
+                    awaited = observation.representative or observation.key
+                    self._held.setdefault(awaited, []).append(copy)
             else:
                 self._count -= 1
         # One page may have had several items: it is asked for once.

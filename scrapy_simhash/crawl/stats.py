@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.verdict import Verdict, VerdictKind
 
 _LARGEST_CLUSTERS = 5
+# More clusters than that are not counted: the small ones of them begin anew now and then.
+_COUNTED_CLUSTERS = 10_000
 
 
 class CrawlStats:
@@ -54,6 +56,8 @@ class CrawlStats:
         if verdict.kind != "near-duplicate" or verdict.representative is None:
             return False
         self._clusters[verdict.representative] += 1
+        if len(self._clusters) > 2 * _COUNTED_CLUSTERS:
+            self._clusters = Counter(dict(self._clusters.most_common(_COUNTED_CLUSTERS)))
         self.count(f"distance/{verdict.distance}")
         if verdict.weak:
             self.count("weak")

@@ -44,8 +44,8 @@ class Observation:
     :param representative: key of the nearest representative, for near-duplicates; else None.
     :param distance: to the representative, or to the key's own stored fingerprint; None if new.
     :param sequence: place in the order of all observations of the index.
-    :param provisional: of a near-duplicate: nothing within k is stored yet, and if its
-        representative is discarded, this page is the content.
+    :param provisional: of a near-duplicate, or an unchanged page: nothing that it is like is
+        stored yet, and if what is pending is discarded, this page is the content.
     """
 
     kind: ObservationKind

@@ -8,6 +8,7 @@ when they began, and in whether earlier crawls count.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexClosed, SchemeError
@@ -228,10 +229,8 @@ class ObservingIndex:
         provisional: bool,
     ) -> Observation:
         sequence = self._log(key, fingerprint, distance, representative.key, weak=weak)
-        kind: ObservationKind = "near-duplicate"
-        return Observation(
-            kind, key, fingerprint, representative.key, distance, sequence, provisional
-        )
+        found = key, fingerprint, representative.key, distance, sequence
+        return Observation("near-duplicate", *found, provisional)
 
     def _log(
         self, key: str, fingerprint: int, distance: int, representative: str, *, weak: bool = False
@@ -257,6 +256,7 @@ class ObservingIndex:
         sequence = self._shared.take_sequence()
         observation = Observation("unchanged", key, fingerprint, None, distance, sequence)
         if stored is None or hamming_distance(stored.fingerprint, fingerprint) > self.max_distance:
+            observation = replace(observation, provisional=True)
             # The same as a pending page, which may still fail: this one then stands for itself.
             self._hold(Pending(observation, self._new_entry(observation), stored, unmet, among))
         elif stored.met < self.began:
