@@ -1,0 +1,130 @@
+"""A disk that is full loses no content: pages pass, errors are counted, the crawl ends cleanly."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.__main__ import main
+from tests.crawl.full_disks import FILE_LIMIT_BYTES, WRITES_BEFORE
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import page
+from tests.crawl.second_chance_spiders import COMPONENTS
+
+DISKS = "tests.crawl.full_disks"
+COPIES = 3
+NAMES = ("mill", "bees", "paper", "tram", "ice")
+# Full crawls one after the other, so that it is known what was written.
+SETTINGS = {"SIMHASH_WORKERS": 0, "SIMHASH_INDEX": "leveldb", "CONCURRENT_REQUESTS": 1}
+INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
+FAILING = ("always", "after_a_while", "now_and_then", "for_a_while")
+
+
+@pytest.fixture(scope="module")
+def urls(site):
+    return [
+        site.put(f"/{name}/{copy}", page(name, copy=copy or None))
+        for name in NAMES
+        for copy in range(COPIES)
+    ]
+
+
+def kept(*results):
+    """How many pages of each family were kept."""
+    return Counter(
+        item["url"].split("/")[3] for result in results for item in result.items if "url" in item
+    )
+
+
+def checked_size(index):
+    """It opens, and finds no fault with itself."""
+    assert main(["check", str(index)]) == 0
+    with open_index(index_url(index)) as opened:
+        return len(opened)
+
+
+def assert_ended_well(result):
+    assert (result.error, result.finish_reason) == (None, "finished")
+    assert result.stat("errors/index") > 0
+    assert len(result.lines("WARNING", "simhash: index failed for")) == 1
+    raised = result.stats.get("spider_exceptions/count", 0)
+    assert result.stats.get("log_count/ERROR", 0) == raised
+
+
+@pytest.fixture(scope="module", params=FAILING)
+def failed(request, urls, module_path):
+    directory = module_path / request.param
+    crawl = Crawl(requests=urls, settings=SETTINGS)
+    [result] = run(directory, crawl, setup=f"{DISKS}.{request.param}")
+    return request.param, result, directory / "simhash" / "spiders" / "pages"
+
+
+def test_all_content_is_kept_while_writes_fail(failed):
+    name, result, _ = failed
+    assert_ended_well(result)
+    assert set(kept(result)) == set(NAMES)
+    # What could be written does drop copies.
+    if name == "always":
+        assert kept(result) == dict.fromkeys(NAMES, COPIES)
+        assert result.stat("errors/index") == COPIES * len(NAMES)
+    else:
+        assert kept(result).total() < COPIES * len(NAMES)
+
+
+def test_the_index_holds_what_it_said_that_it_holds(failed, capsys):
+    name, result, index = failed
+    size = checked_size(index)
+    assert size == result.stat("index/size")
+    assert (size == 0) == (name == "always")
+
+
+def test_a_later_crawl_drops_nothing_that_was_not_kept(failed, urls, tmp_path):
+    _, result, index = failed
+    settings = SETTINGS | INCREMENTAL | {"SIMHASH_DIR": str(index.parents[1])}
+    [later] = run(tmp_path, Crawl(requests=urls, settings=settings))
+    assert not later.stat("errors/index")
+    assert set(kept(result, later)) == set(NAMES)
+    assert later.stat("index/size") >= result.stat("index/size")
+
+
+def test_second_chances_without_an_index(site, tmp_path):
+    original, *copies = [
+        site.put(f"/lost/{number}", page("clock", copy=number or None)) for number in range(4)
+    ]
+    crawl = Crawl(
+        requests=[original],
+        spider="tests.crawl.second_chance_spiders.ScriptedSpider",
+        settings=SETTINGS | COMPONENTS,
+        arguments={"copies": copies, "script": ["raise"] * 2},
+    )
+    # The copies are dropped; then nothing is written any more, and two pages fail.
+    assert len(copies) <= WRITES_BEFORE
+    [result] = run(tmp_path, crawl, setup=f"{DISKS}.after_a_while")
+    assert_ended_well(result)
+    assert result.stat("dropped") == len(copies)
+    assert result.stats["spider_exceptions/count"] == 2
+    assert len(result.items) >= 1
+
+
+def test_pages_that_no_file_can_take(site, tmp_path):
+    # Their keys alone are larger than a file may be.
+    urls = {
+        name: [site.put(f"/{name}/{copy}", page(name, copy=copy or None)) for copy in range(COPIES)]
+        for name in ("mill", "tram", "bees")
+    }
+    large = [
+        {"url": url, "meta": {"simhash_key": url + "x" * FILE_LIMIT_BYTES}} for url in urls["tram"]
+    ]
+    crawl = Crawl(
+        requests=[*urls["mill"], *large, *urls["bees"]],
+        spider=f"{DISKS}.FileLimitSpider",
+        settings=SETTINGS,
+    )
+    [result] = run(tmp_path, crawl)
+    assert_ended_well(result)
+    # Copies of what was written are dropped, before and after; those of what could not be are not.
+    assert kept(result) == {"mill": 1, "tram": COPIES, "bees": 1}
+    assert result.stat("errors/index") == COPIES
+    assert checked_size(tmp_path / "simhash" / "spiders" / "pages") == 2
