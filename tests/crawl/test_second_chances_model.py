@@ -58,15 +58,26 @@ class Page:
 
 @dataclass
 class Crawl:
+    """What the middlewares do.
+
+    :param incremental: unchanged pages are dropped, too.
+    """
+
     pages: dict[str, Page]
     queue: list[Request]
+    incremental: bool
     open: list[tuple[str, Observation, bool]] = field(default_factory=list)
     requested: Counter[str] = field(default_factory=Counter)
     failed: set[str] = field(default_factory=set)
     kept: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.index = open_index("memory:", preset("classic").scheme, max_distance=MAX_DISTANCE)
+        self.index = open_index(
+            "memory:",
+            preset("classic").scheme,
+            max_distance=MAX_DISTANCE,
+            incremental=self.incremental,
+        )
         self.chances = SecondChances(self.look, self.queue.append, MAX_DISTANCE, max_held=5)
 
     def look(self, copy: DroppedCopy) -> Observation:
@@ -87,21 +98,31 @@ class Crawl:
         bits = 0 if page.variant < 0 else 1 << page.variant
         fingerprint = CONTENTS[0 if banned else page.content] ^ bits
         seen = self.index.observe(key, fingerprint)
-        self.chances.arrived(request, fingerprint)
-        if seen.kind == "near-duplicate":
+        asked_again = self.chances.arrived(request, fingerprint) or request.meta.get("by itself")
+        if seen.kind == "near-duplicate" or (
+            self.incremental and seen.kind == "unchanged" and not asked_again
+        ):
             copy = DroppedCopy(key, fingerprint, weak=False, request=request)
-            if not seen.provisional or self.chances.hold(seen.representative or "", copy):
+            if not seen.provisional:
+                return
+            if self.chances.hold(seen.representative or key, copy):
+                self.index.discard(seen)
                 return
         self.open.append((key, seen, banned))
         if banned and page.eager:
-            self.queue.append(Request(key, dont_filter=True))
+            self.ask_again(key)
+
+    def ask_again(self, key: str) -> None:
+        """The callback of a page asks for it."""
+        self.chances.asked_for(key)
+        self.queue.append(Request(key, dont_filter=True, meta={"by itself": True}))
 
     def handle(self, place: int) -> None:
         """The callback of a page ends."""
         key, seen, banned = self.open.pop(place)
         page = self.pages[key]
         if banned and not page.eager:
-            self.queue.append(Request(key, dont_filter=True))
+            self.ask_again(key)
         fails = banned or (page.fails and key not in self.failed)
         if fails:
             self.failed.add(key)
@@ -133,15 +154,17 @@ BANNED = Page(1, -1, bans=1, eager=True, fails=False, gone=0, silently=False, tw
     # The page is there and handled while its own ban page still is in its callback.
     [BANNED, replace(BANNED, content=2)],
     [(True, 0), (True, 0), (True, 0), (False, 1), (False, 0)],
+    False,
 )
 @given(
     st.lists(pages, min_size=1, max_size=8),
     st.lists(st.tuples(st.booleans(), st.integers(0, 1 << 16)), max_size=60),
+    st.booleans(),
 )
-def test_what_one_page_shows_well_is_kept(pages, choices):
+def test_what_one_page_shows_well_is_kept(pages, choices, incremental):
     named = {f"http://x.test/{number}": page for number, page in enumerate(pages)}
     queue = [Request(url) for url, page in named.items() for _ in range(1 + page.twice)]
-    crawl = Crawl(named, queue)
+    crawl = Crawl(named, queue, incremental)
     order = iter(choices)
     while crawl.queue or crawl.open or crawl.chances.idle():
         fetches, place = next(order, (True, 0))
