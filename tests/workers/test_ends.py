@@ -104,20 +104,25 @@ def test_a_parent_that_closes_nothing_ends_at_once_with_its_workers(tmp_path, en
 
 def test_the_end_of_a_fork_of_the_parent_is_not_its_own(tmp_path):
     code = """
-before = set(pool.process_ids)
+working = [ask(f"meet {directory}") for _ in range(2)]
+eventually(lambda: len(arrived(directory)) == 2)
+waiting = ask(number=1)
+waiting.add_done_callback(lambda _: (directory / f"done-in-{os.getpid()}").touch())
 child = os.fork()
 if not child:
     sys.exit(4)
 say(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-say(ask(number=1).result(60).fingerprint is not None)
-say([set(pool.process_ids) == before, pool.replaced])
+(directory / "go").touch()
+say([page.result(60).skipped for page in [*working, waiting]])
+say(pool.replaced)
 pool.close()
 """
     with script(tmp_path, READY + code) as parent:
         workers = heard(parent)
-        assert [heard(parent) for _ in range(3)] == [4, True, [True, 0]]
+        assert [heard(parent) for _ in range(3)] == [4, [None] * 3, 0]
         assert parent.wait(DEADLINE_S) == 0
         assert all(map(is_gone, workers))
+        assert [path.name for path in tmp_path.glob("done-*")] == [f"done-in-{parent.pid}"]
 
 
 def test_signals_of_a_terminal_are_the_parents(tmp_path):

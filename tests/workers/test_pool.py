@@ -274,8 +274,7 @@ def test_workers_that_cannot_start_are_not_tried_for_each_page(start_pool, monke
     assert len(starts) <= 3
     assert pool.process_ids == []
     # An exception that is raised again and again grows, and keeps the pages that it met.
-    lengths = [len([*traceback.walk_tb(error.__traceback__)]) for error in errors]
-    assert lengths[-1] <= lengths[1] + 1
+    assert max(len([*traceback.walk_tb(error.__traceback__)]) for error in errors) < 10
     assert all(map(is_gone, starts))
 
 

@@ -134,7 +134,10 @@ def test_the_working_directory_does_not_stand_in_for_the_standard_library(
 
 
 @pytest.mark.parametrize("order", ["print on the line", "fail on the line"])
-def test_what_it_says_is_not_on_the_parents_standard_output(start_process, capfd, order):
+def test_what_it_says_is_not_on_the_parents_standard_output(
+    start_process, monkeypatch, capfd, order
+):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     process = start_process().wait_until_ready()
     ask(process, order)
     process.end()
