@@ -101,11 +101,13 @@ def test_a_new_page_takes_the_place_of_unmet_entries_in_scope_alone(backend, han
         assert crawl(index, ("y/old", flip(A, 1)), ("x/old", A)) == ["unchanged", "near-duplicate"]
 
 
+@pytest.mark.parametrize("handles", [1, 2])
 @pytest.mark.parametrize("now", [A, B])
-def test_so_does_a_page_that_is_met_again(backend, now):
+def test_so_does_a_page_that_is_met_again(backend, now, handles):
     with backend.open(max_distance=0) as index:
         crawl(index, ("x/page", A), *((f"{site}/old", now ^ 2) for site in "xy"))
-    with backend.open() as index:
+    with ExitStack() as stack:
+        index, *_ = [stack.enter_context(backend.open()) for _ in range(handles)]
         assert crawl(index, ("x/page", now)) == ["unchanged" if now == A else "changed"]
         assert found(index.query(now)) == [("x/page", now, 0), ("y/old", now ^ 2, 1)]
 

@@ -153,8 +153,9 @@ def test_the_page_had_an_entry_of_its_own(stored):
     assert stored.entry("page").number == page.sequence
 
 
+@pytest.mark.parametrize("in_flight", [False, True])
 @pytest.mark.parametrize("handles", [1, 2])
-def test_entries_of_earlier_crawls_stay_where_they_are(backend, handles):
+def test_entries_of_earlier_crawls_stay_where_they_are(backend, handles, in_flight):
     with backend.open(max_distance=0) as index:
         for key, fingerprint in (("page", flip(A, 8)), ("unmet", flip(A, 9)), ("old", NEAR)):
             index.confirm(index.observe(key, fingerprint))
@@ -164,8 +165,11 @@ def test_entries_of_earlier_crawls_stay_where_they_are(backend, handles):
         index.confirm(index.observe("old", flip(A, 0, 1, 2)))
         page = superseding(index, "page", A)
         number = index.entry("page").number
+        if in_flight:
+            index.observe("old", B)
         index.confirm(page)
-        assert found(index.query(A)) == [("page", A, 0), ("unmet", flip(A, 9), 1)]
+        expected = [("page", A, 0), ("unmet", flip(A, 9), 1), ("old", flip(A, 0, 1, 2), 3)]
+        assert found(index.query(A)) == expected[: 2 + in_flight]
         # As an unchanged page it has its number and the content of this crawl.
         assert index.entry("page")[:4] == (number, "page", A, page.sequence)
 
