@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 OLDEST_SCRAPY := 2.15.0
+# Files at once, for the tests of a file share what they crawl.
+PARALLEL := --numprocesses auto --dist loadfile
 
 .PHONY: demo test test-oldest lint format clean
 
@@ -27,11 +29,11 @@ demo: .venv/ready
 	cd example_project && ../.venv/bin/python -m example.demo
 
 test: .venv/ready
-	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest $(PARALLEL)
 
 # The crawls again with the oldest Scrapy that is supported.
 test-oldest: .venv-oldest/ready
-	.venv-oldest/bin/python -m pytest tests/crawl
+	.venv-oldest/bin/python -m pytest $(PARALLEL) tests/crawl
 
 lint: .venv-lint/ready
 	.venv-lint/bin/ruff check .
