@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MEMO_PAGES = 10_000
 # Checksums are taken in the event loop, and larger pages are few.
 MEMO_BODY_BYTES = 1 << 20
+# A canonical URL or an error may be as long as its page.
+MEMO_TEXT_CHARACTERS = 4096
 _NOT_OF_THE_PAGE = ("timeout", "worker_died")
 
 _Result = TypeVar("_Result")
@@ -58,6 +60,8 @@ class BodyMemo:
     def put(self, checksum: bytes | None, page: PageFingerprint) -> None:
         """Remember a page, and forget the one that was not met for the longest time."""
         if checksum is None or page.skipped in _NOT_OF_THE_PAGE:
+            return
+        if len(page.canonical) + len(page.error or "") > MEMO_TEXT_CHARACTERS:
             return
         self._pages[checksum] = page
         if len(self._pages) > MEMO_PAGES:

@@ -64,16 +64,16 @@ def _serve(connection: Connection) -> None:
     except BaseException as error:  # noqa: BLE001 - whatever an extractor's module does
         _answer(connection, {"error": f"{type(error).__name__}: {error}"})
         return
-    set_alarm(0)
+    _set_alarm(0)
     _answer(connection, {"ready": True})
     while True:
         html = connection.recv_bytes().decode("utf-8", "surrogatepass")
-        set_alarm(ALARM_FACTOR * order["timeout_ms"] / 1000)
+        _set_alarm(ALARM_FACTOR * order["timeout_ms"] / 1000)
         answer = _fingerprint(detector, html)
         if os.getpid() != process:
             return  # a fork that an extractor made, and whose end was caught here
         _answer(connection, answer)
-        set_alarm(0)
+        _set_alarm(0)
 
 
 def _fingerprint(detector: Detector, html: str) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _answer(connection: Connection, answer: dict[str, Any]) -> None:
     connection.send_bytes(json.dumps(answer).encode("ascii"))
 
 
-def set_alarm(seconds: float) -> None:
+def _set_alarm(seconds: float) -> None:
     """Die by then. The parent ends a worker that hangs, unless it is dead itself, and a regular
     expression that hangs lets no Python run here that could notice.
     """

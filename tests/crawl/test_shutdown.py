@@ -261,12 +261,11 @@ def test_a_signal_while_a_page_hangs(site, tmp_path, reactor):
     assert stored(site, tmp_path, bodies) == HANDLED_PATHS | {*QUEUED}
 
 
-@pytest.mark.parametrize("reactor", REACTORS)
-def test_two_signals(site, tmp_path, reactor):
+def test_two_signals(site, tmp_path):
     """The site is not waited for."""
     barrier = threading.Barrier(2, timeout=60)
     bodies = put_pages(site, last=["/slow"], barrier=barrier)
-    with crawling(site, tmp_path, reactor=reactor) as crawl:
+    with crawling(site, tmp_path) as crawl:
         eventually(lambda: site.hit("/slow"))
         crawl.is_told_twice_and_ends()
         barrier.abort()
