@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
 
-from tests.crawl.pages import ARTICLES
 from tests.crawl.second_chance_spiders import ScriptedSpider, until
 from tests.crawl.spiders import path_of
 
@@ -83,32 +82,6 @@ class SecondOfTwoSpider(ScriptedSpider):
 
     def is_idle(self) -> None:
         HAPPENED.add("idle")
-
-
-class ItemSpider(ScriptedSpider):
-    """Items of one text on all pages."""
-
-    async def outcome(
-        self, response: Response, step: str, item: dict[str, Any]
-    ) -> AsyncIterator[Any]:
-        yield {**item, "text": ARTICLES["bees"][1]}
-
-
-class FailingItemPipeline:
-    """Raises for the first page's item when another was judged."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._stats = crawler.stats
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> FailingItemPipeline:
-        return cls(crawler)
-
-    async def process_item(self, item: Any) -> Any:
-        if item["path"] == "/items":
-            await until(lambda: self._stats.get_value("simhash/item/checked") > 1, "it is judged")
-            raise RuntimeError("this pipeline fails")
-        return item
 
 
 class AskingAgain:

@@ -1,0 +1,85 @@
+"""Crawls that are killed at any moment and started anew on the same index lose no content."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from example.demosite import DemoServer
+
+from scrapy_simhash.index.__main__ import main
+from tests.example.killed_crawls import CONCURRENCY, Crawls, Moment, moments
+
+KILLS = 15
+SEED = 20
+AT_ONCE = 2
+INCREMENTAL = ("SIMHASH_INCREMENTAL=True",)
+MODES = {
+    "default": (),
+    # Else the links of pages that were stored are lost, which the killed crawl had in memory.
+    "incremental": (*INCREMENTAL, "SIMHASH_FOLLOW=True"),
+}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with DemoServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=MODES)
+def matrix(request, server, tmp_path_factory):
+    """The content of a crawl that is not killed, and outcomes of others."""
+    directory, settings = tmp_path_factory.mktemp("killed"), MODES[request.param]
+    whole = Crawls(server, directory / "whole", settings).whole()
+    crawls = [Crawls(server, directory / f"{kill}", settings) for kill in range(KILLS)]
+    when = moments(SEED + len(settings), KILLS, len(whole) - 8)
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        outcomes = list(threads.map(Crawls.killed, crawls, when))
+    report = "\n".join(outcome.line() for outcome in outcomes)
+    print(f"\n{request.param}: {len(whole)} contents\n{report}")
+    return request.param, whole, outcomes, [crawl.index for crawl in crawls], report
+
+
+def test_no_content_is_lost(matrix):
+    mode, whole, outcomes, _, report = matrix
+    assert len(whole) > 40
+    lost = [sorted(whole - (outcome.before | outcome.after)) for outcome in outcomes]
+    assert lost == [[]] * KILLS, report
+    if mode == "default":
+        # What the killed crawl met is no reason to drop what this one meets.
+        assert [sorted(whole - outcome.after) for outcome in outcomes] == [[]] * KILLS, report
+
+
+def test_crawls_were_killed_at_many_moments(matrix):
+    _, whole, outcomes, _, report = matrix
+    assert sum(outcome.killed for outcome in outcomes) >= KILLS - 1, report
+    kept = {len(outcome.before) for outcome in outcomes}
+    assert len(kept) >= KILLS // 2, report
+    assert min(kept) < len(whole) / 3, report
+    assert max(kept) > len(whole) * 2 / 3, report
+
+
+def test_what_was_confirmed_is_not_kept_again_by_an_incremental_crawl(matrix):
+    mode, _, outcomes, _, report = matrix
+    if mode == "incremental":
+        # But for pages whose item was there a moment before they were confirmed.
+        both = [len(outcome.before & outcome.after) for outcome in outcomes]
+        assert max(both) <= CONCURRENCY, report
+
+
+def test_indexes_are_sound(matrix, capsys):
+    for index in matrix[3]:
+        assert main(["check", str(index)]) == 0
+
+
+def test_incremental_without_following_links_content_waits_behind_pages_that_are_known(
+    server, tmp_path
+):
+    # As the documentation says.
+    whole = Crawls(server, tmp_path / "whole", INCREMENTAL).whole()
+    halfway = Moment(len(whole) // 2, delay_s=0, workers=0, workers_after=0)
+    outcome = Crawls(server, tmp_path / "killed", INCREMENTAL).killed(halfway)
+    print(f"\nlinks not followed, {len(whole)} contents\n{outcome.line()}")
+    assert outcome.killed
+    assert whole - (outcome.before | outcome.after), outcome.line()
