@@ -107,17 +107,17 @@ class SecondChances:
                 del self._held[awaited]
 
     def arrived(self, request: Request, fingerprint: int | None) -> bool:
-        """A page has come. True if it was asked for here.
+        """A page has come. True if it was asked for here, now or before a pause of the crawl.
 
         :param fingerprint: what was observed; None if the page was not judged.
         """
-        asked = self._asked.pop(request.meta.pop(self._meta_key, None), None)
-        if asked is None:
-            return False
-        copy, waiting = asked
-        self._count -= 1
-        self._look_again(waiting, all_at_once=self._is_other(copy, fingerprint))
-        return True
+        token = request.meta.pop(self._meta_key, None)
+        asked = self._asked.pop(token, None)
+        if asked is not None:
+            copy, waiting = asked
+            self._count -= 1
+            self._look_again(waiting, all_at_once=self._is_other(copy, fingerprint))
+        return token is not None
 
     def idle(self) -> bool:
         """Nothing is under way: what was asked for has come to nothing, and what is still pending

@@ -163,7 +163,8 @@ def test_a_request_that_comes_to_nothing_gives_the_next_its_chance_when_idle(wor
     assert world.asked() == ["c"]
     assert not world.chances.idle()
     # Too late: nobody waits for it.
-    assert not world.arrives("a")
+    assert world.arrives("a")
+    assert world.asked() == []
 
 
 def test_copies_of_another_crawls_page_are_looked_at_when_idle(world):
@@ -282,7 +283,13 @@ def test_what_is_asked_for_is_the_same_request_past_the_filter(world):
 
 def test_a_page_that_was_not_asked_for_is_none_of_ours(world):
     assert not world.chances.arrived(Request("http://x.test/"), BAN)
-    assert not world.chances.arrived(Request("http://x.test/", meta={META_KEY: "of old"}), BAN)
+    assert not world.chances.idle()
+
+
+def test_a_page_that_was_asked_for_before_a_pause_is_known(world):
+    again = Request("http://x.test/", meta={META_KEY: "of another process"})
+    assert world.chances.arrived(again, BAN)
+    assert not world.chances.arrived(again, BAN)
 
 
 def test_the_mark_of_a_request_is_taken_away_when_it_arrives(world):
@@ -293,5 +300,28 @@ def test_the_mark_of_a_request_is_taken_away_when_it_arrives(world):
     copied = world.came["a"].replace(url="http://x.test/other")
     assert world.arrives("a")
     assert META_KEY not in world.came["a"].meta
-    assert not world.chances.arrived(copied, STORY)
+    assert world.asked() == ["b"]
+    world.chances.arrived(copied, STORY)
     assert META_KEY not in copied.meta
+    assert world.asked() == []
+
+
+def test_a_page_that_its_callback_asks_for_gets_no_second_chance_besides(world):
+    world.hold("page", "a", "b", "a")
+    world.hold("other", "a")
+    world.chances.asked_for("a")
+    world.chances.discarded("page")
+    world.chances.discarded("other")
+    assert world.asked() == ["b"]
+
+
+def test_several_items_of_a_page_ask_for_it_once():
+    world = World(max_held=3)
+    request = Request("http://x.test/a")
+    for key in ("item 1", "item 2", "item 3"):
+        copy = DroppedCopy(key, BAN, weak=False, request=request)
+        assert world.chances.hold("item 0", copy)
+    world.chances.discarded("item 0")
+    assert world.asked() == ["a"]
+    # And they make room at once.
+    assert world.hold("other", "b", "c", "d") == [True, True, False]
