@@ -70,3 +70,23 @@ class PausedSpider(ScriptedSpider):
             await until(lambda: engine._slot.closing is not None, "the crawl is paused")
         async for output in super().outcome(response, step, item):
             yield output
+
+
+class PausingPipeline:
+    """Pauses the crawl while it has an item that fails, and whose copy was dropped."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> PausingPipeline:
+        return cls(crawler)
+
+    async def process_item(self, item: Any) -> Any:
+        if item.get("fails"):
+            stats, engine = self._crawler.stats, self._crawler.engine
+            await until(lambda: stats.get_value("simhash/item/dropped"), "the copy is dropped")
+            pause()
+            await until(lambda: engine._slot.closing is not None, "the crawl is paused")
+            raise RuntimeError("this pipeline fails")
+        return item

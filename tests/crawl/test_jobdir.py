@@ -245,3 +245,30 @@ def test_copies_that_are_held_when_a_crawl_is_paused(site, tmp_path, script, res
     assert second.finish_reason == FINISHED
     assert [item["path"] for item in second.items] == resumed
     assert second.stat("index/size") == 1
+
+
+@pytest.mark.parametrize("incremental", [False, True])
+def test_items_that_were_dropped_when_a_crawl_is_paused(site, tmp_path, incremental):
+    texts = [f"{ARTICLES['mill'][1]} {number}" for number in range(2)]
+    items = {"/one": [{"text": texts[0], "fails": True}], "/two": [{"text": texts[1]}]}
+    paused = Crawl(
+        requests=[site.put("/one", page("tram")), site.put("/two", page("bees"))],
+        spider="tests.crawl.spiders.ItemsSpider",
+        settings=ONE_BY_ONE
+        | {
+            "JOBDIR": str(tmp_path / "job"),
+            "ITEM_PIPELINES": {f"{SPIDERS}.PausingPipeline": 300},
+            "SIMHASH_ITEM_FIELDS": ["text"],
+            "SIMHASH_INCREMENTAL": incremental,
+            "SIMHASH_WORKERS": 0,
+        },
+        arguments={"items": items, "at_once": True},
+    )
+    [first] = run(tmp_path, paused)
+    assert first.finish_reason == PAUSED
+    assert (first.items, first.stat("rescheduled")) == ([], 1)
+    # The page is known by now, and comes for its item all the same.
+    [second] = run(tmp_path, paused)
+    assert second.finish_reason == FINISHED
+    assert [item["text"] for item in second.items] == [texts[1]]
+    assert second.stat("unchanged") == 1
