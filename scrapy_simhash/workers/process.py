@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 START_TIMEOUT_S = 60.0
+_WAIT_S = 0.5
 # The path of the parent, before this package can be imported; nothing out of the working
 # directory by chance; and an end to a start that hangs while the parent is dead.
 _BOOTSTRAP = """
@@ -137,8 +138,11 @@ class WorkerProcess:
         self._process.wait()
 
     def _receive(self, timeout_s: float) -> dict[str, Any]:
-        if not self._connection.poll(timeout_s):
-            raise WorkerTimeout
+        # In short waits: of the time in which somebody has stopped the crawl, one counts.
+        while not self._connection.poll(min(timeout_s, _WAIT_S)):
+            timeout_s -= _WAIT_S
+            if timeout_s <= 0:
+                raise WorkerTimeout
         answer: dict[str, Any] = json.loads(self._connection.recv_bytes())
         return answer
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.crawl.harness import child_environment
+from tests.crawl.worker_extractors import GO
 from tests.workers.watching import DEADLINE_S, eventually, is_gone, needs_proc, state_of
 
 pytestmark = needs_proc
@@ -54,6 +57,7 @@ def script(directory, code, timeout_ms=60_000):
         env=child_environment(),
         stdout=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     ) as process:
         try:
             yield process
@@ -131,9 +135,6 @@ def test_signals_of_a_terminal_are_the_parents(tmp_path):
         "import signal\n"
         "for number in (signal.SIGINT, signal.SIGTERM):\n"
         "    signal.signal(number, lambda *_: None)\n"
-        "os.setpgid(0, 0)\n"
-        "pool.close()\n"
-        "pool = WorkerPool(SCHEME, min_tokens=30, workers=2)\n"
         + STARTING
         + "for number in (signal.SIGINT, signal.SIGTERM):\n"
         "    os.killpg(0, number)\n" + READY + "os.killpg(0, signal.SIGINT)\n"
@@ -143,6 +144,28 @@ def test_signals_of_a_terminal_are_the_parents(tmp_path):
     with script(tmp_path, code) as parent:
         assert heard(parent) == heard(parent)
         assert [heard(parent) for _ in range(2)] == [[None] * 4, 0]
+        assert parent.wait(DEADLINE_S) == 0
+
+
+def test_a_crawl_that_is_stopped_for_a_while_loses_no_page(tmp_path):
+    """``Ctrl-Z``, and ``fg`` after more than the time-out."""
+    code = """
+meet(pool, 2, directory / "meeting")
+page = ask(f"meet {directory}")
+eventually(lambda: arrived(directory))
+say(pool.process_ids)
+say([page.result(60).skipped, pool.replaced])
+pool.close()
+"""
+    timeout_ms = 3000
+    with script(tmp_path, code, timeout_ms) as parent:
+        workers = heard(parent)
+        os.killpg(parent.pid, signal.SIGSTOP)
+        eventually(lambda: {state_of(process) for process in (parent.pid, *workers)} == {"T"})
+        time.sleep(timeout_ms / 1000 + 0.5)
+        (tmp_path / GO).touch()
+        os.killpg(parent.pid, signal.SIGCONT)
+        assert heard(parent) == [None, 0]
         assert parent.wait(DEADLINE_S) == 0
 
 
