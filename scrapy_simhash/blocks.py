@@ -22,8 +22,9 @@ BLOCK_TAGS = frozenset(
     "legend li main menu nav ol optgroup option p pre section select summary table tbody td "
     "tfoot th thead title tr ul".split()
 )
+# Not `embed`: it has no end tag, and the parser puts what follows into it.
 INVISIBLE_TAGS = frozenset(
-    "applet audio canvas embed head iframe math noframes noscript object script style svg "
+    "applet audio canvas head iframe math noframes noscript object script style svg "
     "template textarea video".split()
 )
 _MARKS = {

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.blocks import content_blocks, iterate_blocks, join, prose_characters
 from scrapy_simhash.errors import ExtractionError, SchemeError
-from scrapy_simhash.readable import article_of
+from scrapy_simhash.readable import article_of, drop_all, element_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -142,9 +142,7 @@ class Page:
         except etree.ParserError:  # no element at all: empty, or comments alone
             return None
         for find in self._remove:
-            for element in find(root):
-                if hasattr(element, "drop_tree") and element.getparent() is not None:
-                    element.drop_tree()
+            drop_all(element for element in find(root) if hasattr(element, "drop_tree"))
         return root
 
     def parse_again(self) -> HtmlElement:
@@ -180,14 +178,13 @@ class Page:
 
 
 def _parser() -> Any:
-    """A parser whose elements are all HtmlElement: lxml.html's own asks Python for the class of
+    """A parser whose elements are all of one class: lxml.html's own asks Python for the class of
     each one, which costs as much as the parsing.
     """
     from lxml import etree
-    from lxml.html import HtmlElement
 
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
-    parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=HtmlElement))
+    parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=element_class()))
     return parser
 
 

@@ -3,18 +3,23 @@
 Most of what `readability.Document.summary` does goes into rewriting links, cleaning attributes,
 serializing each ``div`` and measuring white space. `LeanDocument` overrides those steps with ones
 that decide alike: `benchmarks/fingerprints.py --extraction` compares the texts page by page.
+
+Some of what is left grows with the square of the page, such as the search for text around a
+picture, or with its depth. So it has a budget of work, by which the same page always gets as far;
+pages need a hundredth of it unless they are made to be slow.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.blocks import DISPLAY_NONE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from lxml.html import HtmlElement
 
@@ -23,6 +28,36 @@ if TYPE_CHECKING:
 _KEEPS_DIV = ("blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul")
 _INLINE = frozenset("a b cite code em font i small span strong sub sup u".split())
 
+# Work is counted in texts of elements that are looked at (of 5 to 40 µs); a page may cost so many,
+# and more for each element and each character that it has.
+_WORK = 100_000
+_WORK_PER_ELEMENT = 5
+_WORK_PER_CHARACTER = 0.02
+_CHARACTERS_PER_WORK = 1000
+# Longer HTML is long enough whatever its attributes.
+_CLEANED_CHARACTERS = 5000
+_REMEMBERED_CHARACTERS = 200
+
+
+class _Budget(threading.local):
+    """What is left for the page that this thread is at; None where nothing is counted."""
+
+    left: float | None = None
+
+
+_budget = _Budget()
+
+
+class _TooMuchWork(Exception):
+    """The budget is spent."""
+
+
+def _spend(work: float) -> None:
+    if _budget.left is not None:
+        _budget.left -= work
+        if _budget.left < 0:
+            raise _TooMuchWork
+
 
 def article_of(
     root: HtmlElement, parse_again: Callable[[], HtmlElement]
@@ -30,34 +65,103 @@ def article_of(
     """The element that readability takes for the article, cleaned, and how many characters the
     whole page shows at most.
 
-    :param root: a parsed page without comments; it is changed.
+    An empty element where that is too much work for what the page is.
+
+    :param root: a parsed page of `element_class`, without comments; it is changed.
     :param parse_again: gives the same page anew, for a second try that cuts away less.
     :raises readability.readability.Unparseable: it gives up.
     """
+    characters = len(root.text_content())
     document = _lean_document()(root, parse_again)
-    document.summary(html_partial=True)
+    elements: float = root.xpath("count(//*)")
+    _budget.left = _WORK + _WORK_PER_ELEMENT * elements + _WORK_PER_CHARACTER * characters
+    try:
+        document.summary(html_partial=True)
+    except ValueError:
+        if _budget.left >= 0:
+            raise
+        nothing: HtmlElement = root.makeelement("div")
+        return nothing, characters
+    finally:
+        _budget.left = None
     article: HtmlElement = document.article
     return article, document.visible_characters
+
+
+@lru_cache(maxsize=1)
+def element_class() -> type[HtmlElement]:
+    """What pages are to be parsed to: elements that count what is asked of them."""
+    from lxml.html import HtmlElement
+
+    class CountingElement(HtmlElement):  # type: ignore[misc]
+        """An element whose text and removal cost work."""
+
+        def text_content(self) -> str:
+            text: str = super().text_content()
+            _spend(1 + len(text) / _CHARACTERS_PER_WORK)
+            return text
+
+        def drop_tree(self) -> None:
+            # The text behind it is joined to the text before it.
+            before, above = self.getprevious(), self.getparent()
+            text = before.tail if before is not None else above is not None and above.text
+            _spend((len(text or "") + len(self.tail or "")) / _CHARACTERS_PER_WORK)
+            super().drop_tree()
+
+    return CountingElement
+
+
+def drop_all(elements: Iterable[HtmlElement]) -> None:
+    """Take elements out of their tree, root aside; the text behind them stays.
+
+    One by one, `drop_tree` would copy the text between neighbours again and again.
+
+    :param elements: in the order of the document.
+    """
+    dropped = dict.fromkeys(elements)
+    for element in dropped:
+        above = element.getparent()
+        if above is None:  # a root, or gone with its neighbours
+            continue
+        run = [element]
+        while (following := run[-1].getnext()) is not None and following in dropped:
+            run.append(following)
+        text = "".join(one.tail or "" for one in run)
+        before = element.getprevious()
+        for one in run:
+            one.tail = None
+            above.remove(one)
+        if before is not None:
+            before.tail = (before.tail or "") + text
+        else:
+            above.text = (above.text or "") + text
 
 
 @lru_cache(maxsize=1)
 def _lean_document() -> type[Any]:
     """The class is made when first asked for, so that importing this costs no readability."""
     import readability
-    from readability.readability import REGEXES
+    from lxml.etree import tostring
+    from readability.cleaners import clean_attributes
+    from readability.readability import REGEXES, clean
 
     # It logs each candidate of each page at DEBUG, and a traceback for each page it gives up.
     log = logging.getLogger("readability.readability")
     if log.level == logging.NOTSET:
         log.setLevel(logging.CRITICAL)
 
-    @lru_cache(maxsize=16384)
-    def is_unlikely(names: str) -> bool:
-        # Pages of a site share their class names.
+    def looks_unlikely(names: str) -> bool:
         return bool(
             REGEXES["unlikelyCandidatesRe"].search(names)
             and not REGEXES["okMaybeItsACandidateRe"].search(names)
         )
+
+    # Pages of a site share their class names.
+    remembered = lru_cache(maxsize=16384)(looks_unlikely)
+
+    def is_unlikely(names: str) -> bool:
+        # Long ones would stay in memory.
+        return (remembered if len(names) <= _REMEMBERED_CHARACTERS else looks_unlikely)(names)
 
     class LeanDocument(readability.Document):  # type: ignore[misc]
         """A Document whose steps cost less; see the module."""
@@ -68,6 +172,7 @@ def _lean_document() -> type[Any]:
         def __init__(self, root: HtmlElement, parse_again: Callable[[], HtmlElement]) -> None:
             super().__init__(root)
             self._parse_again = parse_again
+            self._leads_asked: int | None = None
 
         def _parse(self, root: HtmlElement | None) -> HtmlElement:
             # summary() asks for a fresh tree when its first, ruthless try finds too little.
@@ -75,28 +180,38 @@ def _lean_document() -> type[Any]:
             self.input = None
             if root is None:
                 root = self._parse_again()
-            for element in root.xpath("//script | //style | //link | //*[@hidden]"):
-                _drop(element)
-            for element in root.xpath("//*[@style]"):
-                if DISPLAY_NONE.search(element.get("style")):
-                    _drop(element)
+            drop_all(root.xpath("//script | //style | //noscript | //link | //*[@hidden]"))
+            styled = root.xpath("//*[@style]")
+            drop_all([e for e in styled if DISPLAY_NONE.search(e.get("style"))])
             for element in root.iter("image"):
                 element.tag = "img"
             self.visible_characters = len(root.text_content())
             return root
 
         def get_link_density(self, elem: HtmlElement) -> float:
+            if self._leads_asked is not None:
+                self._leads_asked += 1
+                _spend(self._leads_asked)
             linked = sum(_length(a.text_content()) for a in elem.iterfind(".//a"))
             return linked / max(_length(elem.text_content()), 1) if linked else 0.0
 
+        def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:
+            # Each that is found is compared to all before it.
+            self._leads_asked = 0
+            leads: list[HtmlElement] = super().get_editorial_leads(best_elem)
+            self._leads_asked = None
+            return leads
+
         def remove_unlikely_candidates(self) -> None:
+            unlikely = []
             for element in self.html.xpath("//*[@class or @id][not(self::html or self::body)]"):
                 names = f"{element.get('class', '')} {element.get('id', '')}"
                 if is_unlikely(names) and not element.xpath(
                     "ancestor-or-self::pre | ancestor-or-self::code | descendant-or-self::main"
                     " | descendant-or-self::article | descendant-or-self::math"
                 ):
-                    element.drop_tree()
+                    unlikely.append(element)
+            drop_all(unlikely)
 
         def transform_misused_divs_into_paragraphs(self) -> None:
             divs = self.html.findall(".//div")
@@ -107,6 +222,32 @@ def _lean_document() -> type[Any]:
                 if div.tag == "div":
                     _wrap_loose_text(div)
 
+        def sanitize(
+            self, node: HtmlElement, candidates: Any, keep_all_images: bool = False
+        ) -> str:
+            if not isinstance(
+                node, element_class()
+            ):  # made by the package, and what is moved there
+                children = list(node)
+                node = self.html.makeelement("div")
+                node.extend(children)
+            clean_html: str = super().sanitize(node, candidates, keep_all_images)
+            return clean_html
+
+        def get_preserved_elements(self, node: HtmlElement) -> dict[HtmlElement, bool]:
+            quotes = node.iter("blockquote")
+            self._quoting = {above for quote in quotes for above in quote.iterancestors()}
+            preserved: dict[HtmlElement, bool] = super().get_preserved_elements(node)
+            return preserved
+
+        def is_quote_lead(self, elem: HtmlElement) -> bool:
+            for lead in (elem, *elem.iterancestors()):
+                if lead.getnext() in self._quoting:
+                    text = clean(lead.text_content())
+                    if len(text) >= self.min_text_length and text.endswith(":"):
+                        return True
+            return False
+
         def get_clean_html(self) -> str:
             # Called last, on the article. summary() only measures what it gets back, to see
             # whether a second try is needed; the text alone shows that it is not.
@@ -114,15 +255,11 @@ def _lean_document() -> type[Any]:
             text: str = self.html.text_content()
             if len(text) >= self.retry_length:
                 return text
-            clean: str = super().get_clean_html()
-            return clean
+            html: str = tostring(self.html, encoding="unicode", method="html")
+            # It looks at each tag again for each attribute.
+            return html if len(html) > _CLEANED_CHARACTERS else clean_attributes(html)
 
     return LeanDocument
-
-
-def _drop(element: HtmlElement) -> None:
-    if element.getparent() is not None:
-        element.drop_tree()
 
 
 def _length(text: str) -> int:

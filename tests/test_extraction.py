@@ -60,6 +60,7 @@ class TestVisibleText:
             "<p>wor<a href='/x'>d</a>s",
             "<p>wor<wbr>ds",
             "<p>wor<img src=x>ds",
+            "<p>wor<embed src=x>ds",
             "<p>wor<!-- a comment -->ds",
             "<p>wor<?php echo ?>ds",
             "<p>wor<script>var x = 1;</script>ds",
@@ -79,6 +80,10 @@ class TestVisibleText:
     def test_what_a_browser_does_not_show_is_left_out_and_what_follows_is_kept(self, tag):
         html = f"<p>one <{tag}>hidden</{tag}> two</p><{tag}>hidden</{tag}><p>three</p>"
         assert visible_text(html) == "one two\nthree"
+
+    def test_an_embedded_element_hides_nothing_behind_it(self):
+        html = "<div>one</div><embed src=a.swf><div>two</div><p><embed src=b>three</p>"
+        assert visible_text(html) == "one\ntwo\nthree"
 
     def test_the_head_is_left_out(self):
         html = "<html><head><title>hidden</title><meta name=a content=hidden></head><body>text"
