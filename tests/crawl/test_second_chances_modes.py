@@ -261,7 +261,8 @@ def test_pages_behind_a_ban_page_are_kept_where_links_of_copies_are_not_followed
             crawl("tagged", urls[0], urls[1:], **settings), ban=ARTICLES["mill"][0]
         )
         [result] = run(tmp_path, requests)
-    assert sorted(kept(result)) == [f"/tagged/{place}" for place in range(4)]
+    # Some may come twice: asked for by their callback, and as copies of a page that failed.
+    assert {*kept(result)} == {f"/tagged/{place}" for place in range(4)}
 
 
 def test_links_that_were_not_followed_from_copies_of_a_page_that_failed(site, tmp_path):
