@@ -15,6 +15,7 @@ PARENTS = {
     "ExtractionError": (errors.SimhashError,),
     "EmptyText": (errors.SimhashError,),
     "UnsupportedText": (errors.SimhashError, ValueError),
+    "WorkerError": (errors.SimhashError,),
     "StorageError": (errors.SimhashError,),
     "IndexLocked": (errors.StorageError,),
     "IndexForeign": (errors.StorageError,),
@@ -28,6 +29,7 @@ MADE = [
     errors.PlanError("why"),
     errors.EmptyText("why"),
     errors.UnsupportedText("why"),
+    errors.WorkerError("why"),
     errors.SettingsError("SIMHASH_ACTION", ["x"], "drop or tag"),
     errors.ExtractionError("readability", "why"),
     *(
