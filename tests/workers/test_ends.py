@@ -84,7 +84,7 @@ def test_idle_workers_end_with_a_parent_that_is_killed(tmp_path, code):
 @pytest.mark.parametrize("order", ["arrive", "arrive_holding"])
 def test_workers_that_hang_end_soon_after_a_parent_that_is_killed(tmp_path, order):
     """Nobody is left who could end them, and they notice nothing."""
-    timeout_ms = 2500
+    timeout_ms = 2000
     with script(tmp_path, f"order = {order!r}" + AT_WORK + FOREVER, timeout_ms) as parent:
         workers = heard(parent)
         parent.kill()
@@ -97,7 +97,7 @@ def test_workers_that_hang_end_soon_after_a_parent_that_is_killed(tmp_path, orde
         assert time.monotonic() - died > timeout_ms / 1000  # that they were hanging
 
 
-@pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise RuntimeError('of the script')"])
+@pytest.mark.parametrize("end", ["", "raise RuntimeError('of the script')"])
 def test_a_parent_that_closes_nothing_ends_at_once_with_its_workers(tmp_path, end):
     """Their time-out would be a minute, and their own alarm two."""
     with script(tmp_path, "order = 'arrive_holding'" + AT_WORK + end + "\n") as parent:

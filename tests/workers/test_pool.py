@@ -184,7 +184,7 @@ def test_an_idle_worker_may_be_killed(start_pool):
 
 def test_a_stopped_worker_is_replaced(start_pool):
     """It takes no part of a large page, and the second one takes all."""
-    pool = start_pool(timeout_ms=SHORT_MS)
+    pool = start_pool(timeout_ms=SHORT_MS // 2)
     for number, size in enumerate((0, 1_000_000)):
         answer(pool)
         [worker] = pool.process_ids
@@ -290,7 +290,7 @@ def test_workers_are_tried_again_after_a_pause(start_pool, tmp_path, monkeypatch
     assert pool.replaced == 0
 
 
-@pytest.mark.parametrize("order", ["sleep", "hold", "meet {directory}"])
+@pytest.mark.parametrize("order", ["hold", "meet {directory}"])
 def test_close_does_not_wait_for_pages(start_pool, tmp_path, order):
     files = open_files()
     pool = start_pool(2)
