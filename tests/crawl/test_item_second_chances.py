@@ -10,6 +10,9 @@ from tests.crawl.pages import ARTICLES, page
 SETTINGS = {
     "SIMHASH_ITEM_FIELDS": ["text"],
     "ITEM_PIPELINES": {"tests.crawl.late_pipeline.LatePipeline": 300},
+    # The page whose items fail comes first.
+    "CONCURRENT_REQUESTS": 1,
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
 }
 
 
