@@ -6,11 +6,12 @@ A page whose bytes were seen before is not looked at again.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections import OrderedDict
 from dataclasses import replace
-from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeVar
 
+import xxhash
 from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -31,6 +32,7 @@ MEMO_BODY_BYTES = 1 << 20
 MEMO_TEXT_CHARACTERS = 4096
 _NOT_OF_THE_PAGE = ("timeout", "worker_died")
 
+Checksum = tuple[bytes, int, int, int]
 _Result = TypeVar("_Result")
 
 
@@ -38,18 +40,21 @@ class BodyMemo:
     """Fingerprints of the last bodies, by checksum."""
 
     def __init__(self) -> None:
-        self._pages: OrderedDict[bytes, PageFingerprint] = OrderedDict()
+        self._pages: OrderedDict[Checksum, PageFingerprint] = OrderedDict()
+        self._seed = secrets.randbits(64)
 
-    def checksum(self, response: TextResponse) -> bytes | None:
-        """Of the bytes and what the headers say of them; None for a body that is too large."""
-        if len(response.body) > MEMO_BODY_BYTES:
+    def checksum(self, response: TextResponse) -> Checksum | None:
+        """Of the bytes, and what the headers say of them; None for a body that is too large."""
+        body = response.body
+        if len(body) > MEMO_BODY_BYTES:
             return None
-        checksum = blake2b(response.headers.get("Content-Type") or b"", digest_size=16)
-        checksum.update(b"\0")
-        checksum.update(response.body)
-        return checksum.digest()
+        # Python's own hash (SipHash) has a secret key, so that no page can be made to look like
+        # another; the other, with a seed of ours, has the bits that chance needs. Together they
+        # take a quarter of the time of BLAKE2b.
+        content_type = response.headers.get("Content-Type") or b""
+        return content_type, len(body), hash(body), xxhash.xxh3_128_intdigest(body, self._seed)
 
-    def get(self, checksum: bytes | None) -> PageFingerprint | None:
+    def get(self, checksum: Checksum | None) -> PageFingerprint | None:
         """The fingerprint of a body that was seen, without the times that it took."""
         page = None if checksum is None else self._pages.get(checksum)
         if page is None or checksum is None:
@@ -57,7 +62,7 @@ class BodyMemo:
         self._pages.move_to_end(checksum)
         return replace(page, extraction_ms=0.0, tokenization_ms=0.0, fingerprint_ms=0.0)
 
-    def put(self, checksum: bytes | None, page: PageFingerprint) -> None:
+    def put(self, checksum: Checksum | None, page: PageFingerprint) -> None:
         """Remember a page, and forget the one that was not met for the longest time."""
         if checksum is None or page.skipped in _NOT_OF_THE_PAGE:
             return

@@ -30,7 +30,7 @@ class CrawlStats:
         self._verdicts: Counter[VerdictKind] = Counter()
         self._clusters: Counter[str] = Counter()
         self._skipped = 0
-        self._times_ms: Counter[str] = Counter()
+        self._times_ms: dict[str, float] = {}
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to ``<prefix>/<name>``."""
@@ -92,5 +92,8 @@ class CrawlStats:
 
     def _add_ms(self, step: str, milliseconds: float) -> None:
         # Steps take fractions of a millisecond, and stats are whole numbers.
-        self._times_ms[step] += milliseconds  # type: ignore[assignment]
-        self._collector.set_value(f"{self._prefix}/time/{step}_ms", round(self._times_ms[step]))
+        before_ms = self._times_ms.get(step)
+        after_ms = (before_ms or 0.0) + milliseconds
+        self._times_ms[step] = after_ms
+        if before_ms is None or round(before_ms) != round(after_ms):
+            self._collector.set_value(f"{self._prefix}/time/{step}_ms", round(after_ms))

@@ -163,20 +163,19 @@ def _cut(bits: list[Block], parts: int) -> list[tuple[Block, ...]]:
 
 @lru_cache(maxsize=1024)
 def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> float:
-    # ways[touched][d]: subsets of d bits that fall in exactly `touched` of the blocks so far.
-    ways = [[0] * (distance + 1) for _ in range(blocks + 1)]
-    ways[0][0] = 1
+    # ways[touched]: a polynomial whose coefficient of x**d is the number of subsets of d bits
+    # that fall in exactly `touched` of the blocks so far. It is one integer, in which each
+    # coefficient has so many bits that none carries into the next: products are one operation.
+    slot_bits = bits + 1
+    up_to_distance = (1 << slot_bits * (distance + 1)) - 1
+    ways = [1] + [0] * blocks
     base, longer = divmod(bits, blocks)
     for number in range(blocks):
         width = base + (number < longer)
+        some = sum(comb(width, i) << slot_bits * i for i in range(1, width + 1))
         for touched in range(number, -1, -1):
-            row = ways[touched]
-            above = ways[touched + 1]
-            for d, count in enumerate(row):
-                if count:
-                    for i in range(1, min(width, distance - d) + 1):
-                        above[d + i] += count * comb(width, i)
-    found = sum(ways[touched][distance] for touched in range(blocks - chosen + 1))
+            ways[touched + 1] += ways[touched] * some & up_to_distance
+    found = sum(way >> slot_bits * distance for way in ways[: blocks - chosen + 1])
     return found / comb(bits, distance)
 
 

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.scheme import Scheme
+from scrapy_simhash.workers.channel import Channel
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
+    import socket
 
 # Of the time-out, after which a worker whose parent does not end it ends itself.
 ALARM_FACTOR = 2
@@ -30,7 +31,7 @@ _WARM_UP = (
 )
 
 
-def serve(connection: Connection) -> NoReturn:
+def serve(connected: socket.socket) -> NoReturn:
     """Answer until the parent is gone."""
     # A terminal sends them to all processes; it is the parent that decides. Until here they were
     # blocked.
@@ -42,9 +43,9 @@ def serve(connection: Connection) -> NoReturn:
     with suppress(OSError):  # somebody may have closed it
         os.dup2(2, 1)
     # What an extractor starts would hold the socket, and the parent not hear of a worker's death.
-    os.set_inheritable(connection.fileno(), False)  # noqa: FBT003 - it takes no name
+    os.set_inheritable(connected.fileno(), False)  # noqa: FBT003 - it takes no name
     try:
-        _serve(connection)
+        _serve(Channel(connected))
     except (EOFError, ConnectionError):
         pass  # the parent closed it, or died
     except BaseException:  # noqa: BLE001 - there is nobody else to catch it
@@ -54,25 +55,25 @@ def serve(connection: Connection) -> NoReturn:
         os._exit(1)
 
 
-def _serve(connection: Connection) -> None:
+def _serve(channel: Channel) -> None:
     process = os.getpid()
-    order = json.loads(connection.recv_bytes())
+    order = json.loads(channel.receive())
     try:
         detector = Detector(Scheme.from_dict(order["scheme"]), min_tokens=order["min_tokens"])
         # What is loaded at the first page, such as jieba's dictionary, is loaded now.
         Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)
     except BaseException as error:  # noqa: BLE001 - whatever an extractor's module does
-        _answer(connection, {"error": f"{type(error).__name__}: {error}"})
+        _answer(channel, {"error": f"{type(error).__name__}: {error}"})
         return
     _set_alarm(0)
-    _answer(connection, {"ready": True})
+    _answer(channel, {"ready": True})
     while True:
-        html = connection.recv_bytes().decode("utf-8", "surrogatepass")
+        html = channel.receive().decode("utf-8", "surrogatepass")
         _set_alarm(ALARM_FACTOR * order["timeout_ms"] / 1000)
         answer = _fingerprint(detector, html)
         if os.getpid() != process:
             return  # a fork that an extractor made, and whose end was caught here
-        _answer(connection, answer)
+        _answer(channel, answer)
         _set_alarm(0)
 
 
@@ -83,8 +84,8 @@ def _fingerprint(detector: Detector, html: str) -> dict[str, Any]:
         return {"error": f"{type(error).__name__}: {error}"}
 
 
-def _answer(connection: Connection, answer: dict[str, Any]) -> None:
-    connection.send_bytes(json.dumps(answer).encode("ascii"))
+def _answer(channel: Channel, answer: dict[str, Any]) -> None:
+    channel.send(json.dumps(answer).encode("ascii"))
 
 
 def _set_alarm(seconds: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import socket
@@ -10,10 +11,10 @@ import struct
 import subprocess
 import sys
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import WorkerError
+from scrapy_simhash.workers.channel import Channel
 from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS
 
 if TYPE_CHECKING:
@@ -27,16 +28,16 @@ _BOOTSTRAP = """
 import sys
 if sys.path[0] == "":
     del sys.path[0]
-import json, signal
-from multiprocessing.connection import Connection
+import json, signal, socket
 signal.setitimer(signal.ITIMER_REAL, float(sys.argv[2]))
-connection = Connection(int(sys.argv[1]))
-try:
-    sys.path[:] = json.loads(connection.recv_bytes())
-except EOFError:
+connected = socket.socket(fileno=int(sys.argv[1]))
+length = int.from_bytes(connected.recv(8, socket.MSG_WAITALL), "big")
+path = connected.recv(length, socket.MSG_WAITALL) if length else b""
+if not path:
     sys.exit()
+sys.path[:] = json.loads(path)
 from scrapy_simhash.workers.child import serve
-serve(connection)
+serve(connected)
 """
 
 
@@ -67,6 +68,11 @@ class WorkerProcess:
             # Sending blocks where the worker has stopped reading.
             send_timeout = struct.pack("ll", 1 + order["timeout_ms"] // 1000, 0)
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, send_timeout)
+            # Receiving waits this long at a time: of a time in which somebody has stopped the
+            # crawl, one such wait counts.
+            self._wait_s = min(order["timeout_ms"] / 1000, _WAIT_S)
+            receive_timeout = struct.pack("ll", 0, math.ceil(self._wait_s * 1e6))
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, receive_timeout)
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
                 [
                     *(sys.executable, "-c", _BOOTSTRAP),
@@ -81,11 +87,11 @@ class WorkerProcess:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
-        self._connection = Connection(ours.detach())
+        self._channel = Channel(ours)
         # A worker that is gone already is found out by `wait_until_ready`.
         with suppress(OSError):
             for message in messages:
-                self._connection.send_bytes(message)
+                self._channel.send(message)
 
     @property
     def pid(self) -> int:
@@ -120,7 +126,7 @@ class WorkerProcess:
         :raises EOFError, OSError: it died. It is to be ended after either.
         :raises WorkerError: the fingerprint failed, and the worker is well.
         """
-        self._connection.send_bytes(html.encode("utf-8", "surrogatepass"))
+        self._channel.send(html.encode("utf-8", "surrogatepass"))
         answer = self._receive(timeout_s)
         if "error" in answer:
             raise WorkerError(str(answer["error"]))
@@ -134,17 +140,19 @@ class WorkerProcess:
     def end(self) -> None:
         """Kill it, and take it away."""
         self._process.kill()
-        self._connection.close()
+        self._channel.close()
         self._process.wait()
 
     def _receive(self, timeout_s: float) -> dict[str, Any]:
-        # In short waits: of the time in which somebody has stopped the crawl, one counts.
-        while not self._connection.poll(min(timeout_s, _WAIT_S)):
-            timeout_s -= _WAIT_S
-            if timeout_s <= 0:
-                raise WorkerTimeout
-        answer: dict[str, Any] = json.loads(self._connection.recv_bytes())
-        return answer
+        while True:
+            try:
+                answer: dict[str, Any] = json.loads(self._channel.receive())
+            except BlockingIOError:  # noqa: PERF203 - it mostly runs once
+                timeout_s -= self._wait_s
+                if timeout_s <= 0:
+                    raise WorkerTimeout from None
+            else:
+                return answer
 
 
 def _import_path() -> list[str]:

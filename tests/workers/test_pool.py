@@ -230,7 +230,7 @@ def test_an_answer_that_was_not_taken_is_not_the_next_pages(start_pool, monkeypa
     ask = WorkerProcess.ask
 
     def out_of_memory(process, html, timeout_s):
-        process._connection.send_bytes(html.encode())
+        process._channel.send(html.encode())
         monkeypatch.setattr(WorkerProcess, "ask", ask)
         raise MemoryError
 

@@ -215,7 +215,7 @@ def test_a_fork_of_an_extractor_answers_nothing(start_process):
 def test_it_ends_when_its_parent_is_gone(start_process, order):
     process = start_process().wait_until_ready()
     ask(process, order)
-    process._connection.close()
+    process._channel.close()
     eventually(lambda: state_of(process.pid) == "Z")
 
 

@@ -1,0 +1,63 @@
+"""Channel: messages over a socket, each with its length before it.
+
+One call of the system sends a message, and mostly one receives it: pages are many.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
+
+_LENGTH = struct.Struct("!Q")
+_READ_BYTES = 1 << 16
+
+
+class Channel:
+    """One end. Messages are answered one by one: what comes belongs to one message."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._received = bytearray()
+
+    def fileno(self) -> int:
+        """Of the socket."""
+        return self._socket.fileno()
+
+    def send(self, message: bytes) -> None:
+        """:raises OSError: the other end is gone, or has stopped reading for too long."""
+        header = _LENGTH.pack(len(message))
+        sent = self._socket.sendmsg([header, message]) - len(header)
+        if sent < 0:  # the buffer was all but full
+            self._socket.sendall(header[sent:])
+            sent = 0
+        if sent < len(message):
+            self._socket.sendall(memoryview(message)[sent:])
+
+    def receive(self) -> bytes:
+        """The next message. After BlockingIOError it may be called again: nothing is lost.
+
+        :raises EOFError: the other end is gone.
+        :raises BlockingIOError: nothing came in the time that the socket waits.
+        """
+        received = self._received
+        while True:
+            if len(received) >= _LENGTH.size:
+                end = _LENGTH.size + _LENGTH.unpack_from(received)[0]
+                if len(received) >= end:
+                    message = bytes(received[_LENGTH.size : end])
+                    del received[:end]
+                    return message
+                missing = end - len(received)
+            else:
+                missing = 0
+            part = self._socket.recv(max(missing, _READ_BYTES))
+            if not part:
+                raise EOFError
+            received += part
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
