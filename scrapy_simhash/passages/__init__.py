@@ -1,0 +1,1 @@
+"""Which passages of a text stand elsewhere, and where."""

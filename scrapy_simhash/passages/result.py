@@ -1,0 +1,166 @@
+"""PassageReport: what a check of a text found, passage by passage, and its sums."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Level = Literal["none", "medium", "high", "common"]
+
+DEFAULT_HIGH_SIMILARITY = 0.9
+_MAX_SOURCES = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where a passage stands: characters `start` to `end` of a document's text.
+
+    :param similarity: from 0 to 1; see `PassageReport.verified`.
+    :param distance: of the fingerprints, in bits.
+    :param text: as it stands there; empty if the index keeps no texts.
+    """
+
+    document: str
+    start: int
+    end: int
+    similarity: float
+    distance: int
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedPassage:
+    """A passage of the text that was checked: its characters `start` to `end`.
+
+    :param sources: the most similar first, as far as they were looked for and kept.
+    :param documents: how many documents have it, at least: fast mode stops at the first.
+    :param short: it is too short for a fingerprint, and was not looked up.
+    """
+
+    start: int
+    end: int
+    text: str
+    level: Level
+    sources: tuple[Source, ...] = ()
+    documents: int = 0
+    short: bool = False
+
+    @property
+    def similarity(self) -> float:
+        """With its most similar source; 0 if there is none."""
+        return self.sources[0].similarity if self.sources else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceShare:
+    """How much of the text stands in one document: a share of its characters, and passages."""
+
+    document: str
+    share: float
+    passages: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassageReport:
+    """What a check found.
+
+    :param document: name of the text that was checked.
+    :param mode: ``fast`` or ``exact``.
+    :param verified: similarities are of the texts (1 - edits / length); else they are estimated
+        from the fingerprints.
+    :param high_similarity: from which on a passage's level is ``high``.
+    :param known_share: of the text's characters in passages that stand elsewhere.
+    :param common_share: of those that stand in very many documents. Not part of `known_share`
+        where they were left out.
+    :param sources: by share, the largest first; a hundred at most.
+    """
+
+    document: str
+    characters: int
+    mode: str
+    verified: bool
+    high_similarity: float
+    known_share: float
+    common_share: float
+    sources: tuple[SourceShare, ...]
+    passages: tuple[CheckedPassage, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        values = asdict(self)
+        for plain, passage in zip(values["passages"], self.passages, strict=True):
+            plain["similarity"] = passage.similarity
+        return values
+
+
+def summed_up(
+    document: str,
+    text: str,
+    passages: Sequence[CheckedPassage],
+    *,
+    mode: str,
+    verified: bool,
+    high_similarity: float = DEFAULT_HIGH_SIMILARITY,
+    ignore_common: bool = False,
+) -> PassageReport:
+    """The report of checked passages. Passages may overlap: a character counts once.
+
+    White space counts nowhere, for it belongs to no passage.
+    """
+    known = _Coverage(text)
+    common = _Coverage(text)
+    by_source: dict[str, _Coverage] = {}
+    counts: dict[str, int] = {}
+    for passage in passages:
+        if passage.level == "common":
+            common.add(passage)
+        if not passage.sources or (passage.level == "common" and ignore_common):
+            continue
+        known.add(passage)
+        for name in {source.document for source in passage.sources}:
+            by_source.setdefault(name, _Coverage(text)).add(passage)
+            counts[name] = counts.get(name, 0) + 1
+    shares = [
+        SourceShare(document=name, share=coverage.share, passages=counts[name])
+        for name, coverage in by_source.items()
+    ]
+    shares.sort(key=lambda source: (-source.share, -source.passages, source.document))
+    return PassageReport(
+        document=document,
+        characters=len(text),
+        mode=mode,
+        verified=verified,
+        high_similarity=high_similarity,
+        known_share=known.share,
+        common_share=common.share,
+        sources=tuple(shares[:_MAX_SOURCES]),
+        passages=tuple(passages),
+    )
+
+
+class _Coverage:
+    """Characters of a text that some passages cover. They are added by their starts."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._end = 0
+        self._covered = 0
+
+    def add(self, passage: CheckedPassage) -> None:
+        start = max(passage.start, self._end)
+        if passage.end > start:
+            self._covered += _shown(self._text[start : passage.end])
+            self._end = passage.end
+
+    @property
+    def share(self) -> float:
+        shown = _shown(self._text)
+        return self._covered / shown if shown else 0.0
+
+
+def _shown(text: str) -> int:
+    """Characters that are no white space."""
+    return sum(map(len, text.split()))
