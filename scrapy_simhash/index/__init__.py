@@ -32,6 +32,7 @@ from scrapy_simhash.index.shared import SharedStore
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
 
 if TYPE_CHECKING:
+    from scrapy_simhash.index.tables import TableStore
     from scrapy_simhash.scheme import Scheme
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "choose_plan",
     "index_url",
     "open_index",
+    "open_tables",
     "reset_index",
 ]
 
@@ -111,6 +113,16 @@ def open_index(
             _check_same(directory, shared.manifest, asked)
         _shared_stores[name] = shared
         return _share(shared, max_distance, incremental=incremental, began=began)
+
+
+def open_tables(
+    directory: Path, kind: str, scheme: Scheme, max_distance: int, *, sync: SyncPolicy = "everysec"
+) -> TableStore:
+    """Open or make the tables of an index that decides for itself what is stored, and is shared
+    with nobody. For the errors see `open_index`.
+    """
+    asked = _Asked(kind, scheme, None, max_distance, DEFAULT_EXPECTED_PAGES)
+    return _open_tables(directory, asked, sync)[0]
 
 
 def reset_index(url: str) -> bool:
@@ -236,6 +248,11 @@ def _check_same(directory: Path, made: Manifest, asked: _Asked) -> None:
 
 
 def _open(directory: Path, asked: _Asked, sync: SyncPolicy) -> SharedStore:
+    store, made = _open_tables(directory, asked, sync)
+    return SharedStore(store, made, str(directory))
+
+
+def _open_tables(directory: Path, asked: _Asked, sync: SyncPolicy) -> tuple[TableStore, Manifest]:
     from scrapy_simhash.index.tables import TableStore
 
     opener = database_kind(asked.kind)
@@ -247,7 +264,7 @@ def _open(directory: Path, asked: _Asked, sync: SyncPolicy) -> SharedStore:
             try:
                 made.write(directory)
             except FileExistsError:  # another process was faster
-                return _open(directory, asked, sync)
+                return _open_tables(directory, asked, sync)
         else:
             _check_same(directory, made, asked)
             if (directory / REPAIRING).exists():
@@ -269,7 +286,7 @@ def _open(directory: Path, asked: _Asked, sync: SyncPolicy) -> SharedStore:
             raise
     except OSError as error:
         raise _unusable(directory, error) from error
-    return SharedStore(store, made, location)
+    return store, made
 
 
 def _share(

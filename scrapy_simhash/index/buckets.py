@@ -10,7 +10,7 @@ from scrapy_simhash.index.buffer import Buffer, without
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, NO_CLOSED_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.buffer import Slot
@@ -24,6 +24,7 @@ CLOSED_ROW_RECORDS = 512
 SPILL_EVERY = 8
 _MIN_CAPACITY = 4096
 _RECENT_PAGES = 256
+_TABLES_IN_TURN = 4
 
 
 class Buckets:
@@ -81,6 +82,14 @@ class Buckets:
         prefixes, check = self._looked_up(fingerprint)
         found = self._find(0, prefixes)
         return self._near_ordinals(found, check, self._check_bits, max_distance) if found else set()
+
+    def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
+        """The same, some tables at a time, for who may stop early. Ordinals may come again."""
+        prefixes, check = self._looked_up(fingerprint)
+        for first in range(0, self._key_table, _TABLES_IN_TURN):
+            found = self._find(first, prefixes[first : first + _TABLES_IN_TURN])
+            if found:
+                yield self._near_ordinals(found, check, self._check_bits, max_distance)
 
     def find_key(self, key: str) -> list[int]:
         """Ordinals of the entries that may have that page key."""

@@ -100,6 +100,17 @@ class TableStore:
                 found.append((distance, entry))
         return found
 
+    def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
+        """The same, each as soon as a table finds it: not the nearest first."""
+        known: set[int] = set()
+        for ordinals in self._buckets.find_near_in_turn(fingerprint, max_distance):
+            for ordinal in ordinals - known:
+                entry = self._entry(ordinal)
+                distance = hamming_distance(fingerprint, entry.fingerprint)
+                if distance <= max_distance:
+                    yield distance, entry
+            known |= ordinals
+
     def write(
         self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
     ) -> Entry:

@@ -1,0 +1,146 @@
+# ruff: noqa: RUF001 - the punctuation of other scripts is what it is about
+"""Cutting: a text → its passages, as places in it.
+
+Passages end where the text itself has a boundary: at the end of a sentence, at a comma, between
+words. So a passage that was copied into another text is cut there as it was cut here, wherever it
+stands; runs of exactly equal length would only match where they begin at the same place.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from scrapy_simhash.errors import SchemeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Unit = Literal["sentences", "runs"]
+
+DEFAULT_RUN_CHARACTERS = 30
+MIN_RUN_CHARACTERS = 5
+MAX_RUN_CHARACTERS = 1000
+# Longer sentences are cut at commas, in parts of at least the second number of characters.
+_LONG_SENTENCE_CHARACTERS = 160
+_PART_CHARACTERS = 60
+
+# What ends a sentence, with the quotation marks and brackets that close after it.
+_CLOSING = "\"'”’»）)」』】〕》]"
+_SENTENCE_END = re.compile(
+    rf"[。！？；…｡؟।]+[{re.escape(_CLOSING)}]*|[\r\n]+|$"
+    # Not from within a row of them: that would be looked at as often as it is long.
+    rf"|(?<![.!?;])[.!?;]+[{re.escape(_CLOSING)}]*(?=\s|$)"
+)
+_CLAUSE_END = re.compile(r"[，、：,:؛،;]+|\s[-–—]\s|[—–]+|$")
+# After these characters, or before white space, a run may end.
+_RUN_ENDS = frozenset("。！？；…｡؟।，、：,:؛،;.!?" + _CLOSING)
+
+
+class Span(NamedTuple):
+    """Characters `start` to `end` of a text."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How a text is cut.
+
+    :param unit: ``sentences``; or ``runs`` of about `characters` characters.
+    :param characters: of a run, 5 to 1000: two thirds of it at least, four thirds at most.
+    :param overlapping: each run begins in the middle of the one before.
+    :raises SchemeError: a value is outside its range.
+    """
+
+    unit: Unit = "sentences"
+    characters: int = DEFAULT_RUN_CHARACTERS
+    overlapping: bool = False
+
+    def __post_init__(self) -> None:
+        if self.unit not in ("sentences", "runs"):
+            raise SchemeError(f"unit={self.unit!r}: sentences or runs")
+        if (
+            type(self.characters) is not int
+            or not MIN_RUN_CHARACTERS <= self.characters <= MAX_RUN_CHARACTERS
+        ):
+            raise SchemeError(
+                f"characters={self.characters!r}: from {MIN_RUN_CHARACTERS} to {MAX_RUN_CHARACTERS}"
+            )
+        if type(self.overlapping) is not bool or (self.overlapping and self.unit != "runs"):
+            raise SchemeError(f"overlapping={self.overlapping!r}: only runs overlap")
+
+    def spans(self, text: str) -> list[Span]:
+        """The passages of a text, by their starts; none is empty or begins or ends with white
+        space, and outside them there is white space alone.
+        """
+        spans = self._runs(text) if self.unit == "runs" else _sentences(text)
+        return [span for span in (_stripped(text, *span) for span in spans) if span is not None]
+
+    def _runs(self, text: str) -> Iterator[tuple[int, int]]:
+        shortest = max(self.characters * 2 // 3, 1)
+        longest = max(self.characters * 4 // 3, shortest + 1)
+        start, length = 0, len(text)
+        while start < length:
+            start = _next_shown(text, start)
+            end = _run_end(text, start + shortest, start + longest)
+            yield start, end
+            if end >= length:
+                return
+            if self.overlapping:
+                half = (end - start) // 2
+                start = min(_run_end(text, start + half, end - 1), end)
+            else:
+                start = end
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for match in _SENTENCE_END.finditer(text):
+        end = match.end()
+        if end - start <= _LONG_SENTENCE_CHARACTERS:
+            yield start, end
+        else:
+            yield from _parts(text, start, end)
+        start = end
+
+
+def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A long sentence at its commas; between words, where it has none."""
+    for match in _CLAUSE_END.finditer(text, start, end):
+        at = min(match.end(), end)
+        if at < end and at - start < _PART_CHARACTERS:
+            continue
+        while at - start > _LONG_SENTENCE_CHARACTERS:
+            cut = _run_end(text, start + _PART_CHARACTERS, start + _LONG_SENTENCE_CHARACTERS)
+            yield start, cut
+            start = cut
+        if at > start:
+            yield start, at
+        start = at
+    if start < end:
+        yield start, end
+
+
+def _run_end(text: str, earliest: int, latest: int) -> int:
+    """The first place from `earliest` to `latest` at which a run may end; `latest`, if none."""
+    latest = min(latest, len(text))
+    for at in range(earliest, latest):
+        if text[at - 1] in _RUN_ENDS or text[at].isspace():
+            return at
+    return latest
+
+
+def _next_shown(text: str, start: int) -> int:
+    while start < len(text) - 1 and text[start].isspace():
+        start += 1
+    return start
+
+
+def _stripped(text: str, start: int, end: int) -> Span | None:
+    passage = text[start:end]
+    start += len(passage) - len(passage.lstrip())
+    end -= len(passage) - len(passage.rstrip())
+    return Span(start, end) if start < end else None

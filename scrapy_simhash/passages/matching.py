@@ -1,0 +1,222 @@
+"""Matching: a text and a store of passages → where each passage of the text stands.
+
+*Exact* mode looks a passage up in all tables, and keeps its most similar sources; *fast* mode
+stops at the first that is similar enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.passages.result import (
+    DEFAULT_HIGH_SIMILARITY,
+    CheckedPassage,
+    Level,
+    PassageReport,
+    Source,
+    summed_up,
+)
+from scrapy_simhash.tokenization import normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from scrapy_simhash.index.base import Entry
+    from scrapy_simhash.passages.scheme import PassageScheme
+    from scrapy_simhash.passages.store import PassageStore
+
+Mode = Literal["exact", "fast"]
+
+DEFAULT_MIN_SIMILARITY = 0.75
+DEFAULT_COMMON_DOCUMENTS = 100
+_MAX_SOURCES = 5
+# A passage of boilerplate may have thousands of neighbours; the nearest are looked at.
+_MAX_NEIGHBOURS = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked of an index.
+
+    :param mode: ``exact`` or ``fast``.
+    :param min_similarity: sources below it don't count, 0 to 1.
+    :param high_similarity: from which on a passage is called highly similar.
+    :param common_documents: a passage that so many documents have is called common; 0 for none.
+    :param ignore_common: common passages count for nothing.
+    :raises SchemeError: a value is outside its range.
+    """
+
+    mode: Mode = "exact"
+    min_similarity: float = DEFAULT_MIN_SIMILARITY
+    high_similarity: float = DEFAULT_HIGH_SIMILARITY
+    common_documents: int = DEFAULT_COMMON_DOCUMENTS
+    ignore_common: bool = False
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("exact", "fast"):
+            raise SchemeError(f"mode={self.mode!r}: exact or fast")
+        for name in ("min_similarity", "high_similarity"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, float)) or not 0 <= value <= 1:
+                raise SchemeError(f"{name}={value!r}: from 0 to 1")
+        if type(self.common_documents) is not int or self.common_documents < 0:
+            raise SchemeError(f"common_documents={self.common_documents!r}: 0 or more")
+
+
+class Matcher:
+    """Checks texts against a store.
+
+    :param verify: similarities are those of the texts, which the store keeps; else they are
+        estimated from the fingerprints.
+    """
+
+    def __init__(
+        self, store: PassageStore, scheme: PassageScheme, question: Question, *, verify: bool
+    ) -> None:
+        self._store = store
+        self._scheme = scheme
+        self._question = question
+        self._verify = verify
+
+    def check(
+        self,
+        name: str,
+        text: str,
+        *,
+        but: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> PassageReport:
+        """Where the passages of a text stand.
+
+        :param name: of the text, for the report.
+        :param but: name of a document that is no source: itself.
+        :param progress: called with (passages done, passages in all).
+        :raises StorageError: the index fails.
+        """
+        question = self._question
+        own = None if but is None else self._store.number(but)
+        spans = self._scheme.cutting.spans(text)
+        known: dict[str, CheckedPassage] = {}
+        passages = []
+        for done, (start, end) in enumerate(spans, 1):
+            passage = text[start:end]
+            checked = known.get(passage)
+            if checked is None:
+                checked = known[passage] = self._checked(start, end, passage, own)
+            elif checked.start != start:
+                checked = CheckedPassage(
+                    start=start,
+                    end=end,
+                    text=passage,
+                    level=checked.level,
+                    sources=checked.sources,
+                    documents=checked.documents,
+                    short=checked.short,
+                )
+            passages.append(checked)
+            if progress is not None:
+                progress(done, len(spans))
+        return summed_up(
+            name,
+            text,
+            passages,
+            mode=question.mode,
+            verified=self._verify,
+            high_similarity=question.high_similarity,
+            ignore_common=question.ignore_common,
+        )
+
+    def _checked(self, start: int, end: int, passage: str, own: int | None) -> CheckedPassage:
+        fingerprint = self._scheme.fingerprint(passage)
+        if fingerprint is None:
+            return CheckedPassage(start=start, end=end, text=passage, level="none", short=True)
+        fast = self._question.mode == "fast"
+        max_distance = self._scheme.max_distance
+        neighbours: Iterable[tuple[int, Entry]] = (
+            self._store.within_in_turn(fingerprint, max_distance)
+            if fast
+            else self._store.within(fingerprint, max_distance)[:_MAX_NEIGHBOURS]
+        )
+        sources: list[Source] = []
+        documents = 0
+        for distance, entry in neighbours:
+            count, found = self._sources(passage, distance, entry.ordinal, own)
+            documents += count
+            sources += found
+            if fast and found:
+                break
+        sources.sort(key=lambda source: (-source.similarity, source.distance))
+        best: dict[str, Source] = {}
+        for source in sources:
+            best.setdefault(source.document, source)
+        return CheckedPassage(
+            start=start,
+            end=end,
+            text=passage,
+            level=self._level(sources, documents),
+            sources=tuple(best.values())[:_MAX_SOURCES],
+            documents=max(documents, len(best)),
+        )
+
+    def _level(self, sources: list[Source], documents: int) -> Level:
+        if not sources:
+            return "none"
+        common = self._question.common_documents
+        if common and documents >= common:
+            return "common"
+        high = sources[0].similarity >= self._question.high_similarity
+        return "high" if high else "medium"
+
+    def _sources(
+        self, passage: str, distance: int, ordinal: int, own: int | None
+    ) -> tuple[int, list[Source]]:
+        """How many documents have an entry's passage, and the first of them; if it is similar."""
+        store = self._store
+        documents, places = store.places(ordinal)
+        documents -= any(place.document == own for place in places)
+        similarity = None
+        sources: list[Source] = []
+        for number, start, end in places:
+            document = None if number == own else store.document(number)
+            if document is None:
+                continue
+            text = store.text(number) if self._verify else None
+            there = "" if text is None else text[start:end]
+            if similarity is None:  # of one fingerprint they are all alike
+                similarity = (
+                    self._scheme.estimated_similarity(distance)
+                    if text is None
+                    else similarity_of(passage, there)
+                )
+                if similarity < self._question.min_similarity:
+                    return 0, []
+            sources.append(
+                Source(
+                    document=document.name,
+                    start=start,
+                    end=end,
+                    similarity=similarity,
+                    distance=distance,
+                    text=there,
+                )
+            )
+            if len(sources) >= _MAX_SOURCES:
+                break
+        return (documents if sources else 0), sources
+
+
+def similarity_of(one: str, other: str) -> float:
+    """1 - edits / length, of the texts as they are compared: without case and white space.
+
+    Edits are insertions, deletions and substitutions (Levenshtein 1966); length is the longer's.
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    similarity: float = Levenshtein.normalized_similarity(_compared(one), _compared(other))
+    return similarity
+
+
+def _compared(text: str) -> str:
+    return " ".join(normalize(text).split())

@@ -1,0 +1,86 @@
+"""PassageScheme: how passages become fingerprints, and which distances mean what."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.errors import EmptyText, PlanError, SchemeError
+from scrapy_simhash.passages.cutting import Cutting
+from scrapy_simhash.scheme import Scheme
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_MAX_DISTANCE = 44
+# Letters and digits: of fewer, one edit moves a third of all bits.
+DEFAULT_MIN_CHARACTERS = 8
+
+
+def default_scheme() -> Scheme:
+    """Pairs of characters, each once: a sentence has too few words for their counts to be stable.
+
+    256 bits, for their tables need not look up overlapping blocks at such distances.
+    """
+    return Scheme(bits=256, tokenizer="characters", shingle_length=2, weighting="uniform")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassageScheme:
+    """All that determines the passages of a text and their fingerprints.
+
+    :param scheme: of the fingerprints.
+    :param max_distance: k, inclusive: passages are looked up within so many bits.
+    :param min_characters: passages with fewer letters and digits are not looked up.
+    :raises PlanError: the distance is not one of the fingerprints'.
+    :raises SchemeError: `min_characters` is below 1.
+    """
+
+    scheme: Scheme = field(default_factory=default_scheme)
+    max_distance: int = DEFAULT_MAX_DISTANCE
+    cutting: Cutting = field(default_factory=Cutting)
+    min_characters: int = DEFAULT_MIN_CHARACTERS
+
+    def __post_init__(self) -> None:
+        bits = self.scheme.bits
+        if type(self.max_distance) is not int or not 0 <= self.max_distance < bits:
+            raise PlanError(f"distance {self.max_distance!r} of {bits} bits: from 0 to {bits - 1}")
+        if type(self.min_characters) is not int or self.min_characters < 1:
+            raise SchemeError(f"min_characters={self.min_characters!r}: at least 1")
+
+    def fingerprint(self, passage: str) -> int | None:
+        """The fingerprint of a passage; None if it is too short for one."""
+        if sum(map(str.isalnum, passage)) < self.min_characters:
+            return None
+        try:
+            return self.scheme.fingerprint(passage)
+        except EmptyText:
+            return None
+
+    def estimated_similarity(self, distance: int) -> float:
+        """Of two passages, from their distance alone: the cosine of the angle between their
+        features, which is that share of 180° (Charikar 2002, section 3).
+        """
+        return max(math.cos(math.pi * distance / self.scheme.bits), 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "scheme": self.scheme.to_dict(),
+            "max_distance": self.max_distance,
+            "unit": self.cutting.unit,
+            "characters": self.cutting.characters,
+            "overlapping": self.cutting.overlapping,
+            "min_characters": self.min_characters,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> PassageScheme:
+        """The one that `to_dict` wrote. :raises KeyError, TypeError, SimhashError: it did not."""
+        return cls(
+            scheme=Scheme.from_dict(values["scheme"]),
+            max_distance=values["max_distance"],
+            cutting=Cutting(values["unit"], values["characters"], values["overlapping"]),
+            min_characters=values["min_characters"],
+        )

@@ -1,0 +1,230 @@
+"""PassageStore: fingerprints of passages, where each stands, and the documents.
+
+Two databases: an index of fingerprints as for pages, with an entry for each distinct one, and the
+documents. A document is one write of the second, so that after a crash it is there or it is not;
+the fingerprints are written before it, and ones that no document has are met by nobody.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, TypeVar
+
+from scrapy_simhash.errors import StorageError
+from scrapy_simhash.fingerprint import to_hex
+from scrapy_simhash.index.base import Entry
+from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.passages import rows
+from scrapy_simhash.passages.rows import Document, Place, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from scrapy_simhash.index.database import Database, Row
+    from scrapy_simhash.index.tables import TableStore
+    from scrapy_simhash.passages.cutting import Span
+
+_CACHED_DOCUMENTS = 4096
+_CACHED_TEXT_CHARACTERS = 4_000_000
+
+_Decoded = TypeVar("_Decoded")
+
+
+class PassageStore:
+    """Passages and documents. Calls come one at a time.
+
+    :param index: of the fingerprints.
+    :param database: of the documents; both are open, and closed by this store.
+    :param keep_text: whether texts of documents are kept.
+    :param location: for errors.
+    :raises IndexCorrupt: the rows make no sense.
+    """
+
+    def __init__(
+        self, index: TableStore, database: Database, location: str, *, bits: int, keep_text: bool
+    ) -> None:
+        self._index = index
+        self._database = database
+        self._location = location
+        self._bits = bits
+        self._keep_text = keep_text
+        value = database.get(rows.STATE_KEY)
+        self._state = State(0, 0) if value is None else self._decoded(rows.decode_state, value)
+        self._documents: OrderedDict[int, Document | None] = OrderedDict()
+        self._texts: OrderedDict[int, str] = OrderedDict()
+        self._text_characters = 0
+
+    @property
+    def documents(self) -> int:
+        """How many there are."""
+        return self._state.documents
+
+    @property
+    def passages(self) -> int:
+        """How many distinct fingerprints there are."""
+        return len(self._index)
+
+    def number(self, name: str) -> int | None:
+        """Of the document of that name."""
+        value = self._database.get(rows.name_row(name))
+        return None if value is None else self._decoded(rows.decode_number, value)
+
+    def document(self, number: int) -> Document | None:
+        """The document of that number; None if it was replaced since."""
+        if number in self._documents:
+            self._documents.move_to_end(number)
+            return self._documents[number]
+        value = self._database.get(rows.document_row(number))
+        document = None if value is None else self._decoded(rows.decode_document, value)
+        self._documents[number] = document
+        if len(self._documents) > _CACHED_DOCUMENTS:
+            self._documents.popitem(last=False)
+        return document
+
+    def text(self, number: int) -> str | None:
+        """The text of a document; None if it is not kept."""
+        if number in self._texts:
+            self._texts.move_to_end(number)
+            return self._texts[number]
+        value = self._database.get(rows.text_row(number)) if self._keep_text else None
+        if value is None:
+            return None
+        text = self._decoded(rows.decode_text, value)
+        self._texts[number] = text
+        self._text_characters += len(text)
+        while self._text_characters > _CACHED_TEXT_CHARACTERS and len(self._texts) > 1:
+            self._text_characters -= len(self._texts.popitem(last=False)[1])
+        return text
+
+    def places(self, ordinal: int) -> tuple[int, list[Place]]:
+        """How many documents have a passage, and where the first of them have it."""
+        value = self._database.get(rows.passage_row(ordinal))
+        return (0, []) if value is None else self._decoded(rows.decode_passage, value)
+
+    def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
+        """(distance, entry) of the passages within the distance, the nearest first."""
+        return sorted(self._index.within(fingerprint, max_distance), key=_distance_and_age)
+
+    def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
+        """The same, each as soon as a table finds it."""
+        return self._index.within_in_turn(fingerprint, max_distance)
+
+    def put(self, name: str, text: str, passages: Sequence[tuple[Span, int]]) -> bool:
+        """Add a document, or put it in the place of the one of its name. False if that one has
+        the same text.
+
+        :param passages: places in the text, and their fingerprints.
+        :raises StorageError: the disk fails, or there are too many documents.
+        """
+        text_digest = rows.digest(text)
+        before = self.number(name)
+        old = None if before is None else self.document(before)
+        if old is not None and old.digest == text_digest:
+            return False
+        number = self._state.next_number
+        if number > rows.MAX_CHARACTERS or len(text) > rows.MAX_CHARACTERS:
+            raise StorageError(self._location, "it can take no more documents, or none so long")
+        changed: dict[int, tuple[int, list[Place]]] = {}
+        if old is not None and before is not None:
+            self._take_away(before, old, changed)
+        ordinals = []
+        by_fingerprint: dict[int, int] = {}
+        for span, fingerprint in passages:
+            ordinal = by_fingerprint.get(fingerprint)
+            first = ordinal is None
+            if ordinal is None:
+                ordinal = by_fingerprint[fingerprint] = self._ordinal(fingerprint)
+            ordinals.append(ordinal)
+            documents, places = changed.get(ordinal) or self.places(ordinal)
+            if len(places) < rows.KEPT_PLACES:
+                places = [*places, Place(number, *span)]
+            changed[ordinal] = (documents + first, places)
+        document = Document(name, text_digest, len(text), tuple(ordinals))
+        puts: list[Row] = [
+            (rows.name_row(name), rows.encode_number(number)),
+            (rows.document_row(number), rows.encode_document(document)),
+        ]
+        if self._keep_text:
+            puts.append((rows.text_row(number), rows.encode_text(text)))
+        state = State(number + 1, self._state.documents + (old is None))
+        self._write(puts, changed, before, state)
+        self._documents[number] = document
+        return True
+
+    def remove(self, name: str) -> bool:
+        """Take a document away. False if there is none of that name."""
+        number = self.number(name)
+        document = None if number is None else self.document(number)
+        if number is None or document is None:
+            return False
+        changed: dict[int, tuple[int, list[Place]]] = {}
+        self._take_away(number, document, changed)
+        state = self._state._replace(documents=self._state.documents - 1)
+        self._write([], changed, number, state, gone=[rows.name_row(name)])
+        return True
+
+    def sync(self) -> None:
+        """Bring what was written to the disk."""
+        self._index.sync()
+        self._database.sync()
+
+    def close(self) -> None:
+        """Close both databases."""
+        try:
+            self._index.close()
+        finally:
+            self._database.close()
+
+    def _ordinal(self, fingerprint: int) -> int:
+        """Of the entry of a fingerprint, which is made if there is none."""
+        key = to_hex(fingerprint, self._bits)
+        entry = self._index.entry(key)
+        if entry is None:
+            now_s, number = int(time.time()), self._index.next_sequence
+            put = Entry(number, key, fingerprint, number, now_s, now_s)
+            entry = self._index.write(put, None, (), number + 1)
+        return entry.ordinal
+
+    def _take_away(
+        self, number: int, document: Document, changed: dict[int, tuple[int, list[Place]]]
+    ) -> None:
+        """Note what is left of a document's passages without it."""
+        for ordinal in set(document.passages):
+            documents, places = changed.get(ordinal) or self.places(ordinal)
+            left = [place for place in places if place.document != number]
+            changed[ordinal] = (max(documents - 1, 0), left)
+
+    def _write(
+        self,
+        puts: list[Row],
+        changed: dict[int, tuple[int, list[Place]]],
+        replaced: int | None,
+        state: State,
+        gone: Sequence[bytes] = (),
+    ) -> None:
+        deletes = list(gone)
+        if replaced is not None:
+            deletes += [rows.document_row(replaced), rows.text_row(replaced)]
+        for ordinal, (documents, places) in changed.items():
+            row = rows.passage_row(ordinal)
+            if documents:
+                puts.append((row, rows.encode_passage(documents, places)))
+            else:
+                deletes.append(row)
+        puts.append((rows.STATE_KEY, rows.encode_state(state)))
+        self._database.write(puts, deletes)
+        self._state = state
+        if replaced is not None:
+            self._documents.pop(replaced, None)
+            self._text_characters -= len(self._texts.pop(replaced, ""))
+
+    def _decoded(self, decode: Callable[[bytes], _Decoded], value: bytes) -> _Decoded:
+        try:
+            return decode(value)
+        except ValueError as error:
+            raise corrupt(self._location, error) from error
+
+
+def _distance_and_age(found: tuple[int, Entry]) -> tuple[int, int]:
+    return found[0], found[1].number
