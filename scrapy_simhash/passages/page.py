@@ -1,0 +1,225 @@
+"""render_page: a report as one HTML file that needs nothing else, neither network nor script.
+
+Names and texts come from anywhere. The template escapes all of them, only http and https names
+become links, and the page's own Content-Security-Policy allows nothing but its style.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_simhash.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jinja2 import Template
+
+    from scrapy_simhash.passages.result import CheckedPassage, Level, PassageReport
+
+MAX_BARS = 500
+_SHOWN_SOURCES = 5
+# Notes stand at the top of a row: a long paragraph is cut in rows, lest they drift away from what
+# they are about.
+_MOST_HITS_IN_ROW = 3
+_MOST_CHARACTERS_TO_HIT = 250
+_MOST_CHARACTERS_FROM_HIT = 450
+_MOST_TICKS = 6
+
+# What HTML cannot hold, or UTF-8 cannot.
+_UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x20\x7f\ud800-\udfff]+", re.IGNORECASE)
+
+
+def render_page(report: PassageReport, text: str = "") -> str:
+    """The page. It can be written as UTF-8: what that cannot hold is replaced by U+FFFD.
+
+    :param text: the one that was checked, for the white space between passages. A report has
+        none of it: without the text, one character is a space and more are an empty line.
+    """
+    passages = [
+        _Numbered(number, passage) for number, passage in enumerate(report.passages, start=1)
+    ]
+    levels = Counter(passage.level for passage in report.passages)
+    rendered = _template().render(
+        report=report,
+        rows=list(_rows(passages, text if len(text) == report.characters else "")),
+        bars=bars(report),
+        ticks=_ticks(report.characters),
+        levels=levels,
+        hits=len(report.passages) - levels["none"],
+        short=sum(passage.short for passage in report.passages),
+        binned=len(report.passages) > MAX_BARS,
+        shown_sources=_SHOWN_SOURCES,
+    )
+    return _UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", rendered)
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(
+        name=_name,
+        address=_address,
+        percent=_percent,
+        share=_share,
+        count=_count,
+        fraction=_fraction,
+        digest=_digest,
+    )
+    source = files("scrapy_simhash.passages").joinpath("page.html.j2")
+    return environment.from_string(source.read_text(encoding="utf-8"))
+
+
+def _name(document: str) -> str:
+    return printable(document) or "(no name)"
+
+
+def _address(document: str) -> str:
+    """The address that a name is, or nothing. `javascript:` is none, for one."""
+    return document if _WEB_ADDRESS.fullmatch(document) else ""
+
+
+def _fraction(value: float) -> float:
+    return min(max(value, 0.0), 1.0) if value == value else 0.0  # noqa: PLR0124 (not a number)
+
+
+def _percent(similarity: float) -> str:
+    """Rounded down: only equal texts have 100 %, and no level's bound is reached by rounding."""
+    return f"{int(_fraction(similarity) * 100 + 1e-9)}\N{NO-BREAK SPACE}%"
+
+
+def _share(share: float) -> str:
+    per_cent = _fraction(share) * 100
+    shown = "< 0.1" if 0 < per_cent < 0.1 else f"{per_cent:.1f}"  # noqa: PLR2004
+    return f"{shown}\N{NO-BREAK SPACE}%"
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _digest(style: str) -> str:
+    """As the Content-Security-Policy names a style that it allows."""
+    return f"sha256-{b64encode(sha256(style.encode()).digest()).decode()}"
+
+
+class _Numbered(NamedTuple):
+    number: int
+    passage: CheckedPassage
+
+
+class _Piece(NamedTuple):
+    """A passage in its row, with the white space before it."""
+
+    space: str
+    number: int
+    passage: CheckedPassage
+
+
+@dataclass
+class _Row:
+    """Text with the notes that stand beside it.
+
+    :param joined: it goes on in the middle of a paragraph.
+    """
+
+    joined: bool
+    pieces: list[_Piece] = field(default_factory=list)
+    characters_to_hit: int = 0
+    characters_from_hit: int = 0
+
+    @property
+    def hits(self) -> list[_Piece]:
+        return [piece for piece in self.pieces if piece.passage.level != "none"]
+
+    def add(self, piece: _Piece) -> None:
+        self.pieces.append(piece)
+        if self.characters_from_hit or piece.passage.level != "none":
+            self.characters_from_hit += len(piece.passage.text)
+        else:
+            self.characters_to_hit += len(piece.passage.text)
+
+    def takes(self, passage: CheckedPassage) -> bool:
+        if self.characters_from_hit:
+            return (
+                self.characters_from_hit < _MOST_CHARACTERS_FROM_HIT
+                and len(self.hits) < _MOST_HITS_IN_ROW
+            )
+        return passage.level == "none" or self.characters_to_hit < _MOST_CHARACTERS_TO_HIT
+
+
+def _rows(passages: list[_Numbered], text: str) -> Iterator[_Row]:
+    """The text in its order, paragraph by paragraph; each passage by itself if they overlap."""
+    overlapping = any(
+        after.passage.start < before.passage.end for before, after in pairwise(passages)
+    )
+    row = _Row(joined=False)
+    end = 0
+    for number, passage in passages:
+        space = text[end : passage.start] if text else _guessed_space(passage.start - end)
+        ends_paragraph = "\n" in space or "\r" in space or overlapping
+        if row.pieces and (ends_paragraph or not row.takes(passage)):
+            yield row
+            row = _Row(joined=not ends_paragraph)
+        row.add(_Piece(space if row.pieces else "", number, passage))
+        end = passage.end
+    if row.pieces:
+        yield row
+
+
+def _guessed_space(characters: int) -> str:
+    return "\n\n" if characters > 1 else " " * characters
+
+
+class Bar(NamedTuple):
+    """Of the chart: characters `start` to `end` of the text, and the passage that it shows."""
+
+    start: float
+    end: float
+    similarity: float
+    level: Level
+    number: int
+
+
+def bars(report: PassageReport) -> list[Bar]:
+    """A bar for each passage that stands elsewhere. A text of very many passages is divided in
+    `MAX_BARS` parts of equal length; of each, the passage of the highest similarity is shown.
+    """
+    found = [
+        Bar(passage.start, passage.end, _fraction(passage.similarity), passage.level, number)
+        for number, passage in enumerate(report.passages, start=1)
+        if passage.level != "none"
+    ]
+    if len(report.passages) <= MAX_BARS:
+        return found
+    width = max(report.characters, found[-1].end if found else 0) / MAX_BARS
+    highest: dict[int, Bar] = {}
+    for bar in found:
+        last = min(int((bar.end - 1) / width), MAX_BARS - 1)
+        for part in range(int(bar.start / width), last + 1):
+            if part not in highest or bar.similarity > highest[part].similarity:
+                highest[part] = bar._replace(start=part * width, end=(part + 1) * width)
+    return [highest[part] for part in sorted(highest)]
+
+
+def _ticks(characters: int) -> list[int]:
+    """Round places from the beginning to the end of the text."""
+    step, factors = 1, (2, 2.5, 2)
+    turn = 0
+    while characters / step > _MOST_TICKS:
+        step = int(step * factors[turn % len(factors)])
+        turn += 1
+    return list(range(0, characters + 1, step))
