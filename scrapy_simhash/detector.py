@@ -38,6 +38,7 @@ class PageFingerprint:
     :param error: what the extractor said.
     :param canonical: what the page names as its canonical URL, as it stands there, or empty.
     :param excerpt: the beginning of the text, for people.
+    :param text: all of it, where the detector keeps it.
     :param extraction_ms: CPU time of the thread, as are the other two: the wall clock would
         count what other threads do meanwhile.
     """
@@ -50,6 +51,7 @@ class PageFingerprint:
     error: str | None = None
     canonical: str = ""
     excerpt: str = ""
+    text: str = ""
     extraction_ms: float = 0.0
     tokenization_ms: float = 0.0
     fingerprint_ms: float = 0.0
@@ -59,11 +61,15 @@ class Detector:
     """Composes the steps from page to verdict.
 
     :param min_tokens: texts with fewer have no stable fingerprint and are skipped.
+    :param keep_text: give the texts of pages back with their fingerprints.
     """
 
-    def __init__(self, scheme: Scheme, *, min_tokens: int = DEFAULT_MIN_TOKENS) -> None:
+    def __init__(
+        self, scheme: Scheme, *, min_tokens: int = DEFAULT_MIN_TOKENS, keep_text: bool = False
+    ) -> None:
         self.scheme = scheme
         self.min_tokens = min_tokens
+        self.keep_text = keep_text
 
     def fingerprint_page(self, html: str) -> PageFingerprint:
         """Extract the main text of a page and fingerprint it. Never raises for a page's sake."""
@@ -106,6 +112,7 @@ class Detector:
             skipped=skipped,
             canonical=extraction.canonical,
             excerpt=extraction.text[:_EXCERPT_CHARACTERS],
+            text=extraction.text if self.keep_text else "",
             extraction_ms=extraction_ms,
             tokenization_ms=tokenization_ms,
             fingerprint_ms=_cpu_ms_since(started),

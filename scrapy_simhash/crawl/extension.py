@@ -20,6 +20,7 @@ from scrapy_simhash.crawl.crawl_index import CrawlIndex
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import Job
+from scrapy_simhash.crawl.page_passages import PagePassages
 from scrapy_simhash.crawl.second_chances import ITEM_META_KEY, SecondChances
 from scrapy_simhash.crawl.settings import SimhashSettings, is_enabled, unknown_settings
 from scrapy_simhash.crawl.settlement import Settlement
@@ -58,7 +59,11 @@ class SimhashExtension:
         self.crawler = crawler
         spider = crawler.spider or crawler.spidercls
         self.settings = SimhashSettings.from_settings(crawler.settings, str(spider.name))
-        self.detector = Detector(self.settings.scheme, min_tokens=self.settings.min_tokens)
+        self.detector = Detector(
+            self.settings.scheme,
+            min_tokens=self.settings.min_tokens,
+            keep_text=self.settings.passages is not None and not self.settings.item_fields,
+        )
         stats = crawler.stats
         if stats is None:  # pragma: no cover - Scrapy makes it before extensions
             raise NotConfigured("a crawler without stats")
@@ -79,7 +84,12 @@ class SimhashExtension:
         # From the downloader middleware to the spider middleware. Not by meta, which spiders
         # copy to other requests; a response that no callback gets takes its entry with it.
         self.pages: WeakKeyDictionary[Response, PageFingerprint] = WeakKeyDictionary()
-        self.settlement = Settlement(self._settle_page, self._settle_item)
+        self.page_passages = PagePassages(
+            self.settings.passages, CrawlStats(stats, "simhash/passages"), self.failed
+        )
+        self.settlement = Settlement(
+            self._settle_page, self._settle_item, self.page_passages.finished
+        )
         self._job = Job(crawler.settings)
         self._syncer = Syncer()
         self._warned: set[str] = set()
@@ -129,6 +139,7 @@ class SimhashExtension:
             if self.settings.item_fields:
                 directory = self.settings.item_directory
                 self.item_index = self._open(directory, self.item_stats, "item")
+            self.page_passages.open()
         except SimhashError as error:
             self.stats.count("errors/index")
             # The message says all there is to say; a traceback would bury it.
@@ -190,6 +201,7 @@ class SimhashExtension:
             index.stats.index_size(len(index.index))
             if index.stats.anything:
                 logger.info("%s", index.stats.summary(what), extra={"spider": spider})
+        self.page_passages.close()
         self._close_indexes()
         if reason == "finished":
             self._job.finished()

@@ -94,6 +94,7 @@ class Fingerprinter:
                 min_tokens=self._detector.min_tokens,
                 workers=self._workers,
                 timeout_ms=self._timeout_ms,
+                keep_text=self._detector.keep_text,
             )
 
     async def fingerprint(self, response: TextResponse) -> tuple[PageFingerprint, bool]:
@@ -101,7 +102,8 @@ class Fingerprinter:
 
         :raises Exception: what an extractor of somebody raised, or the workers.
         """
-        checksum = self._memo.checksum(response)
+        # Texts of pages are too large to be remembered.
+        checksum = None if self._detector.keep_text else self._memo.checksum(response)
         known = self._memo.get(checksum)
         if known is not None:
             return known, True
@@ -109,7 +111,7 @@ class Fingerprinter:
             page = await run_in_thread(self._fingerprint, response)
         else:
             # Finding out an undeclared encoding takes long: not in the event loop.
-            page = await _result(self.pool.fingerprint_page(lambda: response.text))
+            page = await result_of(self.pool.fingerprint_page(lambda: response.text))
         self._memo.put(checksum, page)
         return page, False
 
@@ -126,7 +128,7 @@ class Fingerprinter:
             raise RuntimeError(f"SystemExit({error}) in extraction") from error
 
 
-async def _result(future: Future[_Result]) -> _Result:
+async def result_of(future: Future[_Result]) -> _Result:
     """Wait for a future of another thread, whatever the event loop."""
     if is_asyncio_available():
         return await asyncio.wrap_future(future)

@@ -154,7 +154,8 @@ class SimhashSpiderMiddleware:
             extension.index.settle(observation, confirmed=False)
             verdict = replace(verdict, observation=None)
         if action.call:
-            extension.settlement.begin(response, key, verdict, action)
+            state = extension.settlement.begin(response, key, verdict, action)
+            extension.page_passages.arrived(state, page.text)
             return
         extension.stats.count("dropped")
         extension.settlement.begin(response, key, verdict, PASS)  # for the output of an errback

@@ -13,6 +13,7 @@ from scrapy.utils.asyncio import run_in_thread
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.second_chances import DroppedCopy
+from scrapy_simhash.crawl.tagging import tag
 from scrapy_simhash.extraction import visible_text
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.policy import Policy
@@ -59,8 +60,20 @@ class SimhashPipeline:
         if self._settings.item_fields and self._extension.item_index is not None:
             verdict = await self._judge(item, origin) or verdict
         if verdict is not None:
-            self._tag(item, verdict)
+            fields = verdict.to_dict()
+            tags = self._settings.item_tags
+            values = {item_field: fields[field] for field, item_field in tags.items()}
+            tag(self._extension, item, values, "SIMHASH_ITEM_TAGS")
+        await self._tag_with_passages(item, origin)
         return item
+
+    async def _tag_with_passages(self, item: Any, origin: Origin | None) -> None:
+        passages = self._extension.page_passages
+        if not passages.enabled or origin is None:
+            return
+        text = self._text(item) if self._settings.item_fields else None
+        values = await passages.tags(origin.page, origin.ordinal, text)
+        tag(self._extension, item, values, "SIMHASH_PASSAGES_TAGS")
 
     async def _judge(self, item: Any, origin: Origin | None) -> Verdict | None:
         extension = self._extension
@@ -118,31 +131,6 @@ class SimhashPipeline:
         adapter = ItemAdapter(item)
         values = (adapter.get(name) for name in self._settings.item_fields)
         return "\n".join(_plain(value) for value in values if value is not None)
-
-    def _tag(self, item: Any, verdict: Verdict) -> None:
-        tags = self._settings.item_tags
-        if not tags:
-            return
-        fields = verdict.to_dict()
-        try:
-            adapter = ItemAdapter(item)
-            if not isinstance(item, dict):
-                undeclared = set(tags.values()).difference(adapter.field_names())
-                if undeclared:
-                    raise KeyError(", ".join(sorted(undeclared)))
-            for verdict_field, item_field in tags.items():
-                adapter[item_field] = fields[verdict_field]
-        except (KeyError, AttributeError, TypeError, ValueError) as error:
-            # Not declared, frozen, of another type, or no item at all.
-            self._extension.stats.count("skipped/item_field_not_declared")
-            self._extension.warn_once(
-                "item_field_not_declared",
-                "simhash: items of %s cannot take all of the fields %s (%s), and are not tagged: "
-                "declare them, name others in SIMHASH_ITEM_TAGS, or set that to {}",
-                type(item).__qualname__,
-                ", ".join(tags.values()),
-                error,
-            )
 
 
 def _plain(value: Any) -> str:

@@ -19,7 +19,7 @@ from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import DATABASES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -42,6 +42,10 @@ class SettingsReader:
     def _value(self, name: str) -> Any:
         value = self._settings.get(name)
         return self._defaults[name] if value is None else value
+
+    def is_set(self, name: str) -> bool:
+        """Whether the user says something."""
+        return self._value(name) is not None
 
     def boolean(self, name: str, *, unset: bool = False) -> bool:
         """True or False, in the words that Scrapy takes."""
@@ -155,23 +159,48 @@ class SettingsReader:
 
     def item_tags(self) -> Mapping[str, str]:
         """A dict from verdict fields to item fields."""
-        name = "SIMHASH_ITEM_TAGS"
+        return self.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
+
+    def share(self, name: str) -> float:
+        """A number from 0 to 1."""
+        value = self._value(name)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = -1.0
+        if isinstance(value, bool) or not 0 <= number <= 1:
+            raise SettingsError(name, value, "a number from 0 to 1")
+        return number
+
+    def tags(self, name: str, fields: Sequence[str]) -> Mapping[str, str]:
+        """A dict from fields of ours to item fields."""
         value = self._value(name)
         try:
             tags = dict(self._settings.getdict(name, self._defaults[name]))
         except (TypeError, ValueError):
             tags = {"": ""}
         if not all(
-            verdict_field in VERDICT_FIELDS and isinstance(item_field, str) and item_field
-            for verdict_field, item_field in tags.items()
+            field in fields and isinstance(item_field, str) and item_field
+            for field, item_field in tags.items()
         ):
             raise SettingsError(
                 name,
                 value,
-                "a dict from verdict fields (" + ", ".join(VERDICT_FIELDS) + ") to item fields; "
-                "{} tags no items",
+                "a dict from " + ", ".join(fields) + " to item fields; {} tags no items",
             )
         return MappingProxyType(tags)
+
+    def path(self, name: str) -> Path:
+        """A directory; a relative path is one in Scrapy's data directory."""
+        value = self._value(name)
+        if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
+            raise SettingsError(name, value, "a path")
+        try:
+            path = Path(data_path(value))
+        except NotConfigured:
+            # Under Scrapyd there is a settings module, but no scrapy.cfg to find a project by.
+            path = Path(".scrapy", value)
+        return path.absolute()
 
     def directories(self, spider_name: str) -> tuple[Path, Path]:
         """Of pages and of items; that of pages is made if absent.
@@ -179,15 +208,7 @@ class SettingsReader:
         ``SIMHASH_DIR/spiders/<name>`` and ``SIMHASH_DIR/spider-items/<name>``, or
         ``SIMHASH_DIR/shared`` and ``SIMHASH_DIR/shared-items``.
         """
-        value = self._value("SIMHASH_DIR")
-        if not isinstance(value, (str, Path)) or not str(value):
-            raise SettingsError("SIMHASH_DIR", value, "a path")
-        try:
-            base = Path(data_path(value))
-        except NotConfigured:
-            # Under Scrapyd there is a settings module, but no scrapy.cfg to find a project by.
-            base = Path(".scrapy", value)
-        base = base.absolute()
+        value, base = self._value("SIMHASH_DIR"), self.path("SIMHASH_DIR")
         if self.boolean("SIMHASH_SHARED"):
             directory, item_directory = base / "shared", base / "shared-items"
         else:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from scrapy_simhash.crawl.clusters import DEFAULT_CLUSTER_LIMIT
 from scrapy_simhash.crawl.identity import Scope
+from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS, PassageSettings
 from scrapy_simhash.crawl.reader import TAGGED_FIELDS, SettingsReader
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.errors import PlanError, SettingsError
@@ -59,6 +60,7 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_ITEM_FIELDS": [],
         "SIMHASH_ITEM_ACTION": None,
         "SIMHASH_DEBUG": False,
+        **PASSAGE_SETTINGS,
     }
 )
 
@@ -77,6 +79,7 @@ class SimhashSettings:
     :param index_kind: kind of database; None: what the directory holds, or the installed one.
     :param plan: of a new index's tables; None where they are chosen, or those that it has.
     :param item_tags: verdict field → item field.
+    :param passages: None where they are not asked for.
     """
 
     policy: Policy
@@ -101,6 +104,7 @@ class SimhashSettings:
     item_tags: Mapping[str, str]
     item_fields: tuple[str, ...]
     debug: bool
+    passages: PassageSettings | None
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, spider_name: str) -> SimhashSettings:
@@ -157,6 +161,7 @@ class SimhashSettings:
             item_tags=read.item_tags(),
             item_fields=read.names("SIMHASH_ITEM_FIELDS"),
             debug=read.boolean("SIMHASH_DEBUG"),
+            passages=PassageSettings.read(read),
         )
 
 

@@ -59,15 +59,18 @@ class Settlement:
 
     :param settle: called with (observation, confirmed) when the fate of a page is known.
     :param settle_item: the same for items that have verdicts of their own.
+    :param finished: called with (page, whether it was handled without an error) at its end.
     """
 
     def __init__(
         self,
         settle: Callable[[Observation, bool], None],
         settle_item: Callable[[Observation, bool], None],
+        finished: Callable[[PageState, bool], None] | None = None,
     ) -> None:
         self._settle = settle
         self._settle_item = settle_item
+        self._finished = finished
         self._by_response: WeakKeyDictionary[Response, PageState] = WeakKeyDictionary()
         self._open: set[PageState] = set()
         # Items may be of any class, also without weak references, and are found by identity.
@@ -168,5 +171,8 @@ class Settlement:
         # Left over are items that a later pipeline replaced by another object.
         for observation in [*page.replaced_observations, *page.item_observations.values()]:
             self._settle_item(observation, True)  # noqa: FBT003 - confirmed
+        kept = page.exhausted and not page.failed
         if page.verdict is not None and page.verdict.observation is not None:
-            self._settle(page.verdict.observation, page.exhausted and not page.failed)
+            self._settle(page.verdict.observation, kept)
+        if self._finished is not None:
+            self._finished(page, kept)

@@ -6,24 +6,16 @@ index as for pages, and `python -m scrapy_simhash.index check` checks it), and `
 
 from __future__ import annotations
 
-import json
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import (
-    IndexClosed,
-    IndexCorrupt,
-    IndexForeign,
-    IndexMismatch,
-    SimhashError,
-    StorageError,
-)
+from scrapy_simhash.errors import IndexClosed, IndexMismatch, StorageError
 from scrapy_simhash.index import open_tables
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
-from scrapy_simhash.index.manifest import FILE_NAME as PAGES_FILE_NAME
+from scrapy_simhash.passages.manifest import PassagesManifest
 from scrapy_simhash.passages.matching import Matcher, Question
 from scrapy_simhash.passages.scheme import PassageScheme
 from scrapy_simhash.passages.store import PassageStore
@@ -37,86 +29,27 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import SyncPolicy
     from scrapy_simhash.passages.result import PassageReport
 
-FILE_NAME = "passages.json"
-FORMAT_VERSION = 1
-_FORMAT_NAME = "scrapy-simhash passages"
+
+@dataclass(eq=False)
+class _Shared:
+    """An index that is open, for all who use it in this process: a database is opened once."""
+
+    store: PassageStore
+    made: PassagesManifest
+    location: str
+    name: str
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    users: int = 0
+
+    def leave(self) -> None:
+        self.users -= 1
+        if not self.users:
+            del _shared[self.name]
+            self.store.close()
 
 
-@dataclass(frozen=True)
-class PassagesManifest:
-    """What a passage index was made with."""
-
-    scheme: PassageScheme
-    keep_text: bool
-    database: str
-
-    def write(self, directory: Path) -> None:
-        """Write ``passages.json``, whole or not at all. :raises OSError: it cannot be."""
-        content = {
-            "format": _FORMAT_NAME,
-            "format_version": FORMAT_VERSION,
-            "database": self.database,
-            "keep_text": self.keep_text,
-            **self.scheme.to_dict(),
-        }
-        temporary = directory / f".{FILE_NAME}.{os.getpid()}"
-        try:
-            temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-            temporary.replace(directory / FILE_NAME)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-    @classmethod
-    def read(cls, directory: Path) -> PassagesManifest | None:
-        """What a directory says; None where it is missing or empty.
-
-        :raises IndexForeign: it holds other things.
-        :raises IndexMismatch: another format version.
-        :raises IndexCorrupt: it makes no sense.
-        :raises OSError: the file system says no.
-        """
-        location = str(directory)
-        try:
-            text = (directory / FILE_NAME).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            if not directory.exists():
-                return None
-            names = {entry.name for entry in directory.iterdir()}
-            if PAGES_FILE_NAME in names:
-                raise IndexForeign(
-                    location, "it is an index of pages, not of passages: choose another directory"
-                ) from None
-            if any(not name.startswith(f".{FILE_NAME}") for name in names):
-                raise IndexForeign(
-                    location,
-                    f"it has no {FILE_NAME} but other files: choose another directory; nothing "
-                    "was changed",
-                ) from None
-            return None
-        except NotADirectoryError:
-            raise IndexForeign(location, "it is no directory: choose another") from None
-        except UnicodeDecodeError as error:
-            raise _damaged(location, error) from error
-        try:
-            content: Any = json.loads(text)
-            if not isinstance(content, dict) or content.get("format") != _FORMAT_NAME:
-                raise IndexForeign(
-                    location, f"its {FILE_NAME} is not ours: choose another directory"
-                )
-            if content["format_version"] != FORMAT_VERSION:
-                raise IndexMismatch(
-                    location,
-                    f"format version {content['format_version']!r}, this release reads "
-                    f"{FORMAT_VERSION}: use the release that made it; nothing was changed",
-                )
-            if type(content["keep_text"]) is not bool:
-                raise TypeError(f"keep_text is {content['keep_text']!r}")
-            database_kind(content["database"])
-            return cls(PassageScheme.from_dict(content), content["keep_text"], content["database"])
-        except (IndexForeign, IndexMismatch):
-            raise
-        except (KeyError, TypeError, ValueError, RecursionError, SimhashError) as error:
-            raise _damaged(location, error) from error
+_shared: dict[str, _Shared] = {}
+_opening = threading.Lock()
 
 
 class PassageIndex:
@@ -125,19 +58,10 @@ class PassageIndex:
     Made by `open_passages`.
     """
 
-    def __init__(
-        self,
-        store: PassageStore,
-        made: PassagesManifest,
-        location: str,
-        on_close: Callable[[], None],
-    ) -> None:
-        self._store = store
-        self._location = location
-        self._on_close = on_close
-        self._lock = threading.RLock()
+    def __init__(self, shared: _Shared) -> None:
+        self._shared = shared
         self._closed = False
-        self.made = made
+        self.made = shared.made
 
     @property
     def documents(self) -> int:
@@ -160,12 +84,12 @@ class PassageIndex:
             (span, scheme.fingerprint(text[slice(*span)])) for span in scheme.cutting.spans(text)
         )
         passages = [(span, fingerprint) for span, fingerprint in found if fingerprint is not None]
-        with self._lock:
+        with self._shared.lock:
             return len(passages) if self._open().put(name, text, passages) else None
 
     def remove(self, name: str) -> bool:
         """Take a document away. False if there is none of that name."""
-        with self._lock:
+        with self._shared.lock:
             return self._open().remove(name)
 
     def check(
@@ -184,7 +108,7 @@ class PassageIndex:
         :param progress: called with (passages done, passages in all).
         :raises StorageError: the index fails.
         """
-        with self._lock:
+        with self._shared.lock:
             matcher = Matcher(
                 self._open(), self.made.scheme, question or Question(), verify=self.made.keep_text
             )
@@ -192,15 +116,15 @@ class PassageIndex:
 
     def sync(self) -> None:
         """Bring what was added to the disk."""
-        with self._lock:
+        with self._shared.lock:
             self._open().sync()
 
     def close(self) -> None:
         """Give the index back. Harmless when repeated."""
-        with self._lock:
+        with _opening, self._shared.lock:
             if not self._closed:
                 self._closed = True
-                self._on_close()
+                self._shared.leave()
 
     def __enter__(self) -> Self:
         return self
@@ -215,8 +139,8 @@ class PassageIndex:
 
     def _open(self) -> PassageStore:
         if self._closed:
-            raise IndexClosed(self._location, "used after close()")
-        return self._store
+            raise IndexClosed(self._shared.location, "used after close()")
+        return self._shared.store
 
 
 def open_passages(
@@ -224,6 +148,7 @@ def open_passages(
     scheme: PassageScheme | None = None,
     *,
     keep_text: bool | None = None,
+    keep_text_of_new: bool = False,
     create: bool = True,
     kind: str | None = None,
     sync: SyncPolicy = "everysec",
@@ -231,7 +156,9 @@ def open_passages(
     """Open a passage index, or make it.
 
     :param scheme: of a new index; where there is one already, it must be that one's.
-    :param keep_text: keep the texts of documents, so that hits are verified on them.
+    :param keep_text: keep the texts of documents, so that hits are verified on them; as it was
+        made, if absent.
+    :param keep_text_of_new: the same, if that is absent and the index new.
     :param create: whether a new one may be made.
     :param kind: of database, for a new one: ``leveldb`` or ``rocksdb``.
     :param sync: see `SyncPolicy`.
@@ -239,15 +166,40 @@ def open_passages(
     :raises StorageError: it is missing, locked, foreign, corrupt, or cannot be read or written.
     """
     directory = Path(directory).absolute()
+    name = os.path.realpath(directory)
+    with _opening:
+        shared = _shared.get(name)
+        if shared is None:
+            new = PassagesManifest(
+                scheme or PassageScheme(),
+                keep_text_of_new if keep_text is None else keep_text,
+                kind or default_kind_name(),
+            )
+            shared = _open_shared(
+                directory, new if create else None, scheme, keep_text=keep_text, sync=sync
+            )
+            _shared[name] = shared
+        else:
+            _check_same(shared.location, shared.made, scheme, keep_text=keep_text)
+        shared.users += 1
+    return PassageIndex(shared)
+
+
+def _open_shared(
+    directory: Path,
+    new: PassagesManifest | None,
+    scheme: PassageScheme | None,
+    *,
+    keep_text: bool | None,
+    sync: SyncPolicy,
+) -> _Shared:
     location = str(directory)
     try:
         made = PassagesManifest.read(directory)
         if made is None:
-            if not create:
+            if new is None:
                 raise StorageError(location, "there is no passage index: add documents first")
-            made = PassagesManifest(
-                scheme or PassageScheme(), bool(keep_text), kind or default_kind_name()
-            )
+            made = new
             opener = database_kind(made.database)
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             made.write(directory)
@@ -279,7 +231,7 @@ def open_passages(
         tables.close()
         database.close()
         raise
-    return PassageIndex(store, made, location, store.close)
+    return _Shared(store, made, location, os.path.realpath(directory))
 
 
 def _check_same(
@@ -306,11 +258,3 @@ def _check_same(
             f"it {does}, as it was made: leave that out, or choose another directory; nothing "
             "was changed",
         )
-
-
-def _damaged(location: str, error: Exception) -> IndexCorrupt:
-    return IndexCorrupt(
-        location,
-        f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error}): restore it from a "
-        "backup, or make another index; nothing was changed",
-    )

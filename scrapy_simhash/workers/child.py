@@ -59,7 +59,11 @@ def _serve(channel: Channel) -> None:
     process = os.getpid()
     order = json.loads(channel.receive())
     try:
-        detector = Detector(Scheme.from_dict(order["scheme"]), min_tokens=order["min_tokens"])
+        detector = Detector(
+            Scheme.from_dict(order["scheme"]),
+            min_tokens=order["min_tokens"],
+            keep_text=order["keep_text"],
+        )
         # What is loaded at the first page, such as jieba's dictionary, is loaded now.
         Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)
     except BaseException as error:  # noqa: BLE001 - whatever an extractor's module does

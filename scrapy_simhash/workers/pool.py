@@ -44,6 +44,7 @@ class WorkerPool:
 
     :param workers: number of processes, at least 1.
     :param timeout_ms: for one page, by the wall clock.
+    :param keep_text: see `Detector`.
     """
 
     def __init__(
@@ -53,10 +54,12 @@ class WorkerPool:
         min_tokens: int,
         workers: int,
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
+        keep_text: bool = False,
     ) -> None:
         self._order = {
             "scheme": scheme.to_dict(),
             "min_tokens": min_tokens,
+            "keep_text": keep_text,
             "timeout_ms": timeout_ms,
         }
         self._timeout_s = timeout_ms / 1000

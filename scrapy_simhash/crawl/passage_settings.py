@@ -1,0 +1,74 @@
+"""The SIMHASH_PASSAGES* settings, checked and frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from scrapy_simhash.passages.cutting import Cutting, Unit
+from scrapy_simhash.passages.matching import (
+    DEFAULT_COMMON_DOCUMENTS,
+    DEFAULT_MIN_SIMILARITY,
+    Mode,
+    Question,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from scrapy_simhash.crawl.reader import SettingsReader
+
+TAGGED_FIELDS = ("known_share", "sources")
+REPORT_FIELDS = (*TAGGED_FIELDS, "common_share")
+PASSAGE_SETTINGS: Mapping[str, Any] = MappingProxyType(
+    {
+        "SIMHASH_PASSAGES": False,
+        "SIMHASH_PASSAGES_DIR": "simhash-passages",
+        "SIMHASH_PASSAGES_UNIT": None,
+        "SIMHASH_PASSAGES_KEEP_TEXT": None,
+        "SIMHASH_PASSAGES_MODE": "exact",
+        "SIMHASH_PASSAGES_MIN_SIMILARITY": DEFAULT_MIN_SIMILARITY,
+        "SIMHASH_PASSAGES_COMMON": DEFAULT_COMMON_DOCUMENTS,
+        "SIMHASH_PASSAGES_TAGS": {field: f"simhash_{field}" for field in TAGGED_FIELDS},
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassageSettings:
+    """What a crawl was told of passages.
+
+    :param directory: of the passage index.
+    :param cutting: of a new index; None for that which it has, or sentences.
+    :param keep_text: of a new index; None for that which it has, or True.
+    :param tags: field of a report → item field.
+    """
+
+    directory: Path
+    cutting: Cutting | None
+    keep_text: bool | None
+    question: Question
+    tags: Mapping[str, str]
+
+    @classmethod
+    def read(cls, read: SettingsReader) -> PassageSettings | None:
+        """None where SIMHASH_PASSAGES is not set. :raises SettingsError: one is wrong."""
+        if not read.boolean("SIMHASH_PASSAGES"):
+            return None
+        unit = read.choice("SIMHASH_PASSAGES_UNIT", get_args(Unit), unset="")
+        keep_text = read.boolean("SIMHASH_PASSAGES_KEEP_TEXT", unset=True)
+        is_set = read.is_set("SIMHASH_PASSAGES_KEEP_TEXT")
+        question = Question(
+            mode=cast("Mode", read.choice("SIMHASH_PASSAGES_MODE", get_args(Mode))),
+            min_similarity=read.share("SIMHASH_PASSAGES_MIN_SIMILARITY"),
+            common_documents=read.whole("SIMHASH_PASSAGES_COMMON", 0, 1 << 32),
+        )
+        return cls(
+            directory=read.path("SIMHASH_PASSAGES_DIR"),
+            cutting=Cutting(cast("Unit", unit)) if unit else None,
+            keep_text=keep_text if is_set else None,
+            question=question,
+            tags=read.tags("SIMHASH_PASSAGES_TAGS", REPORT_FIELDS),
+        )

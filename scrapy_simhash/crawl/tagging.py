@@ -1,0 +1,41 @@
+"""Writing fields into items of any class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from itemadapter import ItemAdapter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy_simhash.crawl.extension import SimhashExtension
+
+
+def tag(extension: SimhashExtension, item: Any, values: Mapping[str, Any], setting: str) -> None:
+    """Write values into fields of an item, or count why not.
+
+    :param setting: that names the fields.
+    """
+    if not values:
+        return
+    try:
+        adapter = ItemAdapter(item)
+        if not isinstance(item, dict):
+            undeclared = set(values).difference(adapter.field_names())
+            if undeclared:
+                raise KeyError(", ".join(sorted(undeclared)))
+        for field, value in values.items():
+            adapter[field] = value
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
+        # Not declared, frozen, of another type, or no item at all.
+        extension.stats.count("skipped/item_field_not_declared")
+        extension.warn_once(
+            f"item_field_not_declared {setting}",
+            "simhash: items of %s cannot take all of the fields %s (%s), and are not tagged: "
+            "declare them, name others in %s, or set that to {}",
+            type(item).__qualname__,
+            ", ".join(values),
+            error,
+            setting,
+        )

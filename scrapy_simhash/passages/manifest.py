@@ -1,0 +1,105 @@
+"""PassagesManifest: what a passage index was made with, as JSON that a person can read."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexMismatch, SimhashError
+from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.manifest import FILE_NAME as PAGES_FILE_NAME
+from scrapy_simhash.passages.scheme import PassageScheme
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE_NAME = "passages.json"
+FORMAT_VERSION = 1
+_FORMAT_NAME = "scrapy-simhash passages"
+
+
+@dataclass(frozen=True)
+class PassagesManifest:
+    """What a passage index was made with."""
+
+    scheme: PassageScheme
+    keep_text: bool
+    database: str
+
+    def write(self, directory: Path) -> None:
+        """Write ``passages.json``, whole or not at all. :raises OSError: it cannot be."""
+        content = {
+            "format": _FORMAT_NAME,
+            "format_version": FORMAT_VERSION,
+            "database": self.database,
+            "keep_text": self.keep_text,
+            **self.scheme.to_dict(),
+        }
+        temporary = directory / f".{FILE_NAME}.{os.getpid()}"
+        try:
+            temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            temporary.replace(directory / FILE_NAME)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @classmethod
+    def read(cls, directory: Path) -> PassagesManifest | None:
+        """What a directory says; None where it is missing or empty.
+
+        :raises IndexForeign: it holds other things.
+        :raises IndexMismatch: another format version.
+        :raises IndexCorrupt: it makes no sense.
+        :raises OSError: the file system says no.
+        """
+        location = str(directory)
+        try:
+            text = (directory / FILE_NAME).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            if not directory.exists():
+                return None
+            names = {entry.name for entry in directory.iterdir()}
+            if PAGES_FILE_NAME in names:
+                raise IndexForeign(
+                    location, "it is an index of pages, not of passages: choose another directory"
+                ) from None
+            if any(not name.startswith(f".{FILE_NAME}") for name in names):
+                raise IndexForeign(
+                    location,
+                    f"it has no {FILE_NAME} but other files: choose another directory; nothing "
+                    "was changed",
+                ) from None
+            return None
+        except NotADirectoryError:
+            raise IndexForeign(location, "it is no directory: choose another") from None
+        except UnicodeDecodeError as error:
+            raise _damaged(location, error) from error
+        try:
+            content: Any = json.loads(text)
+            if not isinstance(content, dict) or content.get("format") != _FORMAT_NAME:
+                raise IndexForeign(
+                    location, f"its {FILE_NAME} is not ours: choose another directory"
+                )
+            if content["format_version"] != FORMAT_VERSION:
+                raise IndexMismatch(
+                    location,
+                    f"format version {content['format_version']!r}, this release reads "
+                    f"{FORMAT_VERSION}: use the release that made it; nothing was changed",
+                )
+            if type(content["keep_text"]) is not bool:
+                raise TypeError(f"keep_text is {content['keep_text']!r}")
+            database_kind(content["database"])
+            return cls(PassageScheme.from_dict(content), content["keep_text"], content["database"])
+        except (IndexForeign, IndexMismatch):
+            raise
+        except (KeyError, TypeError, ValueError, RecursionError, SimhashError) as error:
+            raise _damaged(location, error) from error
+
+
+def _damaged(location: str, error: Exception) -> IndexCorrupt:
+    return IndexCorrupt(
+        location,
+        f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error}): restore it from a "
+        "backup, or make another index; nothing was changed",
+    )
