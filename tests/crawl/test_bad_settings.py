@@ -41,6 +41,14 @@ BAD = {
     "SIMHASH_ITEM_FIELDS": ([[""], [1], 7], "field"),
     "SIMHASH_ITEM_ACTION": (["delete", 0], "'drop', 'tag'"),
     "SIMHASH_DEBUG": (["loud"], "True"),
+    "SIMHASH_PASSAGES": (["some"], "True"),
+    "SIMHASH_PASSAGES_DIR": (["", 3, "a\0b"], "path"),
+    "SIMHASH_PASSAGES_UNIT": (["words", "", 30, ["runs"]], "'sentences', 'runs'"),
+    "SIMHASH_PASSAGES_KEEP_TEXT": (["zlib"], "True"),
+    "SIMHASH_PASSAGES_MODE": (["quick", "", True], "'exact', 'fast'"),
+    "SIMHASH_PASSAGES_MIN_SIMILARITY": ([1.1, -0.1, "75%", True, []], "0 to 1"),
+    "SIMHASH_PASSAGES_COMMON": ([-1, "many", 1.5], "0"),
+    "SIMHASH_PASSAGES_TAGS": ([{"share": "share"}, {"known_share": 1}, "known_share"], "sources"),
 }
 CASES = [(name, value) for name, (values, _) in BAD.items() for value in values]
 
@@ -52,7 +60,14 @@ def url(site):
 
 @pytest.fixture(scope="module")
 def results(url, module_path):
-    crawls = [Crawl(requests=[url], settings={name: value}, name="bad") for name, value in CASES]
+    crawls = [
+        Crawl(
+            requests=[url],
+            settings={"SIMHASH_PASSAGES": name.startswith("SIMHASH_PASSAGES_"), name: value},
+            name="bad",
+        )
+        for name, value in CASES
+    ]
     return run(module_path, *crawls)
 
 

@@ -1,0 +1,57 @@
+"""Rows of documents: what is written is read again, and damage is noticed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.passages import rows
+from scrapy_simhash.passages.rows import Document, Place, State
+
+NUMBERS = st.integers(0, 2**32 - 1)
+TEXTS = st.text(st.characters())
+
+
+@given(NUMBERS, NUMBERS)
+def test_state(a, b):
+    assert rows.decode_state(rows.encode_state(State(a, b))) == State(a, b)
+
+
+@given(TEXTS, st.binary(min_size=16, max_size=16), st.integers(0, 2**60), st.lists(NUMBERS))
+def test_document(name, digest, characters, passages):
+    document = Document(name, digest, characters, tuple(passages))
+    assert rows.decode_document(rows.encode_document(document)) == document
+
+
+@given(TEXTS)
+def test_text(text):
+    assert rows.decode_text(rows.encode_text(text)) == text
+
+
+@given(NUMBERS, st.lists(st.builds(Place, NUMBERS, NUMBERS, NUMBERS)))
+def test_passage(documents, places):
+    assert rows.decode_passage(rows.encode_passage(documents, places)) == (documents, places)
+
+
+@pytest.mark.parametrize(
+    ("decode", "value"),
+    [
+        (rows.decode_state, b"123"),
+        (rows.decode_number, b""),
+        (rows.decode_document, b"short"),
+        (rows.decode_document, rows.encode_document(Document("", b"x" * 16, 1, (1, 2)))[:-4]),
+        (rows.decode_text, b"not zlib"),
+        (rows.decode_passage, b""),
+        (rows.decode_passage, b"12345"),
+    ],
+)
+def test_damage_is_noticed(decode, value):
+    with pytest.raises(ValueError):
+        decode(value)
+
+
+def test_keys_are_apart():
+    keys = [rows.STATE_KEY, rows.name_row("a"), rows.document_row(1), rows.text_row(1)]
+    keys += [rows.passage_row(1), rows.document_row(2), rows.name_row("b")]
+    assert len(set(keys)) == len(keys)
