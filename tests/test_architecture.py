@@ -38,7 +38,16 @@ def module_name(path: Path) -> str:
 
 
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-CORE = {name: path for name, path in MODULES.items() if not (set(name.split(".")) & set(ADAPTERS))}
+# It runs the commands.
+MAIN = f"{NAME}.__main__"
+CORE = {
+    name: path
+    for name, path in MODULES.items()
+    if not (set(name.split(".")) & set(ADAPTERS)) and name != MAIN
+}
+# What the commands import when they need Scrapy: to be one of its own, and for a project and a page.
+WITH_SCRAPY = {f"{NAME}.commands.{name}" for name in ("scrapy_command", "project", "fetching")}
+COMMANDS = {MAIN, *(name for name in MODULES if ".commands" in name)} - WITH_SCRAPY
 
 
 def is_type_checking(node: ast.AST) -> bool:
@@ -96,6 +105,17 @@ def test_the_core_never_imports_scrapy_or_an_adapter(name):
     # The package offers the add-on lazily, and names it for type checkers.
     found = imports(name, type_checking=name != NAME)
     assert [at for at in found if belongs(at[0], "scrapy", "twisted", *adapters)] == []
+
+
+def test_commands_import_scrapy_where_they_need_it():
+    assert f"{NAME}.commands.main" in COMMANDS
+    assert set(MODULES) >= WITH_SCRAPY
+    adapters = [f"{NAME}.{adapter}" for adapter in ADAPTERS if adapter != "commands"]
+    for name in WITH_SCRAPY:
+        assert any(belongs(at, "scrapy") for at, _ in imports(name)), name
+    for name in COMMANDS:
+        found = imports(name)
+        assert [at for at in found if belongs(at[0], "scrapy", "twisted", *adapters)] == [], name
 
 
 def test_the_package_itself_imports_no_module_of_its_own():
@@ -159,8 +179,8 @@ def test_the_core_works_where_scrapy_and_the_drivers_are_missing(tmp_path):
     run(BLOCK + USE, " ".join(FOREIGN), " ".join(set(CORE) - DRIVEN), str(tmp_path))
 
 
-@pytest.mark.parametrize("name", sorted(set(CORE) - DRIVEN - NUMERIC))
-def test_importing_the_core_does_no_work(name):
+@pytest.mark.parametrize("name", sorted((set(CORE) | COMMANDS) - DRIVEN - NUMERIC))
+def test_importing_the_core_or_a_command_does_no_work(name):
     code = (
         "import sys, importlib\n"
         "importlib.import_module(sys.argv[1])\n"

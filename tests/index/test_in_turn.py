@@ -11,8 +11,8 @@ from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.index import open_tables
 from scrapy_simhash.index.base import Entry
 
-BITS = 128
-DISTANCE = 20
+BITS = 256
+DISTANCE = 44
 SCHEME = Scheme(bits=BITS)
 
 
@@ -23,7 +23,7 @@ def fingerprints():
     return centres + [
         centre ^ sum(1 << bit for bit in rng.sample(range(BITS), distance))
         for centre in centres
-        for distance in (0, 1, 7, 15, 20, 21, 30)
+        for distance in (0, 1, 10, 25, 44, 45, 70)
     ]
 
 
