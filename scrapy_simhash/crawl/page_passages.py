@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 # Texts that wait to be added; without a limit, a crawl that is faster would fill the memory.
 _MAX_WAITING = 1000
 _TAGGED_SOURCES = 5
+# A text takes seconds that is longer, and those that come after it wait.
+_MAX_CHARACTERS = 500_000
 
 
 class PagePassages:
@@ -80,7 +82,8 @@ class PagePassages:
         """A page that a callback is going to see, and its main text."""
         if self._index is not None and text:
             self._texts[page] = text
-            self._documents[page] = {page.key: text}
+            if len(text) <= _MAX_CHARACTERS:
+                self._documents[page] = {page.key: text}
 
     async def tags(self, page: PageState | None, ordinal: int, text: str | None) -> dict[str, Any]:
         """The fields to write into an item.
@@ -103,6 +106,10 @@ class PagePassages:
             documents[name] = text
         if not text or not text.strip():
             self._stats.skip("no_text")
+            return {}
+        if len(text) > _MAX_CHARACTERS:
+            self._documents.get(page, {}).pop(name, None)
+            self._stats.skip("too_long")
             return {}
         reports = self._reports.setdefault(page, {})
         first = name not in reports

@@ -142,7 +142,7 @@ class Matcher:
         sources: list[Source] = []
         documents = 0
         for distance, entry in neighbours:
-            count, found = self._sources(passage, distance, entry.ordinal, own)
+            count, found = self._sources(passage, distance, entry, own)
             documents += count
             sources += found
             if fast and found:
@@ -170,11 +170,11 @@ class Matcher:
         return "high" if high else "medium"
 
     def _sources(
-        self, passage: str, distance: int, ordinal: int, own: int | None
+        self, passage: str, distance: int, entry: Entry, own: int | None
     ) -> tuple[int, list[Source]]:
         """How many documents have an entry's passage, and the first of them; if it is similar."""
         store = self._store
-        documents, places = store.places(ordinal)
+        _, documents, places = store.passage(entry.ordinal, entry.fingerprint)
         documents -= any(place.document == own for place in places)
         similarity = None
         sources: list[Source] = []

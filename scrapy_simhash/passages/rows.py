@@ -8,11 +8,13 @@ first   rest of the key        value
 ``D``   number (4)             document: digest of its text (16), characters (8), passages
                                (4), their ordinals (4 each, in the order of the text), name
 ``T``   number (4)             text: zlib, UTF-8
-``P``   ordinal (4)            passage: documents that have it (4); places (12 each):
-                               document, start, end
+``P``   ordinal (4)            passage: check (4), documents that have it (4); places (12
+                               each): document, start, end
 ======  =====================  ==========================================================
 
-Numbers are big-endian. An ordinal is that of the passage's entry in the index of fingerprints.
+Numbers are big-endian. An ordinal is that of the passage's entry in the index of fingerprints, and
+the check the lowest bits of its fingerprint: after a power loss the two databases may be of
+different ages, and an ordinal that of another passage.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ STATE_KEY = b"S"
 _NUMBER = struct.Struct(">I")
 _STATE = struct.Struct(">II")
 _DOCUMENT = struct.Struct(">16sQI")
+_PASSAGE = struct.Struct(">II")
 _PLACE = struct.Struct(">III")
 # Of the places of a passage that very many documents have, the first are as good as any.
 KEPT_PLACES = 32
@@ -38,6 +41,14 @@ class Place(NamedTuple):
     document: int
     start: int
     end: int
+
+
+class Passage(NamedTuple):
+    """A passage: how many documents have it, and where the first of them have it."""
+
+    check: int
+    documents: int = 0
+    places: tuple[Place, ...] = ()
 
 
 class Document(NamedTuple):
@@ -134,17 +145,24 @@ def decode_text(value: bytes) -> str:
         raise ValueError(str(error)) from error
 
 
-def encode_passage(documents: int, places: list[Place]) -> bytes:
+def check(fingerprint: int) -> int:
+    """What a passage's row says of its fingerprint."""
+    return fingerprint & 0xFFFF_FFFF
+
+
+def encode_passage(passage: Passage) -> bytes:
     """Value of a passage's row."""
-    return _NUMBER.pack(documents) + b"".join(_PLACE.pack(*place) for place in places)
+    places = b"".join(_PLACE.pack(*place) for place in passage.places)
+    return _PASSAGE.pack(passage.check, passage.documents) + places
 
 
-def decode_passage(value: bytes) -> tuple[int, list[Place]]:
-    """(documents, places). :raises ValueError: it is none."""
-    if len(value) % _PLACE.size != _NUMBER.size:
+def decode_passage(value: bytes) -> Passage:
+    """:raises ValueError: it is none."""
+    if len(value) % _PLACE.size != _PASSAGE.size:
         raise ValueError(f"a passage of {len(value)} bytes")
-    (documents,) = _NUMBER.unpack_from(value)
-    return documents, [Place(*place) for place in _PLACE.iter_unpack(value[_NUMBER.size :])]
+    places = tuple(Place(*place) for place in _PLACE.iter_unpack(value[_PASSAGE.size :]))
+    number, documents = _PASSAGE.unpack_from(value)
+    return Passage(number, documents, places)
 
 
 def _unpacked(layout: struct.Struct, value: bytes) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.passages import rows
-from scrapy_simhash.passages.rows import Document, Place, State
+from scrapy_simhash.passages.rows import Document, Passage, Place, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -97,10 +97,15 @@ class PassageStore:
             self._text_characters -= len(self._texts.popitem(last=False)[1])
         return text
 
-    def places(self, ordinal: int) -> tuple[int, list[Place]]:
-        """How many documents have a passage, and where the first of them have it."""
+    def passage(self, ordinal: int, fingerprint: int) -> Passage:
+        """Where the passage of an entry stands."""
+        check = rows.check(fingerprint)
+        passage = self._passage(ordinal)
+        return Passage(check) if passage is None or passage.check != check else passage
+
+    def _passage(self, ordinal: int) -> Passage | None:
         value = self._database.get(rows.passage_row(ordinal))
-        return (0, []) if value is None else self._decoded(rows.decode_passage, value)
+        return None if value is None else self._decoded(rows.decode_passage, value)
 
     def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
         """(distance, entry) of the passages within the distance, the nearest first."""
@@ -125,7 +130,7 @@ class PassageStore:
         number = self._state.next_number
         if number > rows.MAX_CHARACTERS or len(text) > rows.MAX_CHARACTERS:
             raise StorageError(self._location, "it can take no more documents, or none so long")
-        changed: dict[int, tuple[int, list[Place]]] = {}
+        changed: dict[int, Passage] = {}
         if old is not None and before is not None:
             self._take_away(before, old, changed)
         ordinals = []
@@ -136,10 +141,13 @@ class PassageStore:
             if ordinal is None:
                 ordinal = by_fingerprint[fingerprint] = self._ordinal(fingerprint)
             ordinals.append(ordinal)
-            documents, places = changed.get(ordinal) or self.places(ordinal)
+            passage = changed.get(ordinal)
+            if passage is None or passage.check != rows.check(fingerprint):
+                passage = self.passage(ordinal, fingerprint)
+            places = passage.places
             if len(places) < rows.KEPT_PLACES:
-                places = [*places, Place(number, *span)]
-            changed[ordinal] = (documents + first, places)
+                places = (*places, Place(number, *span))
+            changed[ordinal] = Passage(passage.check, passage.documents + first, places)
         document = Document(name, text_digest, len(text), tuple(ordinals))
         puts: list[Row] = [
             (rows.name_row(name), rows.encode_number(number)),
@@ -158,7 +166,7 @@ class PassageStore:
         document = None if number is None else self.document(number)
         if number is None or document is None:
             return False
-        changed: dict[int, tuple[int, list[Place]]] = {}
+        changed: dict[int, Passage] = {}
         self._take_away(number, document, changed)
         state = self._state._replace(documents=self._state.documents - 1)
         self._write([], changed, number, state, gone=[rows.name_row(name)])
@@ -170,9 +178,10 @@ class PassageStore:
         self._database.sync()
 
     def close(self) -> None:
-        """Close both databases."""
+        """Close both databases; what was written is on the disk then."""
         try:
             self._index.close()
+            self._database.sync()
         finally:
             self._database.close()
 
@@ -186,19 +195,21 @@ class PassageStore:
             entry = self._index.write(put, None, (), number + 1)
         return entry.ordinal
 
-    def _take_away(
-        self, number: int, document: Document, changed: dict[int, tuple[int, list[Place]]]
-    ) -> None:
+    def _take_away(self, number: int, document: Document, changed: dict[int, Passage]) -> None:
         """Note what is left of a document's passages without it."""
         for ordinal in set(document.passages):
-            documents, places = changed.get(ordinal) or self.places(ordinal)
-            left = [place for place in places if place.document != number]
-            changed[ordinal] = (max(documents - 1, 0), left)
+            passage = changed.get(ordinal) or self._passage(ordinal)
+            if passage is None:
+                continue
+            left = tuple(place for place in passage.places if place.document != number)
+            # Not among its places, unless there are more than are kept: another passage's by now.
+            if len(left) < len(passage.places) or passage.documents > rows.KEPT_PLACES:
+                changed[ordinal] = Passage(passage.check, max(passage.documents - 1, 0), left)
 
     def _write(
         self,
         puts: list[Row],
-        changed: dict[int, tuple[int, list[Place]]],
+        changed: dict[int, Passage],
         replaced: int | None,
         state: State,
         gone: Sequence[bytes] = (),
@@ -206,10 +217,10 @@ class PassageStore:
         deletes = list(gone)
         if replaced is not None:
             deletes += [rows.document_row(replaced), rows.text_row(replaced)]
-        for ordinal, (documents, places) in changed.items():
+        for ordinal, passage in changed.items():
             row = rows.passage_row(ordinal)
-            if documents:
-                puts.append((row, rows.encode_passage(documents, places)))
+            if passage.documents:
+                puts.append((row, rows.encode_passage(passage)))
             else:
                 deletes.append(row)
         puts.append((rows.STATE_KEY, rows.encode_state(state)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -368,3 +369,19 @@ def test_what_was_added_outlives_the_process(tmp_path, after):
             assert f"page {number}" in [source.document for source in report.sources]
         assert index.check("q", QUARRY).passages[0].documents == index.documents
         assert index.add("page 0", TEA) == 3
+
+
+def test_an_ordinal_that_is_another_passages_by_now(tmp_path):
+    """After a power loss, the documents may be younger than the fingerprints."""
+    directory = tmp_path / "index"
+    with open_passages(directory) as index:
+        index.add("lost", FERRY)
+    shutil.rmtree(directory / "index")
+    with open_passages(directory) as index:
+        assert index.add("new", QUARRY) == 3
+        report = index.check("q", QUARRY)
+        assert {source.document for source in report.sources} == {"new"}
+        assert {passage.documents for passage in report.passages} == {1}
+        assert index.add("lost", FERRY + " And so it is.") == 5
+        assert index.check("q", QUARRY).known_share == 1.0
+        assert index.check("q", FERRY).known_share == 1.0

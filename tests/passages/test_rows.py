@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.passages import rows
-from scrapy_simhash.passages.rows import Document, Place, State
+from scrapy_simhash.passages.rows import Document, Passage, Place, State
 
 NUMBERS = st.integers(0, 2**32 - 1)
 TEXTS = st.text(st.characters())
@@ -29,9 +29,10 @@ def test_text(text):
     assert rows.decode_text(rows.encode_text(text)) == text
 
 
-@given(NUMBERS, st.lists(st.builds(Place, NUMBERS, NUMBERS, NUMBERS)))
-def test_passage(documents, places):
-    assert rows.decode_passage(rows.encode_passage(documents, places)) == (documents, places)
+@given(NUMBERS, NUMBERS, st.lists(st.builds(Place, NUMBERS, NUMBERS, NUMBERS)))
+def test_passage(check, documents, places):
+    passage = Passage(check, documents, tuple(places))
+    assert rows.decode_passage(rows.encode_passage(passage)) == passage
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,8 @@ def test_passage(documents, places):
         (rows.decode_document, rows.encode_document(Document("", b"x" * 16, 1, (1, 2)))[:-4]),
         (rows.decode_text, b"not zlib"),
         (rows.decode_passage, b""),
-        (rows.decode_passage, b"12345"),
+        (rows.decode_passage, b"1234"),
+        (rows.decode_passage, b"123456789"),
     ],
 )
 def test_damage_is_noticed(decode, value):
