@@ -1,0 +1,156 @@
+"""Measure the passage index: what it finds and misses, how fast it is, and what else could be used.
+
+A page set is a folder with ``docs.jsonl`` (a line per document: ``id``, ``lang``) and
+``truth.jsonl.gz`` (``id``, ``text``), and, for ``shares``, ``pairs.tsv`` (``a``, ``b``,
+``jaccard``).
+
+    python benchmarks/passages.py quality FOLDER…    recall and precision of planted passages
+    python benchmarks/passages.py schemes FOLDER…    other fingerprints, and distances
+    python benchmarks/passages.py shares FOLDER…     shares of text beside the pairs' resemblance
+    python benchmarks/passages.py speed FOLDER…      adding and checking, memory, disk, peers
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from passages_lib import quality, texts
+from quality_lib.peers import version_of
+
+from scrapy_simhash.passages.scheme import DEFAULT_MAX_DISTANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SEED = 1
+PACKAGES = ("scrapy-simhash", "numpy", "rapidfuzz", "xxhash", "plyvel", "rocksdict", "jieba")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run what the command line asks for."""
+    arguments = arguments_of(argv)
+    if arguments.child:
+        from passages_lib import speed
+
+        speed.child(arguments)
+        return
+    for name, value in environment(arguments.seed).items():
+        print(f"{name}: {value}")
+    if arguments.what == "quality":
+        show_quality(arguments)
+    elif arguments.what == "schemes":
+        from passages_lib import schemes
+
+        schemes.show(arguments.folders, arguments.passages, arguments.seed)
+    elif arguments.what == "shares":
+        from passages_lib import shares
+
+        shares.show(arguments.folders, arguments.pairs, arguments.max_distance)
+    else:
+        from passages_lib import speed
+
+        speed.show(arguments)
+
+
+def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add = parser.add_argument
+    add("what", choices=("quality", "schemes", "shares", "speed"))
+    add("folders", nargs="+", type=Path, metavar="FOLDER")
+    add("--passages", type=int, default=10_000, help="planted, or compared")
+    add("--languages", nargs="+", metavar="LANGUAGE", help="all, if not given")
+    add("--cutting", nargs="+", choices=tuple(quality.CUTTINGS), default=list(quality.CUTTINGS)[:3])
+    add("--max-distance", type=int, default=DEFAULT_MAX_DISTANCE, metavar="K", help="of the index")
+    add("--misses", type=int, default=10, help="how many unedited ones that are missed to print")
+    add("--pairs", type=int, default=10_000, help="how many at most")
+    add("--documents", type=int, default=10_000)
+    add("--characters", type=int, default=5_000, help="of the text that is checked")
+    add("--repeat", type=int, default=20, help="texts that are checked")
+    add("--seed", type=int, default=SEED)
+    add("--child", nargs="+", help=argparse.SUPPRESS)
+    return parser.parse_args(argv)
+
+
+def environment(seed: int) -> dict[str, str]:
+    """Where and with what the figures were got."""
+    versions = [f"{name} {found}" for name in PACKAGES if (found := version_of(name))]
+    return {
+        "command": shlex.join(["python", *sys.argv]),
+        "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} logical processors",
+        "python": platform.python_version(),
+        "packages": ", ".join(versions),
+        "seed": str(seed),
+    }
+
+
+def show_quality(arguments: argparse.Namespace) -> None:
+    """All tables of planted passages."""
+    documents = texts.load(arguments.folders)
+    if arguments.languages:
+        documents = [one for one in documents if one.language in arguments.languages]
+    indexed, others = texts.split(documents, arguments.seed)
+    chosen = texts.plants(indexed, arguments.passages, arguments.seed)
+    by_name = {document.name: document.text for document in indexed}
+    print(
+        f"{len(indexed)} documents in the index, {len(others)} others; {len(chosen)} passages "
+        f"planted at each level, of {', '.join(sorted({plant.language for plant in chosen}))}"
+    )
+    checked = {
+        level: texts.checked_texts(
+            chosen,
+            others,
+            share,
+            arguments.seed,
+            wrapped_anew=level == quality.REWRAPPED,
+        )
+        for level, share in quality.SHARES.items()
+    }
+    runs, k = [], arguments.max_distance
+    for cutting in arguments.cutting:
+        for verified in (True, False):
+            with tempfile.TemporaryDirectory() as directory:
+                path = Path(directory) / "index"
+                quality.make_index(path, quality.Way(cutting, "", verified), indexed, k)
+                for mode in ("exact", "fast"):
+                    way = quality.Way(cutting, mode, verified)
+                    runs += [
+                        quality.run(path, way, level, some, by_name)
+                        for level, some in checked.items()
+                    ]
+                    print(f"done: {way}", file=sys.stderr, flush=True)
+    heading("recall and precision")
+    print(quality.summary(runs))
+    heading("by language")
+    print(quality.by_what(runs, lambda language, _: language, "language"))
+    heading("by letters and digits")
+    print(quality.by_what(runs, lambda _, size: texts.bucket(size), "letters"))
+    heading("by the least similarity")
+    print(quality.by_similarity(runs))
+    show_misses(runs, arguments.misses)
+
+
+def show_misses(runs: Sequence[quality.Run], count: int) -> None:
+    """Unedited plants that were not found."""
+    for one in runs:
+        if one.missed and one.way.mode == "exact":
+            heading(f"{one.way}, {one.level}: {len(one.missed)} missed")
+            for planted, around in one.missed[:count]:
+                plant = planted.plant
+                print(f"{plant.document} {plant.start}-{plant.end}: {plant.text!r} in {around!r}")
+
+
+def heading(text: str) -> None:
+    """Print one."""
+    print(f"\n== {text}\n")
+
+
+if __name__ == "__main__":
+    main()
