@@ -1,0 +1,1 @@
+"""``scrapy simhash …`` and ``python -m scrapy_simhash …``."""

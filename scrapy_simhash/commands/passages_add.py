@@ -1,0 +1,173 @@
+"""``passages add``: documents of files into the index."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.commands.output import note, progress, show
+from scrapy_simhash.errors import PlanError, SchemeError, SimhashError
+from scrapy_simhash.passages.reading import Reading, Skipped
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy_simhash.passages.index import PassageIndex
+    from scrapy_simhash.passages.scheme import PassageScheme
+
+_SHOWN_SKIPS = 20
+
+
+@dataclass
+class Summary:
+    """What became of documents. `skipped` has their reasons."""
+
+    index: str
+    new: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    passages: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    index_documents: int = 0
+    index_passages: int = 0
+
+    @property
+    def read(self) -> int:
+        """How many documents could be read."""
+        return self.new + self.replaced + self.unchanged
+
+
+def run(options: argparse.Namespace) -> int:
+    """Add all that can be read. 1 if nothing could be."""
+    from scrapy_simhash.passages.index import open_passages
+
+    paths = [Path(file) for file in options.files]
+    for path in paths:
+        if not path.exists():
+            told = "check reads standard input, add files only" if str(path) == "-" else ""
+            raise SimhashError(f"{path}: there is no such file{told and ': '}{told}")
+    directory = index_directory(options)
+    scheme = _scheme(options, directory)
+    summary = Summary(str(directory))
+    with open_passages(directory, scheme, keep_text=options.keep_text) as index:
+        try:
+            _add(index, reading(options), paths, directory, summary)
+        except KeyboardInterrupt:
+            note(
+                f"{summary.new + summary.replaced:,} documents were added and are kept: the same "
+                "command goes on from here"
+            )
+            raise
+        summary.index_documents, summary.index_passages = index.documents, index.passages
+    if options.json:
+        show(json.dumps(asdict(summary), indent=2))
+    else:
+        _show(summary)
+    return 0 if summary.read or not summary.skipped else 1
+
+
+def index_directory(options: argparse.Namespace) -> Path:
+    """``--index``, or what the settings say."""
+    if options.index is not None:
+        return Path(options.index)
+    from scrapy_simhash.commands.project import passages_directory
+
+    return passages_directory(options.settings)
+
+
+def reading(options: argparse.Namespace) -> Reading:
+    """How files are read."""
+    return Reading(
+        text_field=options.text_field,
+        name_field=options.name_field,
+        encoding=options.encoding,
+        max_bytes=options.max_bytes,
+    )
+
+
+def _add(
+    index: PassageIndex, read: Reading, paths: list[Path], directory: Path, summary: Summary
+) -> None:
+    with progress("documents") as move:
+        for document in read.documents(paths, but=directory):
+            if isinstance(document, Skipped):
+                _skip(document, summary)
+                continue
+            before = index.documents
+            passages = index.add(document.name, document.text)
+            if passages is None:
+                summary.unchanged += 1
+            else:
+                summary.passages += passages
+                if index.documents > before:
+                    summary.new += 1
+                else:
+                    summary.replaced += 1
+            move()
+
+
+def _skip(skipped: Skipped, summary: Summary) -> None:
+    summary.skipped[skipped.reason] += 1
+    count = summary.skipped.total()
+    if count <= _SHOWN_SKIPS:
+        detail = f" ({skipped.detail})" if skipped.detail else ""
+        note(f"skipped {skipped.place}: {skipped.reason}{detail}")
+    elif count == _SHOWN_SKIPS + 1:
+        note("skipped more, which are counted below")
+
+
+def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | None:
+    """That of the index, or the default one, with what was asked for; None if nothing was."""
+    cutting = _given(options, "unit", "characters", "overlapping")
+    others = _given(options, "max_distance", "min_characters")
+    if not cutting and not others and options.bits is None:
+        return None
+    from scrapy_simhash.passages.manifest import PassagesManifest
+    from scrapy_simhash.passages.scheme import PassageScheme
+
+    try:
+        made = PassagesManifest.read(directory)
+    except OSError:
+        made = None  # opening it says so
+    scheme = PassageScheme() if made is None else made.scheme
+    try:
+        if options.bits is not None and options.bits != scheme.scheme.bits:
+            in_proportion = round(scheme.max_distance * options.bits / scheme.scheme.bits)
+            others.setdefault("max_distance", in_proportion)
+            others["scheme"] = replace(scheme.scheme, bits=options.bits)
+        return replace(scheme, cutting=replace(scheme.cutting, **cutting), **others)
+    except (SchemeError, PlanError) as error:
+        options.wrong_usage(str(error))
+        raise  # pragma: no cover - it has exited
+
+
+def _given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    return {name: value for name in names if (value := getattr(options, name)) is not None}
+
+
+def _show(summary: Summary) -> None:
+    count = summary.new + summary.replaced
+    show(f"added      {_documents(count)} with {_counted(summary.passages, 'passage')}")
+    if summary.replaced:
+        show(f"             {summary.replaced:,} of them in the place of an earlier text")
+    if summary.unchanged:
+        show(f"unchanged  {_documents(summary.unchanged)}")
+    if summary.skipped:
+        show(f"skipped    {summary.skipped.total():,}")
+        for reason, count in summary.skipped.most_common():
+            show(f"             {count:,} {reason}")
+    show(
+        f"the index  {_documents(summary.index_documents)} with "
+        f"{_counted(summary.index_passages, 'distinct passage')}, in {summary.index}"
+    )
+
+
+def _documents(count: int) -> str:
+    return _counted(count, "document")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

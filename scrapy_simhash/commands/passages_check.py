@@ -1,0 +1,160 @@
+"""``passages check``: a text against the index."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.commands.output import percent, progress, show
+from scrapy_simhash.commands.passages_add import index_directory, reading
+from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.passages.reading import Document, Skipped
+from scrapy_simhash.printable import printable
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from scrapy_simhash.passages.result import CheckedPassage, Level, PassageReport, Source
+
+STANDARD_INPUT = "standard input"
+_URL = re.compile(r"https?://", re.IGNORECASE)
+_SHOWN_SOURCES = 10
+_LEVELS: dict[Level, str] = {"high": "highly similar", "medium": "similar", "common": "common"}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check a text, and show what was found."""
+    from scrapy_simhash.passages.index import open_passages
+    from scrapy_simhash.passages.matching import Question
+
+    question = Question(
+        mode=options.mode,
+        min_similarity=options.min_similarity,
+        high_similarity=options.high_similarity,
+        common_documents=options.common_documents,
+        ignore_common=options.ignore_common,
+    )
+    page = None if options.html is None else _place_of_page(options.html)
+    with open_passages(index_directory(options), create=False) as index:
+        name, text = _read(options)
+        with progress("passages") as move:
+            report = index.check(name, text, question, but=options.but, progress=move)
+    if page is not None:
+        from scrapy_simhash.passages.page import render_page
+
+        try:
+            page.write_text(render_page(report, text), encoding="utf-8")
+        except OSError as error:
+            raise SimhashError(
+                f"{page} cannot be written: {error.strerror}: choose another file"
+            ) from error
+    if options.json:
+        show(json.dumps(report.to_dict(), indent=2))
+    else:
+        _show(report)
+    return 0
+
+
+def _place_of_page(file: str) -> Path:
+    """Known to be wrong before a long check, rather than after it."""
+    page = Path(file)
+    if page.is_dir():
+        raise SimhashError(f"{page} is a folder: name a file in it")
+    if not page.parent.is_dir():
+        raise SimhashError(f"{page} cannot be written: there is no folder {page.parent}")
+    return page
+
+
+def _read(options: argparse.Namespace) -> Document:
+    """The one text. :raises SimhashError: there is none, or more than one."""
+    name, read = options.text, reading(options)
+    if _URL.match(name):
+        from scrapy_simhash.commands.fetching import fetch
+
+        page = fetch(name, options.settings, max_bytes=read.max_bytes)
+        return _only(name, iter([read.page(name, page.content, page.content_type)]))
+    if name == "-":
+        if sys.stdin is None:
+            raise SimhashError("standard input is closed: name a file")
+        return _only(STANDARD_INPUT, read.stream(STANDARD_INPUT, sys.stdin.buffer))
+    path = Path(name)
+    if path.is_dir():
+        raise SimhashError(f"{name} is a folder: name one file in it")
+    if not path.exists():
+        raise SimhashError(
+            f"{name}: there is no such file, and the URL of a page begins with http:// or https://"
+        )
+    return _only(name, read.file(path))
+
+
+def _only(name: str, documents: Iterator[Document | Skipped]) -> Document:
+    found = next(documents, None)
+    if found is None:
+        raise SimhashError(f"{name}: no text in it")
+    if isinstance(found, Skipped):
+        detail = f" ({found.detail})" if found.detail else ""
+        raise SimhashError(f"{found.place}: {found.reason}{detail}")
+    if next(documents, None) is not None:
+        raise SimhashError(
+            f"{name} holds more than one document: put the one to check in a file of its own"
+        )
+    return found
+
+
+def _show(report: PassageReport) -> None:
+    found = [passage for passage in report.passages if passage.level != "none"]
+    show(f"{printable(report.document)}: {_share(report.known_share)} of it stands elsewhere")
+    short = sum(passage.short for passage in report.passages)
+    levels = Counter(passage.level for passage in found)
+    called = ", ".join(f"{levels[at]:,} {name}" for at, name in _LEVELS.items() if levels[at])
+    show(
+        f"  {len(found):,} of {len(report.passages):,} passages stand elsewhere"
+        f"{called and ': '}{called}{f'; {short:,} too short to look up' if short else ''}"
+    )
+    if found:
+        how = "of the texts" if report.verified else "estimated from fingerprints"
+        show(f"  similarities are {how}; mode {report.mode}")
+    if report.common_share:
+        show(f"  common passages are {_share(report.common_share)} of it")
+    if report.sources:
+        show()
+        show("sources, and the share of the text that stands there")
+        for source in report.sources[:_SHOWN_SOURCES]:
+            passages = f"{source.passages:,} passage{'' if source.passages == 1 else 's'}"
+            show(f"  {_share(source.share):>7}  {passages:<13}  {printable(source.document)}")
+        if len(report.sources) > _SHOWN_SOURCES:
+            show(f"  and {len(report.sources) - _SHOWN_SOURCES:,} more; --json shows all")
+    if found:
+        show()
+        show("passages that stand elsewhere")
+    for passage in found:
+        _show_passage(passage)
+    if any(source.document == report.document for source in report.sources):
+        show()
+        show("It is in the index itself, under its own name: --but NAME leaves that out.")
+
+
+def _show_passage(passage: CheckedPassage) -> None:
+    show()
+    called = _LEVELS[passage.level]
+    if passage.level == "common":
+        called += f", in {passage.documents:,} documents"
+    show(f"  characters {passage.start:,} to {passage.end:,}, {called}")
+    show(f"  | {printable(passage.text)}")
+    for source in passage.sources:
+        show(f"  {percent(source.similarity):>5}  {_place(source)}")
+        if source.text and source.text != passage.text:
+            show(f"         | {printable(source.text)}")
+
+
+def _place(source: Source) -> str:
+    return f"{printable(source.document)}, characters {source.start:,} to {source.end:,}"
+
+
+def _share(share: float) -> str:
+    return "< 0.1 %" if 0 < share < 0.001 else f"{share * 100:.1f} %"  # noqa: PLR2004

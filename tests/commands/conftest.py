@@ -1,0 +1,101 @@
+"""Commands in this process, and in processes of their own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from scrapy_simhash.commands.main import main
+
+from .samples import CHINESE, FERRY, PAGE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEADLINE_S = 60
+MODULE = (sys.executable, "-m", "scrapy_simhash")
+SCRAPY = (sys.executable, "-m", "scrapy", "simhash")
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working directory: outside of any Scrapy project."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder, capsys):
+    """Run a command in this process."""
+
+    def run_it(*arguments):
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as error:
+            code = error.code
+        return Ran(code, *capsys.readouterr())
+
+    return run_it
+
+
+def start(*arguments: object, in_folder: Path, **options: object) -> subprocess.Popen[str]:
+    """A process that runs a command."""
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONUTF8": "1"}
+    environment.pop("SCRAPY_SETTINGS_MODULE", None)
+    return subprocess.Popen(
+        [str(argument) for argument in arguments],
+        cwd=in_folder,
+        env=environment,
+        text=True,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
+    )
+
+
+def finish(process: subprocess.Popen[str], *, told: str | None = None) -> Ran:
+    """Wait for its end, which comes."""
+    try:
+        out, err = process.communicate(told, timeout=DEADLINE_S)
+    except BaseException:
+        process.kill()
+        process.communicate()
+        raise
+    return Ran(process.returncode, out, err)
+
+
+@pytest.fixture
+def run_process(folder):
+    """Run a command in a process of its own."""
+
+    def run_it(*arguments, told=None, **options):
+        if told is not None:
+            options["stdin"] = subprocess.PIPE
+        return finish(start(*arguments, in_folder=folder, **options), told=told)
+
+    return run_it
+
+
+@pytest.fixture
+def filled(run, folder):
+    """An index of four documents, by default in its default place."""
+    (folder / "docs" / "sub").mkdir(parents=True)
+    (folder / "docs" / "ferry.txt").write_text(FERRY)
+    (folder / "docs" / "sub" / "notice.html").write_text(PAGE)
+    (folder / "docs" / "z.md.gz").write_bytes(gzip.compress(b"The lighthouse keeper is asleep."))
+    line = json.dumps({"url": "https://boats.example/", "text": CHINESE})
+    (folder / "pages.jsonl").write_text(line + "\n")
+    ran = run("passages", "add", "docs", "pages.jsonl")
+    assert ran.code == 0, ran.err
+    return ran

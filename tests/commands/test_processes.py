@@ -1,0 +1,151 @@
+"""Commands as processes: signals, pipes, terminals, and what the shell gives them."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+
+from scrapy_simhash.index.check import check
+from scrapy_simhash.passages.index import open_passages
+
+from .conftest import DEADLINE_S, MODULE, finish, start
+from .samples import FERRY, NEW, NOTICE, written
+
+BOATS = 1500
+
+
+@pytest.fixture
+def many(folder):
+    """Very many documents in one file."""
+    lines = (
+        json.dumps(
+            {"id": n, "text": " ".join(f"Boat {n} met boat {m} at {n * m}." for m in range(9))}
+        )
+        for n in range(BOATS)
+    )
+    return written(folder, "\n".join(lines), "many.jsonl")
+
+
+def test_add_and_check(run_process, folder):
+    added = run_process(*MODULE, "passages", "add", written(folder, f"{FERRY} {NOTICE}"))
+    assert (added.code, added.err) == (0, "")
+    ran = run_process(*MODULE, "passages", "check", "-", told=f"{NOTICE} {NEW}")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("standard input: 5")
+    assert "100 %  letter.txt, characters " in ran.out
+
+
+def test_ctrl_c_keeps_what_was_added(folder, many, run):
+    process = start(*MODULE, "passages", "add", "--index", "i", many, in_folder=folder)
+    deadline = time.monotonic() + DEADLINE_S
+    log = folder / "i" / "documents"
+    # The first documents are on the disk.
+    while not any(path.stat().st_size > 20_000 for path in log.glob("*.log")):
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    ran = finish(process)
+    assert (ran.code, ran.out) == (130, "")
+    assert ran.err.splitlines()[-1] == "interrupted"
+    assert "the same command goes on from here" in ran.err
+    with open_passages("i", create=False) as index:
+        before = index.documents
+    assert 0 < before < BOATS
+    assert not check(folder / "i" / "index").problems
+    values = json.loads(run("passages", "add", "--json", "--index", "i", many).out)
+    assert (values["unchanged"], values["new"]) == (before, BOATS - before)
+    assert values["index_documents"] == BOATS
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_reader_that_has_read_enough(folder, run, options):
+    name = written(folder, " ".join(f"Boat {n} met boat {n * 7} at noon." for n in range(600)))
+    assert run("passages", "add", name).code == 0
+    process = start(*MODULE, "passages", "check", name, *options, in_folder=folder)
+    # Far more follows than fits in a pipe.
+    assert process.stdout.read(1)
+    process.stdout.close()
+    assert process.wait(timeout=DEADLINE_S) == 0
+    assert process.stderr.read() == ""
+    process.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("redirected", "expected"),
+    [
+        (">&-", (0, "")),
+        ("<&-", (0, "")),
+        ("2>&-", (0, "")),
+        (
+            ">/dev/full",
+            (1, "error: the output cannot be read or written: No space left on device\n"),
+        ),
+    ],
+)
+def test_streams_that_are_closed_or_full(run_process, run, folder, redirected, expected):
+    name = written(folder, FERRY)
+    assert run("passages", "add", name).code == 0
+    command = f'exec "$@" {redirected}'
+    ran = run_process("sh", "-c", command, "sh", *MODULE, "passages", "check", name)
+    assert (ran.code, ran.err) == expected
+
+
+def test_an_output_that_lacks_characters(run_process, run, folder, monkeypatch):
+    name = written(folder, "Die Fähre fährt um neun Uhr über den See.")
+    assert run("passages", "add", name).code == 0
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    ran = run_process(*MODULE, "passages", "check", name)
+    assert (ran.code, ran.err) == (0, "")
+    assert "F\\xe4hre" in ran.out
+
+
+def test_a_bar_is_for_terminals(folder, many):
+    ours, theirs = pty.openpty()
+    # Of a terminal without a width, nothing would be seen.
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    process = start(*MODULE, "passages", "add", many, in_folder=folder, stderr=theirs)
+    os.close(theirs)
+    try:
+        seen = b""
+        while b" documents [" not in seen:
+            seen += os.read(ours, 1024)
+        process.send_signal(signal.SIGINT)
+        while b"interrupted" not in seen:
+            seen += os.read(ours, 1024)
+        assert finish(process).code == 130
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(ours)
+
+
+def test_a_process_that_is_killed_leaves_an_index_that_opens(folder, many):
+    process = start(*MODULE, "passages", "add", "--index", "i", many, in_folder=folder)
+    deadline = time.monotonic() + DEADLINE_S
+    log = folder / "i" / "documents"
+    while not any(path.stat().st_size > 20_000 for path in log.glob("*.log")):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.kill()
+    assert finish(process).code == -signal.SIGKILL
+    with open_passages("i", create=False) as index:
+        assert 0 < index.documents < BOATS
+
+
+def test_a_pipe_can_be_added(folder, run):
+    ours, theirs = os.pipe()
+    with subprocess.Popen(["echo", FERRY], stdout=theirs):
+        os.close(theirs)
+        ran = run("passages", "add", f"/dev/fd/{ours}")
+    os.close(ours)
+    assert "added      1 document" in ran.out
