@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -233,3 +234,14 @@ def test_a_long_document(run, folder):
     found = report(run, name, "--mode", "fast")
     assert len(found["passages"]) == 3000
     assert found["known_share"] == 1
+
+
+DOCUMENTED = (Path(__file__).parents[2] / "docs" / "passages.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("action", ["add", "check"])
+def test_every_option_is_documented(run, action):
+    options = set(re.findall(r"(?<![\w-])--[a-z-]+", run("passages", action, "--help").out))
+    assert {"--index", "--json", "--max-bytes"} <= options
+    rows = set(re.findall(r"^\| `(--[a-z-]+)", DOCUMENTED, re.MULTILINE))
+    assert options - {"--help"} - rows == set()
