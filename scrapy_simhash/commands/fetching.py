@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request, Spider
@@ -92,9 +93,20 @@ def fetch(address: str, settings: Settings | None, *, max_bytes: int) -> Page:
     ) or not settings.getbool("TWISTED_REACTOR_ENABLED")
     process = (AsyncCrawlerProcess if asynchronous else CrawlerProcess)(settings)
     process.crawl(_OnePage, address=address, pages=pages, problems=problems)
-    # Ctrl-C is ours: it ends the command at once.
-    process.start(install_signal_handlers=False)
+    try:
+        # Ctrl-C is ours: it ends the command at once.
+        process.start(install_signal_handlers=False)
+    except KeyboardInterrupt:
+        _end_threads()
+        raise
     if not pages:
         problem = problems[0] if problems else "nothing came back; --loglevel DEBUG shows more"
         raise SimhashError(f"{address} cannot be fetched: {problem}")
     return pages[0]
+
+
+def _end_threads() -> None:
+    """A reactor that was interrupted leaves threads behind, for which Python would wait."""
+    reactor: Any = sys.modules.get("twisted.internet.reactor")
+    if reactor is not None:
+        reactor.getThreadPool().stop()

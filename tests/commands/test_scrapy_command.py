@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import socket
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from scrapy.utils.project import get_project_settings
 from scrapy_simhash.commands.scrapy_command import Command
 from tests.crawl.site import serving
 
-from .conftest import MODULE, SCRAPY
+from .conftest import DEADLINE_S, MODULE, SCRAPY, finish, start
 from .samples import CHINESE, FERRY, NOTICE, PAGE, written
 
 SETTINGS = """\
@@ -159,6 +161,28 @@ def test_nobody_is_there(run_process, folder):
     assert ran.code == 1
     assert "cannot be fetched" in ran.err
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("enabled", [True, False], ids=["reactor", "reactorless"])
+def test_ctrl_c_while_a_page_is_fetched(run_process, folder, enabled):
+    run_process(*MODULE, "passages", "add", written(folder, NOTICE))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(DEADLINE_S)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        setting = f"TWISTED_REACTOR_ENABLED={enabled}"
+        process = start(*SCRAPY, "passages", "check", address, "-s", setting, in_folder=folder)
+        try:
+            # It asks, and is not answered.
+            connection, _ = server.accept()
+            with connection:
+                connection.settimeout(DEADLINE_S)
+                assert connection.recv(1) == b"G"
+                process.send_signal(signal.SIGINT)
+                ran = finish(process)
+        finally:
+            process.kill()
+            process.communicate()
+    assert ran == (130, "", "interrupted\n")
 
 
 def test_in_this_process(folder, capsys):
