@@ -106,6 +106,8 @@ class Reading:
             yield Skipped(name, "damaged gzip", str(error))
         except NotReadable as error:
             yield Skipped(name, error.reason, error.detail)
+        except UnicodeError as error:  # of lines in UTF-16, of which the rest is lost, too
+            yield Skipped(name, "not of its encoding", str(error))
         except OSError as error:
             yield Skipped(name, "cannot be read", error.strerror or str(error))
 

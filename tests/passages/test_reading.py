@@ -214,6 +214,13 @@ def test_one_character(write):
     assert read(write("a.txt", "x"))[0].text == "x"
 
 
+def test_lines_of_utf16_that_are_cut_off(write):
+    content = lines({"text": "one"}, {"text": "two"}).encode("utf-16")
+    assert [item[1] for item in read(write("a.jsonl", content[:-1]))][-1] == "not of its encoding"
+    assert read(write("b.jsonl", content[:40]), encoding="utf-16-le")[0].reason == "not JSON"
+    assert read(write("c.jsonl", b"abc"), encoding="utf-16")[0].reason == "not of its encoding"
+
+
 def test_halves_of_characters_are_replaced(write):
     path = write("a.jsonl", '{"url": "\\ud800", "text": "a \\udc00 b \\ud83d\\ude00"}\n')
     assert read(path) == [Document("\ufffd", "a \ufffd b \U0001f600")]
