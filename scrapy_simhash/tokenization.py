@@ -16,6 +16,7 @@ import tempfile
 import threading
 import unicodedata
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -113,6 +114,12 @@ def character_tokens(text: str) -> list[str]:
     return [character for character in normalize(text) if character.isalnum()]
 
 
+def character_and_pair_tokens(text: str) -> list[str]:
+    """Letters and digits, one by one, and each pair of neighbours."""
+    characters = character_tokens(text)
+    return characters + [one + other for one, other in pairwise(characters)]
+
+
 def whitespace_tokens(text: str) -> list[str]:
     """What stands between white space, as it is."""
     return text.split()
@@ -161,6 +168,7 @@ TOKENIZERS: Mapping[str, Tokenizer] = {
     "jieba": Tokenizer(jieba_tokens),
     "words": Tokenizer(word_tokens),
     "characters": Tokenizer(character_tokens),
+    "characters-and-pairs": Tokenizer(character_and_pair_tokens),
     "whitespace": Tokenizer(whitespace_tokens),
     "raw-characters": Tokenizer(raw_character_tokens),
     "tagged": Tokenizer(tagged_tokens),

@@ -24,7 +24,10 @@ from scrapy_simhash.tokenization import (
 from tests.samples import CHINESE
 
 # Those that normalize; the others leave a text as it is, as their authors did.
-NORMALIZING = {name: TOKENIZERS[name].tokens for name in ("jieba", "words", "characters")}
+NORMALIZING = {
+    name: TOKENIZERS[name].tokens
+    for name in ("jieba", "words", "characters", "characters-and-pairs")
+}
 OF_WORDS = {name: TOKENIZERS[name].tokens for name in ("jieba", "words")}
 any_text = st.text(st.characters(), max_size=40)  # lone surrogates are among them
 han_text = st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), max_size=30)
@@ -156,6 +159,8 @@ class TestOthers:
         ("name", "text", "tokens"),
         [
             ("characters", "Ab, c-1 ß 渡轮 ①", ["a", "b", "c", "1", "s", "s", "渡", "轮", "1"]),
+            ("characters-and-pairs", "Ab, 渡!", ["a", "b", "渡", "ab", "b渡"]),
+            ("characters-and-pairs", "A", ["a"]),
             ("whitespace", " The  ferry,\n渡轮\u3000Ａ ", ["The", "ferry,", "渡轮", "Ａ"]),
             ("raw-characters", "Ab \n\0", ["A", "b", " ", "\n", "\0"]),
             ("tagged", "渡轮/n  离/开/v\n ，/wd 、/wn 。/wj", ["渡轮", "离/开", "。"]),

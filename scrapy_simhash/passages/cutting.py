@@ -28,10 +28,12 @@ _PART_CHARACTERS = 60
 
 # What ends a sentence, with the quotation marks and brackets that close after it.
 _CLOSING = "\"'”’»）)」』】〕》]"
+# Han, kana, hangul, and their punctuation: they follow a full stop without a space.
+_UNSPACED = "\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef"
 _SENTENCE_END = re.compile(
     rf"[。！？；…｡؟।]+[{re.escape(_CLOSING)}]*|[\r\n]+|$"
     # Not from within a row of them: that would be looked at as often as it is long.
-    rf"|(?<![.!?;])[.!?;]+[{re.escape(_CLOSING)}]*(?=\s|$)"
+    rf"|(?<![.!?;])[.!?;]+[{re.escape(_CLOSING)}]*(?=\s|$|[{_UNSPACED}])"
 )
 _CLAUSE_END = re.compile(r"[，、：,:؛،;]+|\s[-–—]\s|[—–]+|$")
 # After these characters, or before white space, a run may end.
@@ -76,35 +78,45 @@ class Cutting:
         """The passages of a text, by their starts; none is empty or begins or ends with white
         space, and outside them there is white space alone.
         """
-        spans = self._runs(text) if self.unit == "runs" else _sentences(text)
+        spans = self._runs(text) if self.unit == "runs" else _short_sentences(text)
         return [span for span in (_stripped(text, *span) for span in spans) if span is not None]
 
     def _runs(self, text: str) -> Iterator[tuple[int, int]]:
+        """Each sentence anew, so that what stands before it does not matter."""
         shortest = max(self.characters * 2 // 3, 1)
         longest = max(self.characters * 4 // 3, shortest + 1)
-        start, length = 0, len(text)
-        while start < length:
-            start = _next_shown(text, start)
-            end = _run_end(text, start + shortest, start + longest)
-            yield start, end
-            if end >= length:
-                return
-            if self.overlapping:
-                half = (end - start) // 2
-                start = min(_run_end(text, start + half, end - 1), end)
-            else:
-                start = end
+        for sentence_start, sentence_end in _sentences(text):
+            start = sentence_start
+            while sentence_end - start > longest:
+                end = min(_run_end(text, start + shortest, start + longest), sentence_end)
+                if sentence_end - end < shortest:  # what is left would be short: two halves
+                    end = _run_end(text, (start + sentence_end) // 2, sentence_end)
+                yield start, end
+                if self.overlapping:
+                    start = min(_run_end(text, (start + end) // 2, end - 1), end)
+                else:
+                    start = end
+                start = _next_shown(text, start, sentence_end)
+            if start < sentence_end:
+                yield start, sentence_end
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for match in _SENTENCE_END.finditer(text):
         end = match.end()
+        start = _next_shown(text, start, end)
+        if start < end:
+            yield start, end
+        start = end
+
+
+def _short_sentences(text: str) -> Iterator[tuple[int, int]]:
+    for start, end in _sentences(text):
         if end - start <= _LONG_SENTENCE_CHARACTERS:
             yield start, end
         else:
             yield from _parts(text, start, end)
-        start = end
 
 
 def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -116,12 +128,10 @@ def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         while at - start > _LONG_SENTENCE_CHARACTERS:
             cut = _run_end(text, start + _PART_CHARACTERS, start + _LONG_SENTENCE_CHARACTERS)
             yield start, cut
-            start = cut
+            start = _next_shown(text, cut, at)
         if at > start:
             yield start, at
-        start = at
-    if start < end:
-        yield start, end
+        start = _next_shown(text, at, end)
 
 
 def _run_end(text: str, earliest: int, latest: int) -> int:
@@ -133,8 +143,9 @@ def _run_end(text: str, earliest: int, latest: int) -> int:
     return latest
 
 
-def _next_shown(text: str, start: int) -> int:
-    while start < len(text) - 1 and text[start].isspace():
+def _next_shown(text: str, start: int, end: int) -> int:
+    """The first place from `start` on that is no white space; `end`, if there is none."""
+    while start < end and text[start].isspace():
         start += 1
     return start
 

@@ -79,6 +79,9 @@ class PassageIndex:
         :return: how many passages of it can be found; None if it was there with this text.
         :raises StorageError: the index fails.
         """
+        with self._shared.lock:
+            if self._open().has(name, text):
+                return None
         scheme = self.made.scheme
         found = (
             (span, scheme.fingerprint(text[slice(*span)])) for span in scheme.cutting.spans(text)

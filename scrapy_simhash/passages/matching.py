@@ -7,6 +7,7 @@ stops at the first that is similar enough.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from scrapy_simhash.errors import SchemeError
@@ -21,9 +22,10 @@ from scrapy_simhash.passages.result import (
 from scrapy_simhash.tokenization import normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from scrapy_simhash.index.base import Entry
+    from scrapy_simhash.passages.rows import Place
     from scrapy_simhash.passages.scheme import PassageScheme
     from scrapy_simhash.passages.store import PassageStore
 
@@ -32,8 +34,10 @@ Mode = Literal["exact", "fast"]
 DEFAULT_MIN_SIMILARITY = 0.75
 DEFAULT_COMMON_DOCUMENTS = 100
 _MAX_SOURCES = 5
-# A passage of boilerplate may have thousands of neighbours; the nearest are looked at.
+# A passage of boilerplate may have thousands of neighbours, and each may stand in thousands of
+# documents: the nearest are looked at, and the first.
 _MAX_NEIGHBOURS = 64
+_MAX_DOCUMENTS = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,28 +176,42 @@ class Matcher:
     def _sources(
         self, passage: str, distance: int, entry: Entry, own: int | None
     ) -> tuple[int, list[Source]]:
-        """How many documents have an entry's passage, and the first of them; if it is similar."""
+        """How many documents have an entry's passage, and the first of them, each once."""
         store = self._store
-        _, documents, places = store.passage(entry.ordinal, entry.fingerprint)
-        documents -= any(place.document == own for place in places)
-        similarity = None
+        documents = store.passage(entry.ordinal, entry.fingerprint).documents
         sources: list[Source] = []
-        for number, start, end in places:
-            document = None if number == own else store.document(number)
-            if document is None:
+        if not documents:
+            return 0, sources
+        for places in islice(store.places(entry.ordinal, entry.fingerprint), _MAX_DOCUMENTS):
+            number = places[0].document
+            if number == own:
+                documents -= 1
                 continue
-            text = store.text(number) if self._verify else None
+            found = self._best(passage, distance, places)
+            if found is None:
+                documents -= 1
+            else:
+                sources.append(found)
+        return (max(documents, len(sources)) if sources else 0), sources
+
+    def _best(self, passage: str, distance: int, places: Sequence[Place]) -> Source | None:
+        """The most similar of the places in a document; None if none is similar enough."""
+        document = self._store.document(places[0].document)
+        if document is None:
+            return None
+        text = self._store.text(places[0].document) if self._verify else None
+        best: Source | None = None
+        for _, start, end in places:
             there = "" if text is None else text[start:end]
-            if similarity is None:  # of one fingerprint they are all alike
-                similarity = (
-                    self._scheme.estimated_similarity(distance)
-                    if text is None
-                    else similarity_of(passage, there)
-                )
-                if similarity < self._question.min_similarity:
-                    return 0, []
-            sources.append(
-                Source(
+            similarity = (
+                self._scheme.estimated_similarity(distance)
+                if text is None
+                else similarity_of(passage, there)
+            )
+            if similarity < max(self._question.min_similarity, best.similarity if best else 0.0):
+                continue
+            if best is None or similarity > best.similarity:
+                best = Source(
                     document=document.name,
                     start=start,
                     end=end,
@@ -201,10 +219,7 @@ class Matcher:
                     distance=distance,
                     text=there,
                 )
-            )
-            if len(sources) >= _MAX_SOURCES:
-                break
-        return (documents if sources else 0), sources
+        return best
 
 
 def similarity_of(one: str, other: str) -> float:

@@ -8,8 +8,9 @@ first   rest of the key        value
 ``D``   number (4)             document: digest of its text (16), characters (8), passages
                                (4), their ordinals (4 each, in the order of the text), name
 ``T``   number (4)             text: zlib, UTF-8
-``P``   ordinal (4)            passage: check (4), documents that have it (4); places (12
-                               each): document, start, end
+``P``   ordinal (4)            passage: check (4), number of documents that have it (4)
+``W``   ordinal (4), number    where a document has a passage: check (4); start (4) and end (4)
+        of a document (4)      of the first places
 ======  =====================  ==========================================================
 
 Numbers are big-endian. An ordinal is that of the passage's entry in the index of fingerprints, and
@@ -22,16 +23,19 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 STATE_KEY = b"S"
 _NUMBER = struct.Struct(">I")
 _STATE = struct.Struct(">II")
 _DOCUMENT = struct.Struct(">16sQI")
 _PASSAGE = struct.Struct(">II")
-_PLACE = struct.Struct(">III")
-# Of the places of a passage that very many documents have, the first are as good as any.
-KEPT_PLACES = 32
+_PAIR = struct.Struct(">II")
+# Of the places of a passage in one document, the first are as good as any.
+KEPT_PLACES = 4
 MAX_CHARACTERS = (1 << 32) - 1
 
 
@@ -44,11 +48,10 @@ class Place(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A passage: how many documents have it, and where the first of them have it."""
+    """A passage: how many documents have it."""
 
     check: int
     documents: int = 0
-    places: tuple[Place, ...] = ()
 
 
 class Document(NamedTuple):
@@ -152,17 +155,31 @@ def check(fingerprint: int) -> int:
 
 def encode_passage(passage: Passage) -> bytes:
     """Value of a passage's row."""
-    places = b"".join(_PLACE.pack(*place) for place in passage.places)
-    return _PASSAGE.pack(passage.check, passage.documents) + places
+    return _PASSAGE.pack(*passage)
 
 
 def decode_passage(value: bytes) -> Passage:
     """:raises ValueError: it is none."""
-    if len(value) % _PLACE.size != _PASSAGE.size:
-        raise ValueError(f"a passage of {len(value)} bytes")
-    places = tuple(Place(*place) for place in _PLACE.iter_unpack(value[_PASSAGE.size :]))
-    number, documents = _PASSAGE.unpack_from(value)
-    return Passage(number, documents, places)
+    return Passage(*_unpacked(_PASSAGE, value))
+
+
+def places_row(ordinal: int, number: int = 0) -> bytes:
+    """Key of the places of a passage in a document; a passage's are in the order of documents."""
+    return b"W" + _PAIR.pack(ordinal, number)
+
+
+def encode_places(check: int, spans: Iterable[tuple[int, int]]) -> bytes:
+    """Value of a places' row."""
+    return _NUMBER.pack(check) + b"".join(_PAIR.pack(*span) for span in spans)
+
+
+def decode_places(key: bytes, value: bytes) -> tuple[int, list[Place]]:
+    """(check, places) of a row. :raises ValueError: it is none."""
+    _, number = _unpacked(_PAIR, key[1:])
+    if len(value) <= _NUMBER.size or len(value) % _PAIR.size != _NUMBER.size:
+        raise ValueError(f"places of {len(value)} bytes")
+    spans = _PAIR.iter_unpack(value[_NUMBER.size :])
+    return decode_number(value[: _NUMBER.size]), [Place(number, *span) for span in spans]
 
 
 def _unpacked(layout: struct.Struct, value: bytes) -> tuple[Any, ...]:

@@ -13,17 +13,18 @@ from scrapy_simhash.scheme import Scheme
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-DEFAULT_MAX_DISTANCE = 44
+DEFAULT_MAX_DISTANCE = 50
 # Letters and digits: of fewer, one edit moves a third of all bits.
 DEFAULT_MIN_CHARACTERS = 8
 
 
 def default_scheme() -> Scheme:
-    """Pairs of characters, each once: a sentence has too few words for their counts to be stable.
+    """Characters and pairs of them, each once: a sentence has too few words for their counts to
+    be stable, and an edit changes two or three of these at most.
 
     256 bits, for their tables need not look up overlapping blocks at such distances.
     """
-    return Scheme(bits=256, tokenizer="characters", shingle_length=2, weighting="uniform")
+    return Scheme(bits=256, tokenizer="characters-and-pairs", weighting="uniform")
 
 
 @dataclass(frozen=True, kw_only=True)

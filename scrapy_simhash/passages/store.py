@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from scrapy_simhash.errors import StorageError
@@ -103,6 +104,22 @@ class PassageStore:
         passage = self._passage(ordinal)
         return Passage(check) if passage is None or passage.check != check else passage
 
+    def places(self, ordinal: int, fingerprint: int) -> Iterator[list[Place]]:
+        """Where the passage of an entry stands: for each document its first places, the oldest
+        document first.
+        """
+        stop = rows.places_row(ordinal + 1) if ordinal < rows.MAX_CHARACTERS else b"X"
+        for key, value in self._database.rows(rows.places_row(ordinal), stop):
+            check, places = self._decoded(partial(rows.decode_places, key), value)
+            if check == rows.check(fingerprint):
+                yield places
+
+    def has(self, name: str, text: str) -> bool:
+        """Whether there is a document of that name with that text."""
+        number = self.number(name)
+        document = None if number is None else self.document(number)
+        return document is not None and document.digest == rows.digest(text)
+
     def _passage(self, ordinal: int) -> Passage | None:
         value = self._database.get(rows.passage_row(ordinal))
         return None if value is None else self._decoded(rows.decode_passage, value)
@@ -131,23 +148,22 @@ class PassageStore:
         if number > rows.MAX_CHARACTERS or len(text) > rows.MAX_CHARACTERS:
             raise StorageError(self._location, "it can take no more documents, or none so long")
         changed: dict[int, Passage] = {}
+        gone: list[bytes] = []
         if old is not None and before is not None:
-            self._take_away(before, old, changed)
+            gone = self._take_away(before, old, changed)
+        spans: dict[int, list[Span]] = {}
         ordinals = []
         by_fingerprint: dict[int, int] = {}
         for span, fingerprint in passages:
             ordinal = by_fingerprint.get(fingerprint)
-            first = ordinal is None
             if ordinal is None:
                 ordinal = by_fingerprint[fingerprint] = self._ordinal(fingerprint)
+                passage = changed.get(ordinal)
+                if passage is None or passage.check != rows.check(fingerprint):
+                    passage = self.passage(ordinal, fingerprint)
+                changed[ordinal] = Passage(passage.check, passage.documents + 1)
             ordinals.append(ordinal)
-            passage = changed.get(ordinal)
-            if passage is None or passage.check != rows.check(fingerprint):
-                passage = self.passage(ordinal, fingerprint)
-            places = passage.places
-            if len(places) < rows.KEPT_PLACES:
-                places = (*places, Place(number, *span))
-            changed[ordinal] = Passage(passage.check, passage.documents + first, places)
+            spans.setdefault(ordinal, []).append(span)
         document = Document(name, text_digest, len(text), tuple(ordinals))
         puts: list[Row] = [
             (rows.name_row(name), rows.encode_number(number)),
@@ -155,8 +171,15 @@ class PassageStore:
         ]
         if self._keep_text:
             puts.append((rows.text_row(number), rows.encode_text(text)))
+        puts += [
+            (
+                rows.places_row(ordinal, number),
+                rows.encode_places(changed[ordinal].check, places[: rows.KEPT_PLACES]),
+            )
+            for ordinal, places in spans.items()
+        ]
         state = State(number + 1, self._state.documents + (old is None))
-        self._write(puts, changed, before, state)
+        self._write(puts, changed, before, state, gone)
         self._documents[number] = document
         return True
 
@@ -167,9 +190,9 @@ class PassageStore:
         if number is None or document is None:
             return False
         changed: dict[int, Passage] = {}
-        self._take_away(number, document, changed)
+        gone = self._take_away(number, document, changed)
         state = self._state._replace(documents=self._state.documents - 1)
-        self._write([], changed, number, state, gone=[rows.name_row(name)])
+        self._write([], changed, number, state, [*gone, rows.name_row(name)])
         return True
 
     def sync(self) -> None:
@@ -195,16 +218,22 @@ class PassageStore:
             entry = self._index.write(put, None, (), number + 1)
         return entry.ordinal
 
-    def _take_away(self, number: int, document: Document, changed: dict[int, Passage]) -> None:
-        """Note what is left of a document's passages without it."""
-        for ordinal in set(document.passages):
-            passage = changed.get(ordinal) or self._passage(ordinal)
-            if passage is None:
+    def _take_away(
+        self, number: int, document: Document, changed: dict[int, Passage]
+    ) -> list[bytes]:
+        """Note what is left of a document's passages without it. Its rows, to be deleted."""
+        gone = []
+        for ordinal in dict.fromkeys(document.passages):
+            row = rows.places_row(ordinal, number)
+            value = self._database.get(row)
+            if value is None:
                 continue
-            left = tuple(place for place in passage.places if place.document != number)
-            # Not among its places, unless there are more than are kept: another passage's by now.
-            if len(left) < len(passage.places) or passage.documents > rows.KEPT_PLACES:
-                changed[ordinal] = Passage(passage.check, max(passage.documents - 1, 0), left)
+            gone.append(row)
+            check, _ = self._decoded(partial(rows.decode_places, row), value)
+            passage = self._passage(ordinal)
+            if passage is not None and passage.check == check:
+                changed[ordinal] = Passage(passage.check, max(passage.documents - 1, 0))
+        return gone
 
     def _write(
         self,
@@ -212,7 +241,7 @@ class PassageStore:
         changed: dict[int, Passage],
         replaced: int | None,
         state: State,
-        gone: Sequence[bytes] = (),
+        gone: Sequence[bytes],
     ) -> None:
         deletes = list(gone)
         if replaced is not None:

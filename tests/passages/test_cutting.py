@@ -46,7 +46,13 @@ def test_outside_the_passages_is_white_space_alone(cutting, text):
         ("It cost 3.5 euros. Yes.", ["It cost 3.5 euros.", "Yes."]),
         ("他说：“茶熟了。”然后走了。", ["他说：“茶熟了。”", "然后走了。"]),
         ('"Come in." He came.', ['"Come in."', "He came."]),
-        ("no end\nnext line", ["no end", "next line"]),
+        ("No end\nNext line", ["No end", "Next line"]),
+        ("a line that\ngoes on", ["a line that", "goes on"]),
+        ("a heading\n\nand a paragraph", ["a heading", "and a paragraph"]),
+        ("Une fin.\nune autre", ["Une fin.", "une autre"]),
+        ("何がありますか?パッケージです。", ["何がありますか?", "パッケージです。"]),
+        ("他用的是 system.然后", ["他用的是 system.", "然后"]),
+        ("第一行\n第二行", ["第一行", "第二行"]),
         ("Wait... What", ["Wait...", "What"]),
         ("", []),
         (" \n\t ", []),
@@ -87,7 +93,7 @@ def test_overlapping_runs_begin_in_the_middle_of_each_other():
         Cutting("runs", 30, overlapping=overlaps).spans(text) for overlaps in (False, True)
     )
     assert len(overlapping) > 1.4 * len(plain)
-    assert all(b.start < a.end for a, b in pairwise(overlapping))
+    assert sum(b.start < a.end for a, b in pairwise(overlapping)) > len(overlapping) / 3
 
 
 @pytest.mark.parametrize("cutting", CUTTINGS, ids=str)
@@ -100,9 +106,7 @@ def test_a_copy_is_cut_as_its_original_whatever_stands_before_it(cutting):
     original = set(passages(copied, cutting))
     inside = passages(f"Something else entirely, of another length! {copied} And more.", cutting)
     shared = original & set(inside)
-    assert sum(map(len, shared)) > 0.6 * sum(map(len, original))
-    if cutting.unit == "sentences":
-        assert shared == original
+    assert shared == original
 
 
 @pytest.mark.parametrize(
@@ -119,3 +123,9 @@ def test_a_copy_is_cut_as_its_original_whatever_stands_before_it(cutting):
 def test_bad_values(arguments):
     with pytest.raises(SchemeError):
         Cutting(*arguments)
+
+
+def test_white_space_before_a_sentence_does_not_make_it_long():
+    sentence = "a" * 70 + ", " + "b" * 87 + "."
+    for before in ("One. ", "One.\n", "One.   "):
+        assert passages(before + sentence)[1:] == passages(sentence) == [sentence]

@@ -28,7 +28,6 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.passages.cutting import Cutting
 from scrapy_simhash.passages.index import open_passages
 from scrapy_simhash.passages.matching import Question
-from scrapy_simhash.passages.rows import KEPT_PLACES
 from scrapy_simhash.passages.scheme import PassageScheme
 from tests.passages.texts import FERRY, QUARRY, ROPE, TEA, edited
 
@@ -151,7 +150,7 @@ def test_what_very_many_documents_have_is_common(tmp_path):
         common = report.passages[0]
         assert (common.level, common.documents) == ("common", 40)
         assert report.common_share == report.known_share > 0
-        assert len(common.sources) <= KEPT_PLACES
+        assert len(common.sources) == 5
         left_out = index.check("q", text, replace(question, ignore_common=True))
         assert (left_out.known_share, left_out.sources) == (0.0, ())
         assert left_out.common_share == report.common_share
@@ -385,3 +384,34 @@ def test_an_ordinal_that_is_another_passages_by_now(tmp_path):
         assert index.add("lost", FERRY + " And so it is.") == 5
         assert index.check("q", QUARRY).known_share == 1.0
         assert index.check("q", FERRY).known_share == 1.0
+
+
+def test_each_of_the_documents_of_a_passage_can_be_taken_away(tmp_path):
+    with open_passages(tmp_path / "index", keep_text=True) as index:
+        for number in range(80):
+            index.add(f"page {number}", f"{QUARRY} It is report number {number} of many.")
+        for number in range(79):
+            assert index.remove(f"page {number}")
+        [source] = index.check("q", QUARRY).sources
+        assert (source.document, index.documents) == ("page 79", 1)
+        assert index.remove("page 79")
+        assert index.check("q", QUARRY).known_share == 0.0
+
+
+def test_texts_of_one_fingerprint_are_told_apart(tmp_path):
+    few, many = "哈" * 9 + "。", "哈" * 40 + "。"
+    with open_passages(tmp_path / "index", keep_text=True) as index:
+        index.add("few", few)
+        index.add("many", many)
+        assert [source.document for source in index.check("q", many).sources] == ["many"]
+        assert [source.document for source in index.check("q", few).sources] == ["few"]
+
+
+def test_a_document_that_repeats_itself_leaves_room_for_others(tmp_path):
+    sentence = QUARRY.split(". ")[0] + "."
+    with open_passages(tmp_path / "index", keep_text=True) as index:
+        index.add("six times", " ".join([sentence] * 6))
+        index.add("once", sentence)
+        report = index.check("q", sentence)
+        assert {source.document for source in report.sources} == {"six times", "once"}
+        assert report.passages[0].documents == 2
