@@ -127,6 +127,7 @@ class PagePassages:
                 self._stats.count("known")
         values = {
             "known_share": round(report.known_share, 4),
+            "similar_share": round(report.similar_share, 4),
             "common_share": round(report.common_share, 4),
             "sources": [
                 {"document": source.document, "share": round(source.share, 4)}

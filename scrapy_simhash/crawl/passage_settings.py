@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.reader import SettingsReader
 
 TAGGED_FIELDS = ("known_share", "sources")
-REPORT_FIELDS = (*TAGGED_FIELDS, "common_share")
+REPORT_FIELDS = (*TAGGED_FIELDS, "similar_share", "common_share")
 PASSAGE_SETTINGS: Mapping[str, Any] = MappingProxyType(
     {
         "SIMHASH_PASSAGES": False,

@@ -73,6 +73,7 @@ class PassageReport:
         from the fingerprints.
     :param high_similarity: from which on a passage's level is ``high``.
     :param known_share: of the text's characters in passages that stand elsewhere.
+    :param similar_share: the same, each passage counted by its similarity: an edited one less.
     :param common_share: of those that stand in very many documents. Not part of `known_share`
         where they were left out.
     :param sources: by share, the largest first; a hundred at most.
@@ -84,6 +85,7 @@ class PassageReport:
     verified: bool
     high_similarity: float
     known_share: float
+    similar_share: float
     common_share: float
     sources: tuple[SourceShare, ...]
     passages: tuple[CheckedPassage, ...]
@@ -111,6 +113,7 @@ def summed_up(
     White space counts nowhere, for it belongs to no passage.
     """
     known = _Coverage(text)
+    similar = _Coverage(text)
     common = _Coverage(text)
     by_source: dict[str, _Coverage] = {}
     counts: dict[str, int] = {}
@@ -120,6 +123,7 @@ def summed_up(
         if not passage.sources or (passage.level == "common" and ignore_common):
             continue
         known.add(passage)
+        similar.add(passage, passage.similarity)
         for name in {source.document for source in passage.sources}:
             by_source.setdefault(name, _Coverage(text)).add(passage)
             counts[name] = counts.get(name, 0) + 1
@@ -135,6 +139,7 @@ def summed_up(
         verified=verified,
         high_similarity=high_similarity,
         known_share=known.share,
+        similar_share=similar.share,
         common_share=common.share,
         sources=tuple(shares[:_MAX_SOURCES]),
         passages=tuple(passages),
@@ -147,12 +152,12 @@ class _Coverage:
     def __init__(self, text: str) -> None:
         self._text = text
         self._end = 0
-        self._covered = 0
+        self._covered = 0.0
 
-    def add(self, passage: CheckedPassage) -> None:
+    def add(self, passage: CheckedPassage, weight: float = 1.0) -> None:
         start = max(passage.start, self._end)
         if passage.end > start:
-            self._covered += _shown(self._text[start : passage.end])
+            self._covered += weight * _shown(self._text[start : passage.end])
             self._end = passage.end
 
     @property

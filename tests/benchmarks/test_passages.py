@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu".split()
+SYLLABLES = [one + other for one in "bcdfghjklmnprstvwxyz" for other in "aeiou"]
 
 
 @pytest.fixture(scope="module")
