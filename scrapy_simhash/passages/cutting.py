@@ -33,7 +33,7 @@ _UNSPACED = "\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef"
 _SENTENCE_END = re.compile(
     rf"[。！？；…｡؟।]+[{re.escape(_CLOSING)}]*|[\r\n]+|$"
     # Not from within a row of them: that would be looked at as often as it is long.
-    rf"|(?<![.!?;])[.!?;]+[{re.escape(_CLOSING)}]*(?=\s|$|[{_UNSPACED}])"
+    rf"|(?<![.!?;])[.!?;]+(?:[{re.escape(_CLOSING)}]+|(?=\s|$|[{_UNSPACED}]))"
 )
 _CLAUSE_END = re.compile(r"[，、：,:؛،;]+|\s[-–—]\s|[—–]+|$")
 # After these characters, or before white space, a run may end.

@@ -50,6 +50,7 @@ def test_outside_the_passages_is_white_space_alone(cutting, text):
         ("a line that\ngoes on", ["a line that", "goes on"]),
         ("a heading\n\nand a paragraph", ["a heading", "and a paragraph"]),
         ("Une fin.\nune autre", ["Une fin.", "une autre"]),
+        ("Is it?”No", ["Is it?”", "No"]),
         ("何がありますか?パッケージです。", ["何がありますか?", "パッケージです。"]),
         ("他用的是 system.然后", ["他用的是 system.", "然后"]),
         ("第一行\n第二行", ["第一行", "第二行"]),
