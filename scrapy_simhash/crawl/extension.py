@@ -151,7 +151,8 @@ class SimhashExtension:
             self.crawler.signals.connect(self._close_spider, signal=signals.engine_started)
             return
         self.fingerprinter.start()
-        self._syncer.start(self.index.index, self.item_index.index if self.item_index else None)
+        item_index = self.item_index.index if self.item_index else None
+        self._syncer.start(self.index.index, item_index, self.page_passages.index)
         index = self.index.index
         logger.info(
             "simhash: scheme %s (preset %s), k = %d, %s, action %s; index %s with %d fingerprints",
@@ -201,7 +202,6 @@ class SimhashExtension:
             index.stats.index_size(len(index.index))
             if index.stats.anything:
                 logger.info("%s", index.stats.summary(what), extra={"spider": spider})
-        self.page_passages.close()
         self._close_indexes()
         if reason == "finished":
             self._job.finished()
@@ -272,6 +272,7 @@ class SimhashExtension:
 
     def _close_indexes(self) -> None:
         self._syncer.close()
+        self.page_passages.close()
         for index in (self.index, self.item_index):
             if index is not None:
                 index.index.close()

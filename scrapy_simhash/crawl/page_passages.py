@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy_simhash.crawl.fingerprinting import result_of
+from scrapy_simhash.errors import StorageError
 from scrapy_simhash.passages.index import open_passages
 from scrapy_simhash.passages.scheme import PassageScheme
-from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Texts that wait to be added; without a limit, a crawl that is faster would fill the memory.
-_MAX_WAITING = 1000
+# Of texts that wait to be added; without a limit, a crawl that is faster would fill the memory.
+_MAX_WAITING_CHARACTERS = 20_000_000
 _TAGGED_SOURCES = 5
 # A text takes seconds that is longer, and those that come after it wait.
 _MAX_CHARACTERS = 500_000
@@ -52,15 +52,16 @@ class PagePassages:
         self._settings = settings
         self._stats = stats
         self._failed = failed
-        self._index: PassageIndex | None = None
+        self.index: PassageIndex | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._texts: WeakKeyDictionary[PageState, str] = WeakKeyDictionary()
-        # Of pages that are not handled yet: name of a document → text, and what was found.
-        self._documents: WeakKeyDictionary[PageState, dict[str, str]] = WeakKeyDictionary()
-        self._reports: WeakKeyDictionary[PageState, dict[str, Future[PassageReport]]] = (
+        # Of pages that are not handled yet: texts of their items, and what was found, by the
+        # items' places; -1 is the page itself.
+        self._item_texts: WeakKeyDictionary[PageState, dict[int, str]] = WeakKeyDictionary()
+        self._reports: WeakKeyDictionary[PageState, dict[int, Future[PassageReport]]] = (
             WeakKeyDictionary()
         )
-        self._adding: set[Future[int | None]] = set()
+        self._waiting_characters = 0
 
     @property
     def enabled(self) -> bool:
@@ -73,17 +74,15 @@ class PagePassages:
         if settings is None:
             return
         scheme = None if settings.cutting is None else PassageScheme(cutting=settings.cutting)
-        self._index = open_passages(
+        self.index = open_passages(
             settings.directory, scheme, keep_text=settings.keep_text, keep_text_of_new=True
         )
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash passages")
 
     def arrived(self, page: PageState, text: str) -> None:
         """A page that a callback is going to see, and its main text."""
-        if self._index is not None and text:
+        if self.index is not None and text:
             self._texts[page] = text
-            if len(text) <= _MAX_CHARACTERS:
-                self._documents[page] = {page.key: text}
 
     async def tags(self, page: PageState | None, ordinal: int, text: str | None) -> dict[str, Any]:
         """The fields to write into an item.
@@ -95,31 +94,25 @@ class PagePassages:
         settings, thread = self._settings, self._thread
         if settings is None or thread is None or page is None:
             return {}
-        name = page.key
         if text is None:
-            text = self._texts.get(page)
-        else:
-            name += f" item {ordinal}" if ordinal else ""
-            documents = self._documents.setdefault(page, {})
-            if not ordinal:
-                documents.clear()  # the items' texts, in the place of the page's
-            documents[name] = text
+            text, ordinal = self._texts.get(page), -1
         if not text or not text.strip():
             self._stats.skip("no_text")
             return {}
         if len(text) > _MAX_CHARACTERS:
-            self._documents.get(page, {}).pop(name, None)
             self._stats.skip("too_long")
             return {}
+        if ordinal >= 0:
+            self._item_texts.setdefault(page, {})[ordinal] = text
         reports = self._reports.setdefault(page, {})
-        first = name not in reports
+        first = ordinal not in reports
         if first:
-            reports[name] = thread.submit(self._check, name, text)
+            reports[ordinal] = thread.submit(self._check, page.key, text)
         try:
-            report = await result_of(reports[name])
+            report = await result_of(reports[ordinal])
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
             if first:
-                self._failed("passages", error, name)
+                self._failed("passages", error, page.key)
             return {}
         if first:
             self._stats.count("checked")
@@ -137,46 +130,52 @@ class PagePassages:
         return {item_field: values[field] for field, item_field in settings.tags.items()}
 
     def finished(self, page: PageState, kept: bool) -> None:
-        """A page is done: add its documents, if it was handled without an error."""
-        documents = self._documents.pop(page, {})
-        self._texts.pop(page, None)
+        """A page is done: add its text, or its items' one after the other, if it was handled
+        without an error.
+        """
+        items = self._item_texts.pop(page, {})
+        text = self._texts.pop(page, "")
         self._reports.pop(page, None)
-        if not kept or self._thread is None:
+        if items:
+            text = "\n\n".join(items[ordinal] for ordinal in sorted(items))
+        if not kept or self._thread is None or not text.strip() or len(text) > _MAX_CHARACTERS:
             return
-        for name, text in documents.items():
-            if len(self._adding) >= _MAX_WAITING:
-                self._stats.skip("too_many_waiting")
-                continue
-            adding = self._thread.submit(self._add, name, text)
-            self._adding.add(adding)
-            adding.add_done_callback(self._adding.discard)
+        if self._waiting_characters > _MAX_WAITING_CHARACTERS:
+            self._stats.skip("too_many_waiting")
+            return
+        self._waiting_characters += len(text)
+        self._thread.submit(self._add, page.key, text)
 
     def close(self) -> None:
         """Add what waits, sum up, and give the index back."""
-        if self._thread is not None:
-            self._thread.shutdown()
-        if self._index is None:
-            return
-        logger.info(
-            "simhash: passage index with %d documents and %d passages",
-            self._index.documents,
-            self._index.passages,
-        )
-        self._stats.index_size(self._index.documents)
-        self._index.close()
-        self._index = self._thread = None
+        thread, index = self._thread, self.index
+        if thread is not None:
+            thread.shutdown()
+        if index is not None:
+            try:
+                logger.info(
+                    "simhash: passage index with %d documents and %d passages",
+                    index.documents,
+                    index.passages,
+                )
+                self._stats.index_size(index.documents)
+                index.close()
+            except StorageError as error:
+                self._failed("passages", error, "the end of the crawl")
+        self.index = self._thread = None
 
     def _check(self, name: str, text: str) -> PassageReport:
-        index, settings = self._index, self._settings
+        index, settings = self.index, self._settings
         if index is None or settings is None:  # pragma: no cover - closed after the thread
             raise RuntimeError("closed")
         return index.check(name, text, settings.question, but=name)
 
-    def _add(self, name: str, text: str) -> int | None:
-        if self._index is None:  # pragma: no cover - closed after the thread
-            return None
+    def _add(self, name: str, text: str) -> None:
+        if self.index is None:  # pragma: no cover - closed after the thread
+            return
         try:
-            return self._index.add(name, text)
+            self.index.add(name, text)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
-            self._failed("passages", error, printable(name))
-            return None
+            self._failed("passages", error, name)
+        finally:
+            self._waiting_characters -= len(text)

@@ -8,26 +8,34 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy_simhash.errors import StorageError
 
 if TYPE_CHECKING:
-    from scrapy_simhash.index import ObservingIndex
+    from collections.abc import Sequence
+
 
 _INTERVAL_S = 0.5
+
+
+class Syncable(Protocol):
+    """What is brought to the disk now and then."""
+
+    def sync(self) -> None:
+        """To be called beside other calls. :raises StorageError: the disk fails."""
 
 
 class Syncer:
     """A thread that syncs indexes twice a second, while a crawl uses them."""
 
     def __init__(self) -> None:
-        self._indexes: list[ObservingIndex] = []
+        self._indexes: Sequence[Syncable] = ()
         self._ended = threading.Event()
         # A daemon: an interpreter that is told to end at once does not wait for it.
         self._thread = threading.Thread(target=self._run, name="simhash sync", daemon=True)
 
-    def start(self, *indexes: ObservingIndex | None) -> None:
+    def start(self, *indexes: Syncable | None) -> None:
         """Begin with these."""
         self._indexes = [index for index in indexes if index is not None]
         self._thread.start()

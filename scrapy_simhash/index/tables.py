@@ -70,6 +70,8 @@ class TableStore:
         self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
         self._until_spill = SPILL_EVERY
         self._spill_failed = False
+        # Then nothing is spilled any more, and the next opening reads the entries again.
+        self._interrupted = False
         state = self._state()
         self._next_sequence = state.next_sequence
         self._entries = state.entries
@@ -115,6 +117,17 @@ class TableStore:
         self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
     ) -> Entry:
         """See `Store.write`."""
+        try:
+            return self._put(put, replaced, yielding, next_sequence)
+        except StorageError:
+            raise
+        except BaseException:  # Ctrl-C, memory: a row may be written, and its records not be there
+            self._interrupted = True
+            raise
+
+    def _put(
+        self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
+    ) -> Entry:
         if replaced is not None and replaced.fingerprint == put.fingerprint:
             put = put._replace(ordinal=replaced.ordinal)
             row = (records.entry_row(put.ordinal), records.encode_entry(put, self._width_bytes))
@@ -172,7 +185,8 @@ class TableStore:
     def close(self) -> None:
         """See `Store.close`. What cannot be spilled then is read again at the next opening."""
         try:
-            self._spill_all()
+            if not self._interrupted:
+                self._spill_all()
         except StorageError as error:
             logger.warning("simhash: %s; no page is lost, but the next opening takes longer", error)
         finally:
@@ -241,7 +255,7 @@ class TableStore:
 
     def _spill_some(self) -> None:
         self._until_spill = SPILL_EVERY
-        if self._buckets.frozen:
+        if self._buckets.frozen and not self._interrupted:
             try:
                 self._spill()
             except StorageError as error:

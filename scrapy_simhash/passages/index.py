@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import IndexClosed, IndexMismatch, StorageError
-from scrapy_simhash.index import open_tables
+from scrapy_simhash.errors import IndexClosed, IndexLocked, IndexMismatch, StorageError
+from scrapy_simhash.index import choose_plan, open_tables
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
 from scrapy_simhash.passages.manifest import PassagesManifest
 from scrapy_simhash.passages.matching import Matcher, Question
@@ -118,9 +118,8 @@ class PassageIndex:
             return matcher.check(name, text, but=but, progress=progress)
 
     def sync(self) -> None:
-        """Bring what was added to the disk."""
-        with self._shared.lock:
-            self._open().sync()
+        """Bring what was added to the disk, while other calls go on."""
+        self._open().sync()
 
     def close(self) -> None:
         """Give the index back. Harmless when repeated."""
@@ -203,6 +202,7 @@ def _open_shared(
             if new is None:
                 raise StorageError(location, "there is no passage index: add documents first")
             made = new
+            choose_plan(made.scheme.scheme.bits, made.scheme.max_distance)  # or nothing is made
             opener = database_kind(made.database)
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             made.write(directory)
@@ -221,6 +221,12 @@ def _open_shared(
         except BaseException:
             tables.close()
             raise
+    except IndexLocked as error:
+        raise IndexLocked(
+            location,
+            "another process has it open: wait for it, or choose another directory (--index, "
+            "SIMHASH_PASSAGES_DIR)",
+        ) from error
     except OSError as error:
         raise StorageError(
             location,
@@ -246,6 +252,7 @@ def _check_same(
 ) -> None:
     if scheme is not None and scheme != made.scheme:
         was, asked = made.scheme.to_dict(), scheme.to_dict()
+        was["scheme"], asked["scheme"] = made.scheme.scheme.id, scheme.scheme.id
         differing = [
             f"{name} {was[name]}, not {asked[name]}" for name in was if was[name] != asked[name]
         ]

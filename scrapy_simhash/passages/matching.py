@@ -141,11 +141,17 @@ class Matcher:
         neighbours: Iterable[tuple[int, Entry]] = (
             self._store.within_in_turn(fingerprint, max_distance)
             if fast
-            else self._store.within(fingerprint, max_distance)[:_MAX_NEIGHBOURS]
+            else self._store.within(fingerprint, max_distance)
         )
         sources: list[Source] = []
-        documents = 0
+        documents = looked_at = 0
         for distance, entry in neighbours:
+            # Fingerprints stay when no document has them any more.
+            if not self._store.passage(entry.ordinal, entry.fingerprint).documents:
+                continue
+            looked_at += 1
+            if looked_at > _MAX_NEIGHBOURS:
+                break
             count, found = self._sources(passage, distance, entry, own)
             documents += count
             sources += found
@@ -179,19 +185,22 @@ class Matcher:
         """How many documents have an entry's passage, and the first of them, each once."""
         store = self._store
         documents = store.passage(entry.ordinal, entry.fingerprint).documents
+        if own is not None and store.stands_in(entry.ordinal, entry.fingerprint, own):
+            documents -= 1
         sources: list[Source] = []
-        if not documents:
-            return 0, sources
+        equal = 0
         for places in islice(store.places(entry.ordinal, entry.fingerprint), _MAX_DOCUMENTS):
             number = places[0].document
             if number == own:
-                documents -= 1
                 continue
             found = self._best(passage, distance, places)
             if found is None:
                 documents -= 1
-            else:
-                sources.append(found)
+                continue
+            sources.append(found)
+            equal += found.similarity == 1
+            if equal >= _MAX_SOURCES:
+                break  # no better ones will come, and a text may be large
         return (max(documents, len(sources)) if sources else 0), sources
 
     def _best(self, passage: str, distance: int, places: Sequence[Place]) -> Source | None:

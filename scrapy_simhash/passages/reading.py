@@ -152,6 +152,7 @@ class Reading:
             lines.leave()
 
     def _lines(self, name: str, lines: _Lines) -> Iterator[Document | Skipped]:
+        first = True
         for number, line in enumerate(lines, 1):
             place = f"{name}:{number}"
             if line is None:
@@ -164,14 +165,19 @@ class Reading:
                 continue
             if not line.strip():
                 continue
+            whole = first and name.lower().removesuffix(".gz").endswith(".json")
+            first = False
             try:
                 value = json.loads(line)
             except (ValueError, RecursionError) as error:
-                if number == 1 and name.removesuffix(".gz").endswith(".json"):
+                if whole:
                     yield from self._whole(name, line, lines)
                     return
                 yield Skipped(place, "not JSON", str(error))
                 continue
+            if whole and isinstance(value, list):  # in one line
+                yield from self._whole(name, line, lines)
+                return
             yield self._object(place, value)
 
     def _whole(self, name: str, first: str, lines: _Lines) -> Iterator[Document | Skipped]:

@@ -112,9 +112,10 @@ def summed_up(
 
     White space counts nowhere, for it belongs to no passage.
     """
-    known = _Coverage(text)
-    similar = _Coverage(text)
-    common = _Coverage(text)
+    shown = _shown(text)
+    known = _Coverage(text, shown)
+    similar = _Coverage(text, shown)
+    common = _Coverage(text, shown)
     by_source: dict[str, _Coverage] = {}
     counts: dict[str, int] = {}
     for passage in passages:
@@ -125,7 +126,7 @@ def summed_up(
         known.add(passage)
         similar.add(passage, passage.similarity)
         for name in {source.document for source in passage.sources}:
-            by_source.setdefault(name, _Coverage(text)).add(passage)
+            by_source.setdefault(name, _Coverage(text, shown)).add(passage)
             counts[name] = counts.get(name, 0) + 1
     shares = [
         SourceShare(document=name, share=coverage.share, passages=counts[name])
@@ -149,8 +150,9 @@ def summed_up(
 class _Coverage:
     """Characters of a text that some passages cover. They are added by their starts."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, shown: int) -> None:
         self._text = text
+        self._shown = shown
         self._end = 0
         self._covered = 0.0
 
@@ -162,8 +164,7 @@ class _Coverage:
 
     @property
     def share(self) -> float:
-        shown = _shown(self._text)
-        return self._covered / shown if shown else 0.0
+        return self._covered / self._shown if self._shown else 0.0
 
 
 def _shown(text: str) -> int:

@@ -3,7 +3,9 @@
 ======  =====================  ==========================================================
 first   rest of the key        value
 ======  =====================  ==========================================================
-``S``                          state: number of the next document (4 bytes), documents (4)
+``S``                          state: number of the next document (4 bytes), documents (4), next
+                               sequence of the index of fingerprints (8), number below which
+                               documents may have lost fingerprints (4)
 ``N``   digest of a name (16)  number of the document of that name (4)
 ``D``   number (4)             document: digest of its text (16), characters (8), passages
                                (4), their ordinals (4 each, in the order of the text), name
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 STATE_KEY = b"S"
 _NUMBER = struct.Struct(">I")
-_STATE = struct.Struct(">II")
+_STATE = struct.Struct(">IIQI")
 _DOCUMENT = struct.Struct(">16sQI")
 _PASSAGE = struct.Struct(">II")
 _PAIR = struct.Struct(">II")
@@ -64,10 +66,14 @@ class Document(NamedTuple):
 
 
 class State(NamedTuple):
-    """The number that the next document gets, and how many there are."""
+    """The number that the next document gets, how many there are, and how old the fingerprints
+    were when they were written.
+    """
 
-    next_number: int
-    documents: int
+    next_number: int = 0
+    documents: int = 0
+    next_sequence: int = 0
+    suspect_below: int = 0
 
 
 def digest(text: str) -> bytes:

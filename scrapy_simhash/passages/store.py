@@ -7,6 +7,7 @@ the fingerprints are written before it, and ones that no document has are met by
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import OrderedDict
 from functools import partial
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.tables import TableStore
     from scrapy_simhash.passages.cutting import Span
+
+logger = logging.getLogger(__name__)
 
 _CACHED_DOCUMENTS = 4096
 _CACHED_TEXT_CHARACTERS = 4_000_000
@@ -51,7 +54,17 @@ class PassageStore:
         self._bits = bits
         self._keep_text = keep_text
         value = database.get(rows.STATE_KEY)
-        self._state = State(0, 0) if value is None else self._decoded(rows.decode_state, value)
+        self._state = State() if value is None else self._decoded(rows.decode_state, value)
+        if index.next_sequence < self._state.next_sequence:
+            # A power loss took fingerprints of documents that are there.
+            logger.warning(
+                "simhash: the passage index %s is older than its documents: some cannot be found "
+                "until they are added again",
+                location,
+            )
+            self._state = self._state._replace(
+                next_sequence=index.next_sequence, suspect_below=self._state.next_number
+            )
         self._documents: OrderedDict[int, Document | None] = OrderedDict()
         self._texts: OrderedDict[int, str] = OrderedDict()
         self._text_characters = 0
@@ -78,10 +91,13 @@ class PassageStore:
             return self._documents[number]
         value = self._database.get(rows.document_row(number))
         document = None if value is None else self._decoded(rows.decode_document, value)
+        self._remember(number, document)
+        return document
+
+    def _remember(self, number: int, document: Document | None) -> None:
         self._documents[number] = document
         if len(self._documents) > _CACHED_DOCUMENTS:
             self._documents.popitem(last=False)
-        return document
 
     def text(self, number: int) -> str | None:
         """The text of a document; None if it is not kept."""
@@ -117,8 +133,18 @@ class PassageStore:
     def has(self, name: str, text: str) -> bool:
         """Whether there is a document of that name with that text."""
         number = self.number(name)
-        document = None if number is None else self.document(number)
+        if number is None or number < self._state.suspect_below:
+            return False
+        document = self.document(number)
         return document is not None and document.digest == rows.digest(text)
+
+    def stands_in(self, ordinal: int, fingerprint: int, number: int) -> bool:
+        """Whether a document has the passage of an entry."""
+        row = rows.places_row(ordinal, number)
+        value = self._database.get(row)
+        if value is None:
+            return False
+        return self._decoded(partial(rows.decode_places, row), value)[0] == rows.check(fingerprint)
 
     def _passage(self, ordinal: int) -> Passage | None:
         value = self._database.get(rows.passage_row(ordinal))
@@ -142,7 +168,7 @@ class PassageStore:
         text_digest = rows.digest(text)
         before = self.number(name)
         old = None if before is None else self.document(before)
-        if old is not None and old.digest == text_digest:
+        if old is not None and old.digest == text_digest and self.has(name, text):
             return False
         number = self._state.next_number
         if number > rows.MAX_CHARACTERS or len(text) > rows.MAX_CHARACTERS:
@@ -178,9 +204,13 @@ class PassageStore:
             )
             for ordinal, places in spans.items()
         ]
-        state = State(number + 1, self._state.documents + (old is None))
+        state = self._state._replace(
+            next_number=number + 1,
+            documents=self._state.documents + (old is None),
+            next_sequence=self._index.next_sequence,
+        )
         self._write(puts, changed, before, state, gone)
-        self._documents[number] = document
+        self._remember(number, document)
         return True
 
     def remove(self, name: str) -> bool:

@@ -93,7 +93,7 @@ def test_a_check_that_finds_nothing(filled, folder, run):
     [
         ("a.txt", NOTICE),
         ("a.html", PAGE),
-        ("a.txt.gz", gzip.compress(NOTICE.encode())),
+        ("a.txt.gz", gzip.compress(NOTICE.encode(), mtime=0)),
         ("a.jl", json.dumps({"text": NOTICE})),
         ("a.txt", NOTICE.encode("utf-16")),
     ],

@@ -23,6 +23,13 @@ def pages(site):
     return site
 
 
+ITEMS = {
+    "/mill": [{"id": name, "text": ARTICLES[name][1]} for name in ("mill", "ice", "clock")]
+    + [{"id": "empty", "text": ""}],
+    "/paper": [{"id": "all", "text": "\n".join(ARTICLES[name][1] for name in ("clock", "ice"))}],
+}
+
+
 def crawl(site, paths, index, name, **settings):
     arguments = settings.pop("arguments", {})
     return Crawl(
@@ -63,6 +70,20 @@ def results(pages, module_path):
             SIMHASH_PASSAGES_KEEP_TEXT=False,
         ),
         "foreign": crawl(pages, ["/mill"], foreign, "foreign"),
+        "items": Crawl(
+            requests=[pages.url(path) for path in ITEMS],
+            spider="tests.crawl.spiders.ItemsSpider",
+            settings={
+                "SIMHASH_PASSAGES": True,
+                "SIMHASH_PASSAGES_DIR": str(module_path / "f"),
+                "SIMHASH_PASSAGES_TAGS": TAGS,
+                "SIMHASH_ITEM_FIELDS": ["text"],
+                "SIMHASH_ITEM_ACTION": "tag",
+                "SIMHASH_WORKERS": 0,
+            },
+            arguments={"items": ITEMS},
+            name="items",
+        ),
         "undeclared": crawl(
             pages, ["/mill"], module_path / "e", "undeclared", arguments={"item_type": "bare item"}
         ),
@@ -146,3 +167,16 @@ def test_items_that_cannot_take_the_fields_pass(results):
     assert len(result.items) == 1
     assert result.stat("skipped/item_field_not_declared") == 2
     assert result.lines("WARNING", "SIMHASH_PASSAGES_TAGS")
+
+
+def test_the_items_of_a_page_are_its_document(results, pages, module_path):
+    items = {item["id"]: item for item in results["items"].items}
+    assert {items[name]["known"] for name in ("mill", "ice", "clock")} == {0.0}
+    assert items["all"]["known"] == 1.0
+    assert items["all"]["sources"] == [{"document": pages.url("/mill"), "share": 1.0}]
+    assert results["items"].stat("passages/skipped/no_text") == 1
+    with open_passages(module_path / "f", create=False) as index:
+        assert index.documents == 2
+        text = "\n\n".join(item["text"] for item in ITEMS["/mill"][:3])
+        for passage in index.check("q", text).passages:
+            assert passage.sources[0].start == passage.start

@@ -415,3 +415,47 @@ def test_a_document_that_repeats_itself_leaves_room_for_others(tmp_path):
         report = index.check("q", sentence)
         assert {source.document for source in report.sources} == {"six times", "once"}
         assert report.passages[0].documents == 2
+
+
+def test_passages_that_are_gone_hide_no_others(tmp_path):
+    seen = "This notice of the harbour office was seen by {} visitors until noon."
+    with open_passages(tmp_path / "index", keep_text=True) as index:
+        index.add("live", seen.format(777777))
+        for number in range(90):
+            index.add("again", seen.format(123400 + number))
+        assert index.remove("again")
+        report = index.check("q", seen.format(123456))
+        assert [source.document for source in report.sources] == ["live"]
+
+
+def test_documents_whose_fingerprints_were_lost_can_be_added_again(tmp_path, caplog):
+    directory = tmp_path / "index"
+    with open_passages(directory, keep_text=True) as index:
+        index.add("ferry", FERRY)
+    shutil.rmtree(directory / "index")
+    for _ in range(2):  # it is remembered
+        with open_passages(directory) as index:
+            assert index.check("q", FERRY).known_share == 0.0
+    assert "older than its documents" in caplog.text
+    with open_passages(directory) as index:
+        assert index.add("ferry", FERRY) == 4
+        assert index.add("ferry", FERRY) is None
+        assert index.check("q", FERRY).known_share == 1.0
+        assert index.documents == 1
+
+
+def test_a_document_does_not_count_for_itself_however_many_there_are(tmp_path):
+    with open_passages(tmp_path / "index") as index:
+        for number in range(40):
+            index.add(f"page {number}", QUARRY)
+        question = Question(common_documents=40)
+        for name in ("page 0", "page 39"):
+            passages = index.check(name, QUARRY, question, but=name).passages
+            assert {(passage.documents, passage.level) for passage in passages} == {(39, "high")}
+
+
+def test_a_distance_that_no_tables_serve_leaves_nothing_behind(tmp_path):
+    with pytest.raises(PlanError):
+        open_passages(tmp_path / "index", PassageScheme(max_distance=255))
+    with open_passages(tmp_path / "index") as index:
+        assert index.documents == 0

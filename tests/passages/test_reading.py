@@ -340,3 +340,14 @@ def test_a_page_that_cannot_be_extracted(write, monkeypatch):
     monkeypatch.setattr(extraction, "extract", fail)
     ((_, reason, _),) = read(write("a.html", PAGE))
     assert reason == "no text could be extracted"
+
+
+@pytest.mark.parametrize("name", ["a.json", "DATA.JSON", "b.json.gz"])
+@pytest.mark.parametrize("before", ["", "\n \n"])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_list_of_objects(write, name, before, indent):
+    content = before + json.dumps(
+        [{"url": f"u{n}", "text": f"{TEXT} {n}"} for n in (1, 2)], indent=indent
+    )
+    packed = gzip.compress(content.encode()) if name.endswith(".gz") else content.encode()
+    assert read(write(name, packed)) == [("u1", f"{TEXT} 1"), ("u2", f"{TEXT} 2")]

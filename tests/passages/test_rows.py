@@ -17,7 +17,8 @@ TEXTS = st.text(st.characters())
 
 @given(NUMBERS, NUMBERS)
 def test_state(a, b):
-    assert rows.decode_state(rows.encode_state(State(a, b))) == State(a, b)
+    state = State(a, b, a * b, a)
+    assert rows.decode_state(rows.encode_state(state)) == state
 
 
 @given(TEXTS, st.binary(min_size=16, max_size=16), st.integers(0, 2**60), st.lists(NUMBERS))
