@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,6 +28,14 @@ class Ran(NamedTuple):
     code: int
     out: str
     err: str
+
+
+@pytest.fixture(autouse=True)
+def interruptible():
+    """Ctrl-C is ignored by what a shell starts in the background, and by all that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -16,7 +16,12 @@ LONG_MS = 60_000
 
 
 def order_for(scheme: Scheme = SCHEME, timeout_ms: int = LONG_MS) -> dict[str, Any]:
-    return {"scheme": scheme.to_dict(), "min_tokens": 30, "timeout_ms": timeout_ms}
+    return {
+        "scheme": scheme.to_dict(),
+        "min_tokens": 30,
+        "timeout_ms": timeout_ms,
+        "keep_text": False,
+    }
 
 
 def scheme_of(directory: Path, name: str, code: str) -> Scheme:
