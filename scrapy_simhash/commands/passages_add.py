@@ -44,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
     """Add all that can be read. 1 if nothing could be."""
     from scrapy_simhash.passages.index import open_passages
 
+    if "" in options.files:  # Path("") is the working directory
+        raise SimhashError("a file without a name: an empty variable of the shell?")
     paths = [Path(file) for file in options.files]
     for path in paths:
         if not path.exists():

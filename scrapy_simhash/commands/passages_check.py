@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands.output import percent, progress, show
+from scrapy_simhash.commands.output import note, percent, progress, show
 from scrapy_simhash.commands.passages_add import index_directory, reading
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.passages.reading import Document, Skipped
@@ -42,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
     page = None if options.html is None else _place_of_page(options.html)
     with open_passages(index_directory(options), create=False) as index:
         name, text = _read(options)
+        if options.but is not None and options.but not in index:
+            note(f"--but {options.but}: the index has no document of that name")
         with progress("passages") as move:
             report = index.check(name, text, question, but=options.but, progress=move)
     if page is not None:

@@ -73,6 +73,10 @@ class PassageIndex:
         """How many distinct passages there are."""
         return self._open().passages
 
+    def __contains__(self, name: str) -> bool:
+        with self._shared.lock:
+            return self._open().number(name) is not None
+
     def add(self, name: str, text: str) -> int | None:
         """Add a document, or put it in the place of the one of its name.
 

@@ -155,3 +155,17 @@ def test_an_index_that_another_process_holds(filled, folder, run):
     assert ran.code == 1
     assert re.fullmatch(r"error: index .*\n", ran.err)
     assert run("passages", "check", "docs/ferry.txt").code == 0
+
+
+def test_a_file_without_a_name(run, folder):
+    ran = run("passages", "add", "")
+    assert (ran.code, ran.out) == (1, "")
+    assert "without a name" in ran.err
+    assert list(folder.iterdir()) == []
+
+
+def test_a_document_that_is_left_out_and_is_not_there(filled, folder, run):
+    ran = run("passages", "check", "--but", "nobody", written(folder, NOTICE))
+    assert ran.code == 0
+    assert ran.err == "--but nobody: the index has no document of that name\n"
+    assert run("passages", "check", "--but", "docs/ferry.txt", "letter.txt").err == ""
