@@ -7,6 +7,7 @@ stops at the first that is similar enough.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
@@ -231,6 +232,7 @@ class Matcher:
         return best
 
 
+@lru_cache(maxsize=4096)  # documents that share a passage mostly have the same text of it
 def similarity_of(one: str, other: str) -> float:
     """1 - edits / length, of the texts as they are compared: without case and white space.
 
@@ -242,5 +244,6 @@ def similarity_of(one: str, other: str) -> float:
     return similarity
 
 
+@lru_cache(maxsize=1024)  # a passage is compared with all of its sources
 def _compared(text: str) -> str:
     return " ".join(normalize(text).split())
