@@ -6,7 +6,7 @@ stops at the first that is similar enough.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
@@ -111,15 +111,7 @@ class Matcher:
             if checked is None:
                 checked = known[passage] = self._checked(start, end, passage, own)
             elif checked.start != start:
-                checked = CheckedPassage(
-                    start=start,
-                    end=end,
-                    text=passage,
-                    level=checked.level,
-                    sources=checked.sources,
-                    documents=checked.documents,
-                    short=checked.short,
-                )
+                checked = replace(checked, start=start, end=end)
             passages.append(checked)
             if progress is not None:
                 progress(done, len(spans))
