@@ -1,4 +1,4 @@
-"""fetch: one page, downloaded by Scrapy with the project's settings."""
+"""fetch: pages, downloaded by Scrapy with the project's settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scrapy_simhash.commands.project import project_settings
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from scrapy.http import Response
     from scrapy.settings import Settings
@@ -35,32 +35,40 @@ _OVERRIDDEN: dict[str, Any] = {
 
 
 class Page(NamedTuple):
-    """What came back."""
+    """What came back; `url` is where from, after redirects."""
 
     content: bytes
     content_type: str | None
+    url: str
 
 
-class _OnePage(Spider):
+class _Pages(Spider):
     name = "simhash"
-    address: str
-    pages: list[Page]
-    problems: list[str]
+    addresses: Sequence[str]
+    # By the places of their addresses, for one may be asked for twice.
+    pages: dict[int, Page]
+    problems: dict[int, str]
 
     async def start(self) -> AsyncIterator[Any]:
-        yield Request(
-            self.address, callback=self.take, errback=self.fail, meta={"dont_simhash": True}
-        )
+        for place, address in enumerate(self.addresses):
+            yield Request(
+                address,
+                callback=self.take,
+                errback=self.fail,
+                cb_kwargs={"place": place},
+                meta={"dont_simhash": True},
+                dont_filter=True,
+            )
 
-    def take(self, response: Response) -> None:
+    def take(self, response: Response, place: int) -> None:
         found = response.headers.get("Content-Type")
         content_type = None if found is None else found.decode("latin-1")
         if isinstance(response, TextResponse):
-            self.pages.append(Page(response.body, content_type))
+            self.pages[place] = Page(response.body, content_type, response.url)
         else:
-            self.problems.append(
+            self.problems[place] = (
                 f"it is no text ({content_type or 'of no type'}): save its text in a file, and "
-                "check that"
+                "name that"
             )
 
     def fail(self, failure: Failure) -> None:
@@ -71,38 +79,45 @@ class _OnePage(Spider):
             problem = "its site's robots.txt forbids it (the setting ROBOTSTXT_OBEY)"
         else:
             problem = f"{type(error).__name__}: {error}".rstrip(": ")
-        self.problems.append(problem)
+        place: int = failure.request.cb_kwargs["place"]
+        self.problems[place] = problem
 
 
 def fetch(address: str, settings: Settings | None, *, max_bytes: int) -> Page:
-    """The page at a URL. Once in a process, for a reactor cannot be run again.
+    """The page at a URL; see `fetch_all`."""
+    return fetch_all([address], settings, max_bytes=max_bytes)[0]
+
+
+def fetch_all(addresses: Sequence[str], settings: Settings | None, *, max_bytes: int) -> list[Page]:
+    """The pages at URLs, in one crawl. Once in a process, for a reactor cannot be run again.
 
     :param settings: those of the project, if absent.
-    :raises SimhashError: there is none, or it is no text.
+    :raises SimhashError: one of them is not there, or is no text.
     """
     settings = (project_settings() if settings is None else settings).copy()
     settings.setdict(_OVERRIDDEN, priority="cmdline")
     if max_bytes:
         settings.set("DOWNLOAD_MAXSIZE", max_bytes, priority="cmdline")
-    pages: list[Page] = []
-    problems: list[str] = []
+    pages: dict[int, Page] = {}
+    problems: dict[int, str] = {}
     # As Scrapy itself chooses.
     asynchronous = (
         settings["TWISTED_REACTOR"] == _asyncio_reactor_path
         and not settings.getbool("FORCE_CRAWLER_PROCESS")
     ) or not settings.getbool("TWISTED_REACTOR_ENABLED")
     process = (AsyncCrawlerProcess if asynchronous else CrawlerProcess)(settings)
-    process.crawl(_OnePage, address=address, pages=pages, problems=problems)
+    process.crawl(_Pages, addresses=addresses, pages=pages, problems=problems)
     try:
         # Ctrl-C is ours: it ends the command at once.
         process.start(install_signal_handlers=False)
     except KeyboardInterrupt:
         _end_threads()
         raise
-    if not pages:
-        problem = problems[0] if problems else "nothing came back; --loglevel DEBUG shows more"
-        raise SimhashError(f"{address} cannot be fetched: {problem}")
-    return pages[0]
+    for place, address in enumerate(addresses):
+        if place not in pages:
+            problem = problems.get(place, "nothing came back; --loglevel DEBUG shows more")
+            raise SimhashError(f"{address} cannot be fetched: {problem}")
+    return [pages[place] for place in range(len(addresses))]
 
 
 def _end_threads() -> None:

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.utils.project import get_project_settings
 
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
 from scrapy_simhash.crawl.reader import SettingsReader
 from scrapy_simhash.crawl.settings import SETTINGS
+from scrapy_simhash.scheme import PRESETS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy.settings import Settings
+
+    from scrapy_simhash.scheme import Scheme
+
+
+class SchemeSettings(NamedTuple):
+    """How a crawl with these settings makes fingerprints of pages."""
+
+    preset: str
+    scheme: Scheme
+    max_distance: int
+    min_tokens: int
 
 
 def project_settings() -> Settings:
@@ -33,3 +45,25 @@ def page_index_base(settings: Settings | None) -> Path:
     """SIMHASH_DIR, in the data directory ``.scrapy`` if it is relative."""
     settings = project_settings() if settings is None else settings
     return SettingsReader(settings, SETTINGS).path("SIMHASH_DIR")
+
+
+def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:
+    """What the settings say of fingerprints.
+
+    :param preset: another than they name; SIMHASH_MAX_DISTANCE is not for it.
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
+    read = SettingsReader(project_settings() if settings is None else settings, SETTINGS)
+    own = read.choice("SIMHASH_PRESET", tuple(PRESETS))
+    chosen = PRESETS[own if preset is None else preset]
+    max_distance = chosen.max_distance
+    if preset in (None, own):
+        max_distance = read.whole(
+            "SIMHASH_MAX_DISTANCE", 0, chosen.scheme.bits - 1, unset=max_distance
+        )
+    return SchemeSettings(
+        own if preset is None else preset,
+        read.scheme(chosen.scheme),
+        max_distance,
+        read.whole("SIMHASH_MIN_TOKENS", 1, 1_000_000),
+    )

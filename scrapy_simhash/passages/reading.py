@@ -51,6 +51,12 @@ class Document(NamedTuple):
     text: str
 
 
+class HtmlDocument(Document):
+    """One whose text is a whole page, see `Reading.keep_html`."""
+
+    __slots__ = ()
+
+
 class Skipped(NamedTuple):
     """What could not be read, and why. `reason` is the same for all of its kind."""
 
@@ -67,12 +73,14 @@ class Reading:
     :param name_field: its name; None for ``url``, else ``id``. FILE:LINE where it has none.
     :param encoding: of all files; None to find it out.
     :param max_bytes: of a document; 0 for any number.
+    :param keep_html: give pages as they are, instead of their main text.
     """
 
     text_field: str = "text"
     name_field: str | None = None
     encoding: str | None = None
     max_bytes: int = DEFAULT_MAX_BYTES
+    keep_html: bool = False
 
     def documents(
         self, paths: Iterable[Path], *, but: Path | None = None
@@ -130,7 +138,7 @@ class Reading:
         text = decoded(
             content, self.encoding, html=_is_html(content, kind), content_type=content_type
         )
-        return _document(name, text, html=kind == "html")
+        return self._document(name, text, html=kind == "html")
 
     def _limited(self, stream: BinaryIO) -> bytes:
         if not self.max_bytes:
@@ -210,7 +218,20 @@ class Reading:
         fields = ("url", "id") if self.name_field is None else (self.name_field,)
         found = (value.get(field) for field in fields)
         name = next((str(n) for n in found if isinstance(n, (str, int)) and str(n).strip()), place)
-        return _document(without_surrogates(name), without_surrogates(text))
+        return self._document(without_surrogates(name), without_surrogates(text))
+
+    def _document(self, name: str, text: str, *, html: bool = False) -> Document | Skipped:
+        html = html or _HTML_START.match(text[:_HTML_START_CHARACTERS]) is not None
+        if html and not self.keep_html:
+            from scrapy_simhash.extraction import extract
+
+            try:
+                text = extract(text).text
+            except SimhashError as error:
+                return Skipped(name, "no text could be extracted", str(error))
+        if not text or text.isspace():
+            return Skipped(name, "no text in it")
+        return (HtmlDocument if html and self.keep_html else Document)(name, text)
 
 
 def files_in(paths: Iterable[Path], *, but: Path | None = None) -> Iterator[Path]:
@@ -266,19 +287,6 @@ def _kind(name: str) -> Kind:
 def _is_html(content: bytes, kind: Kind) -> bool:
     start = content[:_HTML_START_CHARACTERS].decode("latin-1").replace("\0", "")
     return kind == "html" or _HTML_START.match(start.removeprefix("ï»¿")) is not None
-
-
-def _document(name: str, text: str, *, html: bool = False) -> Document | Skipped:
-    if html or _HTML_START.match(text[:_HTML_START_CHARACTERS]):
-        from scrapy_simhash.extraction import extract
-
-        try:
-            text = extract(text).text
-        except SimhashError as error:
-            return Skipped(name, "no text could be extracted", str(error))
-    if not text or text.isspace():
-        return Skipped(name, "no text in it")
-    return Document(name, text)
 
 
 class _Lines:

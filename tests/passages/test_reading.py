@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.passages.reading import Document, Reading, Skipped, files_in
+from scrapy_simhash.passages.reading import Document, HtmlDocument, Reading, Skipped, files_in
 
 TEXT = "The ferry to the island leaves at nine. It takes bicycles, dogs and the post."
 MORE = (
@@ -351,3 +351,13 @@ def test_a_list_of_objects(write, name, before, indent):
     )
     packed = gzip.compress(content.encode()) if name.endswith(".gz") else content.encode()
     assert read(write(name, packed)) == [("u1", f"{TEXT} 1"), ("u2", f"{TEXT} 2")]
+
+
+def test_pages_can_be_kept_as_they_are(write):
+    name = write("a.html", PAGE)
+    (found,) = Reading(keep_html=True).file(name)
+    assert isinstance(found, HtmlDocument)
+    assert found.text == PAGE
+    lines = [json.dumps({"text": PAGE}), json.dumps({"text": TEXT})]
+    page, text = Reading(keep_html=True).file(write("a.jl", "\n".join(lines)))
+    assert (type(page), type(text)) == (HtmlDocument, Document)
