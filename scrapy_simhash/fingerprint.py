@@ -12,6 +12,7 @@ so that neither the order of the features nor the machine's linear algebra chang
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Literal
 
 from scrapy_simhash.errors import EmptyText, SchemeError
@@ -100,3 +101,10 @@ def equal_bits_share(a: int, b: int, bits: int) -> float:
 def to_hex(fingerprint: int, bits: int) -> str:
     """Lower-case hexadecimal form, padded to the width."""
     return f"{fingerprint:0{bits // 4}x}"
+
+
+def from_hex(text: str, bits: int) -> int:
+    """Inverse of `to_hex`. :raises SchemeError: it is no such text of that width."""
+    if not isinstance(text, str) or not re.fullmatch(f"[0-9a-fA-F]{{{bits // 4}}}", text):
+        raise SchemeError(f"{text!r} is not a fingerprint of {bits} bits in hexadecimal digits")
+    return int(text, 16)

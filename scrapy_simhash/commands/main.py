@@ -8,7 +8,24 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from scrapy_simhash.commands import output, passages
+from scrapy_simhash.commands import (
+    check,
+    compact,
+    expire,
+    explain,
+    export,
+    import_,
+    merge,
+    output,
+    passages,
+    plan,
+    query,
+    rebuild,
+    remove,
+    repair,
+    stats,
+    upgrade,
+)
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -22,10 +39,12 @@ USAGE = 2
 INTERRUPTED = 130
 
 _DESCRIPTION = """\
-Finds texts that were there before, by their content.
+Finds pages and texts that were there before, by their content; asks the indexes that crawls made,
+and looks after them.
 
 exit codes: 0 it was done (also when nothing was found); 1 it could not be, and why is said on
-standard error; 2 wrong usage; 130 interrupted.
+standard error, or what was asked for is not so (a check found problems, a page is not known);
+2 wrong usage; 130 interrupted.
 """
 
 
@@ -44,7 +63,23 @@ class Subcommand(Protocol):
 
 
 # By the names of their parsers, in the order in which --help lists them.
-SUBCOMMANDS: dict[str, Subcommand] = {"passages": passages}
+SUBCOMMANDS: dict[str, Subcommand] = {
+    "stats": stats,
+    "query": query,
+    "explain": explain,
+    "plan": plan,
+    "passages": passages,
+    "check": check,
+    "repair": repair,
+    "expire": expire,
+    "remove": remove,
+    "rebuild": rebuild,
+    "merge": merge,
+    "export": export,
+    "import": import_,
+    "compact": compact,
+    "upgrade": upgrade,
+}
 
 
 def build_parser(program: str) -> argparse.ArgumentParser:

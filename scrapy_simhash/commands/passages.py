@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy_simhash.commands import passages_add, passages_check
+from scrapy_simhash.commands.parsers import add_command, whole
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.passages.cutting import (
     DEFAULT_RUN_CHARACTERS,
@@ -18,9 +19,6 @@ from scrapy_simhash.passages.reading import DEFAULT_MAX_BYTES
 from scrapy_simhash.passages.result import DEFAULT_HIGH_SIMILARITY
 from scrapy_simhash.passages.scheme import DEFAULT_MAX_DISTANCE, DEFAULT_MIN_CHARACTERS
 from scrapy_simhash.scheme import Scheme
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _DESCRIPTION = """\
 Finds sentences that stand elsewhere, word for word or nearly so.
@@ -59,29 +57,16 @@ _INDEX = (
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``passages`` with its actions."""
-    parser = _parser(subparsers, "passages", _DESCRIPTION, "which passages stand elsewhere")
+    parser = add_command(subparsers, "passages", _DESCRIPTION, "which passages stand elsewhere")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
-    _add_add(_parser(actions, "add", _ADD, "add documents to the index"))
-    _add_check(_parser(actions, "check", _CHECK, "check a text against the index"))
+    _add_add(add_command(actions, "add", _ADD, "add documents to the index"))
+    _add_check(add_command(actions, "check", _CHECK, "check a text against the index"))
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the action."""
     actions = {"add": passages_add.run, "check": passages_check.run}
     return actions[options.action](options)
-
-
-def _parser(
-    subparsers: argparse._SubParsersAction[Any], name: str, description: str, explained: str
-) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        name, help=explained, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    program = parser.prog.rpartition(" ")[0]
-    parser.description = description.replace("{program}", program)
-    # Options that cannot go together are wrong usage, too.
-    parser.set_defaults(wrong_usage=parser.error)
-    return parser
 
 
 def _add_add(parser: argparse.ArgumentParser) -> None:
@@ -106,7 +91,7 @@ def _add_add(parser: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--characters",
         metavar="N",
-        type=_whole(MIN_RUN_CHARACTERS, MAX_RUN_CHARACTERS),
+        type=whole(MIN_RUN_CHARACTERS, MAX_RUN_CHARACTERS),
         help=f"of a run (default: {DEFAULT_RUN_CHARACTERS})",
     )
     made.add_argument(
@@ -124,14 +109,14 @@ def _add_add(parser: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--max-distance",
         metavar="K",
-        type=_whole(0, 511),
+        type=whole(0, 511),
         help="passages are found whose fingerprints differ in so many bits (default: "
         f"{DEFAULT_MAX_DISTANCE} of 256, and as many in proportion)",
     )
     made.add_argument(
         "--min-characters",
         metavar="N",
-        type=_whole(1),
+        type=whole(1),
         help="letters and digits of a passage; shorter ones are not looked up (default: "
         f"{DEFAULT_MIN_CHARACTERS})",
     )
@@ -164,7 +149,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--common-documents",
         metavar="N",
-        type=_whole(0),
+        type=whole(0),
         default=DEFAULT_COMMON_DOCUMENTS,
         help="a passage that so many documents have is common; 0 for none (default: %(default)s)",
     )
@@ -200,22 +185,10 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     reading.add_argument(
         "--max-bytes",
         metavar="N",
-        type=_whole(0),
+        type=whole(0),
         default=DEFAULT_MAX_BYTES,
         help="longer documents are left out; 0 for none (default: %(default)s)",
     )
-
-
-def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    def convert(text: str) -> int:
-        number = int(text)
-        if number < least or (most is not None and number > most):
-            expected = f"from {least} to {most}" if most is not None else f"{least} or more"
-            raise argparse.ArgumentTypeError(f"{number}: {expected}")
-        return number
-
-    convert.__name__ = "number"  # argparse says: invalid number value
-    return convert
 
 
 def _share(text: str) -> float:

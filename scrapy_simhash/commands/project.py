@@ -8,7 +8,7 @@ from scrapy.utils.project import get_project_settings
 
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
 from scrapy_simhash.crawl.reader import SettingsReader
-from scrapy_simhash.crawl.settings import SETTINGS
+from scrapy_simhash.crawl.settings import SETTINGS, read_policy
 from scrapy_simhash.scheme import PRESETS
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
+    from scrapy_simhash.policy import Policy
     from scrapy_simhash.scheme import Scheme
 
 
@@ -67,3 +68,12 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
         max_distance,
         read.whole("SIMHASH_MIN_TOKENS", 1, 1_000_000),
     )
+
+
+def crawl_policy(settings: Settings | None) -> Policy:
+    """What a crawl with these settings does with pages whose content was seen.
+
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
+    settings = project_settings() if settings is None else settings
+    return read_policy(SettingsReader(settings, SETTINGS))

@@ -110,8 +110,8 @@ class SimhashSettings:
     def from_settings(cls, settings: BaseSettings, spider_name: str) -> SimhashSettings:
         """Parse and check all settings. :raises SettingsError: naming the one that is wrong."""
         read = SettingsReader(settings, SETTINGS)
-        action = read.choice("SIMHASH_ACTION", ("drop", "tag"))
-        item_action = read.choice("SIMHASH_ITEM_ACTION", ("drop", "tag"), unset=action)
+        policy = read_policy(read)
+        item_action = read.choice("SIMHASH_ITEM_ACTION", ("drop", "tag"), unset=policy.action)
         preset_name = read.choice("SIMHASH_PRESET", tuple(PRESETS))
         preset = PRESETS[preset_name]
         scheme = read.scheme(preset.scheme)
@@ -134,12 +134,7 @@ class SimhashSettings:
             raise SettingsError("SIMHASH_MAX_DISTANCE", max_distance, str(error)) from error
         directory, item_directory = read.directories(spider_name)
         return cls(
-            policy=Policy(
-                action=cast("PolicyAction", action),
-                follow=read.boolean("SIMHASH_FOLLOW", unset=action == "tag"),
-                drop_weak=read.boolean("SIMHASH_DROP_WEAK"),
-                incremental=read.boolean("SIMHASH_INCREMENTAL"),
-            ),
+            policy=policy,
             item_action=cast("PolicyAction", item_action),
             cluster_limit=read.whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32),
             scope=cast("Scope", read.choice("SIMHASH_SCOPE", get_args(Scope))),
@@ -163,6 +158,17 @@ class SimhashSettings:
             debug=read.boolean("SIMHASH_DEBUG"),
             passages=PassageSettings.read(read),
         )
+
+
+def read_policy(read: SettingsReader) -> Policy:
+    """What is done with pages. :raises SettingsError: naming the setting that is wrong."""
+    action = read.choice("SIMHASH_ACTION", ("drop", "tag"))
+    return Policy(
+        action=cast("PolicyAction", action),
+        follow=read.boolean("SIMHASH_FOLLOW", unset=action == "tag"),
+        drop_weak=read.boolean("SIMHASH_DROP_WEAK"),
+        incremental=read.boolean("SIMHASH_INCREMENTAL"),
+    )
 
 
 def unknown_settings(settings: BaseSettings) -> list[str]:

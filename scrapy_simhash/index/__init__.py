@@ -22,6 +22,7 @@ from scrapy_simhash.index.manifest import (
     FILE_NAME,
     REPAIRING,
     Manifest,
+    databases,
     differences,
     environment,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "TablePlan",
     "choose_plan",
     "index_url",
+    "new_manifest",
     "open_index",
     "open_tables",
     "reset_index",
@@ -125,6 +127,17 @@ def open_tables(
     return _open_tables(directory, asked, sync)[0]
 
 
+def new_manifest(
+    scheme: Scheme, max_distance: int, expected_pages: int, kind: str | None = None
+) -> Manifest:
+    """What an index for so many pages is made with; `kind` of database, or the installed one.
+
+    :raises PlanError: no tables find 95 % of the pairs at `max_distance`.
+    """
+    kind = default_kind_name() if kind is None else kind
+    return _new_manifest(_Asked(kind, scheme, None, max_distance, expected_pages))
+
+
 def reset_index(url: str) -> bool:
     """Delete an index, whatever kind of database it has, and nothing that is not ours. True if
     there was one.
@@ -144,9 +157,9 @@ def reset_index(url: str) -> bool:
             except (IndexCorrupt, IndexMismatch):
                 existed = True
             if existed:
-                for kind in DATABASES:
-                    if (directory / kind).exists():
-                        database_kind(kind).destroy(str(directory), directory / kind)
+                for path in databases(directory):
+                    kind = database_kind(path.name.partition("-")[0])
+                    kind.destroy(str(directory), path)
                 (directory / REPAIRING).unlink(missing_ok=True)
                 (directory / FILE_NAME).unlink()
         except OSError as error:
@@ -278,8 +291,11 @@ def _open_tables(directory: Path, asked: _Asked, sync: SyncPolicy) -> tuple[Tabl
                     "; ".join(changed),
                 )
         location = str(directory)
-        database = opener(location, directory / made.database)
+        database = opener(location, made.database_path(directory))
         try:
+            if Manifest.read(directory) != made:  # it was made anew just now
+                database.close()
+                return _open_tables(directory, asked, sync)
             store = TableStore(database, made.plan, made.check_bits, location, sync=sync)
         except BaseException:
             database.close()

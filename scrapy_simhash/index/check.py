@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
 from scrapy_simhash.index.manifest import REPAIRING
+from scrapy_simhash.index.offline import opened_database
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, State
-from scrapy_simhash.index.repair import opened_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -89,7 +89,7 @@ def corrupt(location: str, detail: object) -> IndexCorrupt:
     """Files or rows are damaged."""
     return IndexCorrupt(
         location,
-        f"it is damaged ({detail}): `python -m scrapy_simhash.index repair {location}` keeps what "
-        "can still be read; or restore a backup, or start anew with SIMHASH_RESET = True; "
+        f"it is damaged ({detail}): `scrapy simhash repair --index {location}` keeps what can "
+        "still be read; or restore a backup, or start anew with SIMHASH_RESET = True; "
         "nothing was deleted",
     )

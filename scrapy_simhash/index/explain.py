@@ -1,18 +1,22 @@
-"""Explaining a verdict afterwards: what an index holds and has logged about a page."""
+"""Explaining a verdict afterwards: what an index holds and has logged about a page; and
+foreseeing one.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import index_url, open_index
-from scrapy_simhash.index.repair import read_manifest
+from scrapy_simhash.index.offline import read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.index.base import Entry, Match, NearDuplicate, ObservationKind
+    from scrapy_simhash.index.observing import ObservingIndex
 
 
 @dataclass(frozen=True)
@@ -52,3 +56,34 @@ def explain(directory: Path, key: str) -> Explanation:
             [line for line in lines if line.key == key],
             [line for line in lines if line.representative == key],
         )
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What `ObservingIndex.observe` would say of a page, if all that the index holds was met by
+    the crawl that asks; nothing is written.
+
+    :param distance: see `Observation`.
+    :param matches: all other pages within k, nearest first.
+    """
+
+    kind: ObservationKind
+    representative: str | None
+    distance: int | None
+    matches: Sequence[Match]
+
+
+def foresee(index: ObservingIndex, key: str | None, fingerprint: int) -> Foreseen:
+    """What the page of a key, or of none that is known, would be.
+
+    :raises SchemeError: the fingerprint is not of the index's scheme.
+    :raises StorageError: the index fails.
+    """
+    others = [match for match in index.query(fingerprint) if match.key != key]
+    own = None if key is None else index.entry(key)
+    own_distance = None if own is None else hamming_distance(own.fingerprint, fingerprint)
+    if own_distance is not None and own_distance <= index.max_distance:
+        return Foreseen("unchanged", None, own_distance, others)
+    if others:
+        return Foreseen("near-duplicate", others[0].key, others[0].distance, others)
+    return Foreseen("new" if own is None else "changed", None, own_distance, others)

@@ -1,9 +1,9 @@
 """The manifest of an index: what it was made with, as JSON that a person can read.
 
-An index directory holds ``manifest.json`` and the database, in ``leveldb/`` or ``rocksdb/``. The
-manifest says the format version, the kind of database, the scheme and the table plan; an index is
-never opened with others. What
-tokens depend on outside the scheme (versions of libraries) is recorded too.
+An index directory holds ``manifest.json`` and the database, in ``leveldb/`` or ``rocksdb/``; made
+anew, in ``leveldb-1/`` and so on: the manifest says in which, so that to replace it is to replace
+the index. It also says the format version, the scheme and the table plan; an index is never opened
+with others. What tokens depend on outside the scheme (versions of libraries) is recorded too.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import unicodedata
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.scheme import Scheme
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 FORMAT_VERSION = 2
@@ -41,6 +42,7 @@ class Manifest:
     :param check_bits: of a fingerprint's check in a bucket's record; a multiple of 32.
     :param database: kind of database, ``leveldb`` or ``rocksdb``; ``memory`` is never written.
     :param environment: versions of what tokens depend on.
+    :param generation: how often the database was made anew.
     """
 
     scheme: Scheme
@@ -49,16 +51,37 @@ class Manifest:
     environment: Mapping[str, str]
     check_bits: int
     database: str
+    generation: int = 0
+
+    def database_path(self, directory: Path) -> Path:
+        """Where the database is, in the directory of its index."""
+        return directory / (
+            f"{self.database}-{self.generation}" if self.generation else self.database
+        )
 
     def write(self, directory: Path) -> None:
         """Write ``manifest.json``, whole or not at all.
 
         :raises FileExistsError: there is one already, maybe by another process just now.
         """
+        with self._written(directory) as temporary:
+            os.link(temporary, directory / FILE_NAME)
+        sync_directory(directory)
+
+    def replace(self, directory: Path) -> None:
+        """Write it in the place of the one that is there, whole or not at all."""
+        sync_directory(directory)  # its database is there before it
+        with self._written(directory) as temporary:
+            temporary.replace(directory / FILE_NAME)
+        sync_directory(directory)
+
+    @contextmanager
+    def _written(self, directory: Path) -> Iterator[Path]:
         content = {
             "format": _FORMAT_NAME,
             "format_version": FORMAT_VERSION,
             "database": self.database,
+            "generation": self.generation,
             "scheme_id": self.scheme.id,
             "scheme": self.scheme.to_dict(),
             "plan": asdict(self.plan),
@@ -72,10 +95,9 @@ class Manifest:
                 file.write(json.dumps(content, indent=2) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
-            os.link(temporary, directory / FILE_NAME)
+            yield temporary
         finally:
             temporary.unlink(missing_ok=True)
-        _sync_directory(directory)
 
     @classmethod
     def read(cls, directory: Path) -> Manifest | None:
@@ -124,8 +146,8 @@ class Manifest:
                     str(directory),
                     f"format version {version!r}, this release reads {FORMAT_VERSION}: "
                     + (
-                        f"copy it to a new one with `python -m scrapy_simhash.index upgrade "
-                        f"{directory} NEW_DIRECTORY`"
+                        f"copy it to a new one with `scrapy simhash upgrade --index {directory} "
+                        "NEW_DIRECTORY`"
                         if older
                         else "use the release that made it"
                     )
@@ -134,9 +156,12 @@ class Manifest:
             scheme = Scheme.from_dict(content["scheme"])
             plan = TablePlan(**content["plan"])
             max_distance, check_bits = content["max_distance"], content["check_bits"]
-            whole = (max_distance, check_bits, *asdict(plan).values())
+            generation = content.get("generation", 0)
+            whole = (max_distance, check_bits, generation, *asdict(plan).values())
             if any(type(value) is not int for value in whole):
                 raise TypeError("the plan, the distance and the check are whole numbers")
+            if generation < 0:
+                raise ValueError(f"generation {generation}")
             if plan.bits != scheme.bits or not 0 <= max_distance < scheme.bits:
                 raise ValueError("the plan and the distance don't fit the scheme")
             if check_bits % 32 or not 0 < check_bits < scheme.bits + 32:
@@ -150,6 +175,7 @@ class Manifest:
                 {str(name): str(version) for name, version in content["environment"].items()},
                 check_bits,
                 content["database"],
+                generation,
             )
         except (IndexForeign, IndexMismatch):
             raise
@@ -168,7 +194,19 @@ class Manifest:
         )
 
 
-def _sync_directory(directory: Path) -> None:
+def databases(directory: Path) -> list[Path]:
+    """The folders of databases in the directory of an index: its own, and what an interrupted
+    command may have left.
+    """
+    return sorted(
+        path
+        for kind in DATABASES
+        for path in (directory / kind, *directory.glob(f"{kind}-*"))
+        if re.fullmatch(r"[a-z]+(-[0-9]+)?", path.name) and path.is_dir()
+    )
+
+
+def sync_directory(directory: Path) -> None:
     """Bring the names in a directory to the disk, where the system can."""
     with suppress(OSError):
         opened = os.open(directory, os.O_RDONLY)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +11,18 @@ from xxhash import xxh3_64_intdigest
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.kinds import database_kind
-from scrapy_simhash.index.manifest import REPAIRING, Manifest
+from scrapy_simhash.index.manifest import REPAIRING
+from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.records import State
 from scrapy_simhash.index.tables import TableStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.database import Database
+    from scrapy_simhash.index.manifest import Manifest
 
 _BATCH_ROWS = 4096
 
@@ -37,32 +39,6 @@ class RepairReport:
     entries: int
     near_duplicates: int
     dropped: int
-
-
-def read_manifest(directory: Path) -> Manifest:
-    """The manifest of an index. :raises StorageError: there is none, or it can't be read."""
-    try:
-        manifest = Manifest.read(directory)
-    except OSError as error:
-        raise StorageError(str(directory), f"it cannot be read ({error})") from error
-    if manifest is None:
-        raise StorageError(str(directory), "there is no index: give the directory that holds one")
-    return manifest
-
-
-@contextmanager
-def opened_database(directory: Path) -> Iterator[tuple[Manifest, Database]]:
-    """The manifest and the database of an index; closed at the end."""
-    manifest = read_manifest(directory)
-    kind = database_kind(manifest.database)
-    try:
-        database = kind(str(directory), directory / manifest.database)
-    except OSError as error:
-        raise StorageError(str(directory), f"it cannot be opened ({error})") from error
-    try:
-        yield manifest, database
-    finally:
-        database.close()
 
 
 def repair(directory: Path) -> RepairReport:
@@ -89,7 +65,7 @@ def repair(directory: Path) -> RepairReport:
         if salvaged:
             kind = database_kind(manifest.database)
             try:
-                kind.salvage(location, directory / manifest.database)
+                kind.salvage(location, manifest.database_path(directory))
             except IndexLocked:
                 if not interrupted:
                     (directory / REPAIRING).unlink()

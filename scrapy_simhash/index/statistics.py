@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
-from scrapy_simhash.index.repair import opened_database
+from scrapy_simhash.index.offline import opened_database
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,7 +101,7 @@ def _counted(directory: Path, manifest: Manifest, database: Database) -> IndexSt
         next_sequence=max([state.next_sequence, *(entry.met + 1 for entry in later)]),
         file_bytes=sum(
             file.stat().st_size
-            for file in (directory / manifest.database).rglob("*")
+            for file in manifest.database_path(directory).rglob("*")
             if file.is_file()
         ),
         rows=rows,

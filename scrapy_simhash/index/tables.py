@@ -113,6 +113,21 @@ class TableStore:
                     yield distance, entry
             known |= ordinals
 
+    def entries(self) -> Iterator[Entry]:
+        """All entries, in the order of their ordinals; as they are when the first is asked for."""
+        for row, value in self._database.rows(records.entry_row(0), b"F"):
+            yield self._decoded(records.decode_entry, int.from_bytes(row[1:], "big"), value)
+
+    def remove(self, entries: Sequence[Entry], next_sequence: int) -> None:
+        """Delete stored entries: all or none. `next_sequence` is never given twice."""
+        try:
+            self._write_without(entries, [], next_sequence, self._entries)
+        except StorageError:
+            raise
+        except BaseException:
+            self._interrupted = True
+            raise
+
     def write(
         self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
     ) -> Entry:

@@ -1,7 +1,7 @@
 """PassageIndex: a directory of documents whose passages can be found again.
 
 It holds ``passages.json``, which says what it was made with, ``index/`` with the fingerprints (an
-index as for pages, and `python -m scrapy_simhash.index check` checks it), and ``documents/``.
+index as for pages, and `scrapy simhash check` checks it), and ``documents/``.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from scrapy_simhash.index import index_url, open_index
-from scrapy_simhash.index.__main__ import main
+from scrapy_simhash.commands.main import main
 from tests.crawl.full_disks import FILE_LIMIT_BYTES, WRITES_BEFORE
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
@@ -40,7 +40,7 @@ def kept(*results):
 
 def checked_size(index):
     """It opens, and finds no fault with itself."""
-    assert main(["check", str(index)]) == 0
+    assert main(["check", "--index", str(index)]) == 0
     with open_index(index_url(index)) as opened:
         return len(opened)
 

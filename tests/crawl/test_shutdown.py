@@ -16,7 +16,7 @@ import pytest
 
 from scrapy_simhash import Detector, Scheme, open_index
 from scrapy_simhash.index import index_url
-from scrapy_simhash.index.__main__ import main as index_command
+from scrapy_simhash.commands.main import main as index_command
 from tests.crawl.harness import ADDONS, child_environment
 from tests.crawl.test_callbacks import reactorless_handlers
 from tests.crawl.worker_extractors import OBEDIENT, page_with
@@ -89,7 +89,7 @@ def put_pages(site, *, last, directory=None, barrier=None):
 def stored(site, directory, bodies):
     """Paths of the pages in the index, which has no problem."""
     index = directory / "simhash" / "spiders" / "end"
-    assert index_command(["check", str(index)]) == 0
+    assert index_command(["check", "--index", str(index)]) == 0
     scheme = replace(Scheme.preset("wide"), extractor=OBEDIENT)
     detector = Detector(scheme)
     found = set()

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from example.demosite import DemoServer
 
-from scrapy_simhash.index.__main__ import main
+from scrapy_simhash.commands.main import main
 from tests.example.killed_crawls import CONCURRENCY, Crawls, Moment, moments
 
 KILLS = 15
@@ -70,7 +70,7 @@ def test_what_was_confirmed_is_not_kept_again_by_an_incremental_crawl(matrix):
 
 def test_indexes_are_sound(matrix, capsys):
     for index in matrix[3]:
-        assert main(["check", str(index)]) == 0
+        assert main(["check", "--index", str(index)]) == 0
 
 
 def test_incremental_without_following_links_content_waits_behind_pages_that_are_known(

@@ -158,8 +158,10 @@ def make_backend(name: str, directory: Path, plan: TablePlan = PLAN) -> Backend:
 
 def rows(directory: Path) -> dict[bytes, bytes]:
     """All rows of a closed index, in their order, read without this package."""
-    kind = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))["database"]
-    return {"leveldb": _rows_of_leveldb, "rocksdb": _rows_of_rocksdb}[kind](directory / kind)
+    made = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+    kind, generation = made["database"], made.get("generation", 0)
+    path = directory / (f"{kind}-{generation}" if generation else kind)
+    return {"leveldb": _rows_of_leveldb, "rocksdb": _rows_of_rocksdb}[kind](path)
 
 
 def _rows_of_leveldb(path: Path) -> dict[bytes, bytes]:

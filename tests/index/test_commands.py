@@ -1,4 +1,4 @@
-"""``python -m scrapy_simhash.index``: what it prints, and its exit codes."""
+"""Commands that look after an index: what they print, and their exit codes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import sys
 
 import pytest
 
+from scrapy_simhash.commands.main import main
 from scrapy_simhash.index import TablePlan, choose_plan, records
-from scrapy_simhash.index.__main__ import main
 from scrapy_simhash.index.cost import bytes_per_page
-from scrapy_simhash.index.statistics import statistics
+from scrapy_simhash.scheme import PRESETS
 
 from .backends import PLAN, checked_entries, files, make_backend, rows
 from .processes import children
 from .raw import change_rows, crashed, largest
 
-ON_A_DIRECTORY = ["check", "repair", "statistics"]
+ON_A_DIRECTORY = ["check", "repair", "stats"]
 
 
 @pytest.fixture
@@ -39,7 +39,10 @@ def run(capsys):
     """Run a command: (exit code, lines on standard output, standard error)."""
 
     def run_it(*arguments):
-        code = main([str(argument) for argument in arguments])
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as ended:
+            code = ended.code
         output = capsys.readouterr()
         return code, output.out.splitlines(), output.err
 
@@ -47,7 +50,7 @@ def run(capsys):
 
 
 def test_check_of_a_sound_index(made, run):
-    assert run("check", made) == (
+    assert run("check", "--index", made) == (
         0,
         [
             "2 entries, 10 records in buckets, 1 lines in the near-duplicate log",
@@ -59,7 +62,7 @@ def test_check_of_a_sound_index(made, run):
 
 def test_check_of_an_index_with_problems(made, run):
     change_rows(made, {b"X": b"?"}, [records.entry_row(0)])
-    code, lines, errors = run("check", made)
+    code, lines, errors = run("check", "--index", made)
     assert code == 1
     assert lines[0] == "1 entries, 10 records in buckets, 1 lines in the near-duplicate log"
     problems = lines[1:-1]
@@ -75,7 +78,7 @@ def test_check_of_an_index_whose_process_was_killed(backend, tmp_path, run):
     with backend.open() as index:
         index.confirm(index.observe("a", 0x0000))
         copy = crashed(index, tmp_path / "crashed")
-    assert run("check", copy) == (
+    assert run("check", "--index", copy) == (
         0,
         [
             "1 entries, 0 records in buckets, 0 lines in the near-duplicate log",
@@ -88,7 +91,7 @@ def test_check_of_an_index_whose_process_was_killed(backend, tmp_path, run):
 
 def test_repair_of_rows(made, run):
     change_rows(made, {b"X": b"?"}, [records.STATE_KEY])
-    assert run("repair", made) == (
+    assert run("repair", "--index", made) == (
         0,
         [
             (
@@ -98,15 +101,15 @@ def test_repair_of_rows(made, run):
         ],
         "",
     )
-    assert run("check", made)[0] == 0
+    assert run("check", "--index", made)[0] == 0
 
 
 def test_repair_of_files(made, run):
     largest(made, "CURRENT").unlink()
-    code, lines, errors = run("check", made)
-    assert (code, lines) == (2, [])
-    assert f"`python -m scrapy_simhash.index repair {made}`" in errors
-    assert run("repair", made) == (
+    code, lines, errors = run("check", "--index", made)
+    assert (code, lines) == (1, [])
+    assert f"`scrapy simhash repair --index {made}`" in errors
+    assert run("repair", "--index", made) == (
         0,
         [
             "files could not be read: the database kept the rows that can be",
@@ -120,16 +123,12 @@ def test_repair_of_files(made, run):
     assert set(checked_entries(made, PLAN, closed=True)) == {"a", "b"}
 
 
-def test_statistics(kind, made, run):
-    code, lines, errors = run("statistics", made)
+def test_rows_and_tables(made, run):
+    code, lines, errors = run("stats", "--tables", "--index", made)
     assert (code, errors) == (0, "")
-    found = statistics(made)
-    assert lines[0] == f"{kind}, scheme {found.manifest.scheme.id}, k = 3"
-    assert lines[1] == f"{PLAN}, checks of 32 bits"
-    assert lines[2].startswith("2 entries (0 not in buckets yet), 2 bytes of page keys, ")
-    assert lines[2].endswith(" bytes of files")
     stored = rows(made)
-    by_name = {line[:16].strip(): line[16:].replace(",", "").split() for line in lines[3:]}
+    lines = lines[lines.index("0 entries are not in buckets yet; 2 bytes of page keys") + 1 :]
+    by_name = {line[:16].strip(): line[16:].replace(",", "").split() for line in lines}
     assert by_name["rows"] == ["rows", "key", "bytes", "value", "bytes"]
     for name, letter in (("entries", b"E"), ("buckets", b"T"), ("near-duplicates", b"N")):
         of_kind = {row: value for row, value in stored.items() if row[:1] == letter}
@@ -155,13 +154,15 @@ def test_plan_of_the_cheapest_tables(run):
     assert lines[-2] == f"bytes per page besides its key: {bytes_per_page(plan, 3)}"
     assert lines[-1].startswith("modelled cost of a query and an insert: ")
     assert lines[-1].endswith(" µs")
-    assert run("plan")[1][0] == lines[0]
+    wide = PRESETS["wide"]
+    chosen = choose_plan(wide.scheme.bits, wide.max_distance, 1_000_000)
+    assert run("plan")[1][0] == f"{chosen} of 256 bits: {chosen!r}"
 
 
 def test_plan_of_given_tables(run):
     code, lines, _ = run(
         *("plan", "--bits", "64", "--max-distance", "6", "--pages", "5000"),
-        *("--blocks", "4", "--chosen", "1", "--inner-blocks", "4"),
+        *("--tables", "4,1,4"),
     )
     assert code == 0
     assert lines[0].endswith(repr(TablePlan(64, 4, 1, 4)))
@@ -180,15 +181,17 @@ def test_plan_of_given_tables(run):
         ["--max-distance", "-1"],
         ["--max-distance", "40"],
         ["--bits", "0"],
-        ["--blocks", "99"],
-        ["--blocks", "4", "--chosen", "5"],
-        ["--blocks", "0"],
-        ["--blocks", "4", "--inner-blocks", "-1"],
-        ["--blocks", "16", "--chosen", "8"],
+        ["--tables", "99,1"],
+        ["--tables", "4,5"],
+        ["--tables", "0"],
+        ["--tables", "4,1,-1"],
+        ["--tables", "16,8"],
+        ["--tables", "a,b"],
+        ["--tables", "1,2,3,4"],
     ],
 )
 def test_plans_that_cannot_be_are_errors(run, arguments):
-    code, lines, errors = run("plan", *arguments)
+    code, lines, errors = run("plan", "--bits", "64", "--max-distance", "3", *arguments)
     assert (code, lines) == (2, [])
     assert errors.endswith("\n")
     assert "Traceback" not in errors
@@ -196,10 +199,10 @@ def test_plans_that_cannot_be_are_errors(run, arguments):
 
 @pytest.mark.parametrize("command", ON_A_DIRECTORY)
 def test_where_there_is_no_index_it_is_an_error_and_none_is_made(run, tmp_path, command):
-    code, lines, errors = run(command, tmp_path / "missing")
-    assert (code, lines) == (2, [])
-    assert errors.startswith(f"index {tmp_path / 'missing'}: ")
-    assert "there is no index" in errors
+    code, lines, errors = run(command, "--index", tmp_path / "missing")
+    assert (code, lines) == (1, [])
+    assert errors.startswith(f"error: index {tmp_path / 'missing'}: ")
+    assert "there is no such directory" in errors
     assert list(tmp_path.iterdir()) == []
 
 
@@ -207,8 +210,8 @@ def test_where_there_is_no_index_it_is_an_error_and_none_is_made(run, tmp_path, 
 def test_a_directory_of_somebody_else_is_an_error_and_left_as_it_is(run, tmp_path, command):
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     before = files(tmp_path)
-    code, lines, errors = run(command, tmp_path)
-    assert (code, lines) == (2, [])
+    code, lines, errors = run(command, "--index", tmp_path)
+    assert (code, lines) == (1, [])
     assert "other files" in errors
     assert files(tmp_path) == before
 
@@ -217,8 +220,8 @@ def test_a_directory_of_somebody_else_is_an_error_and_left_as_it_is(run, tmp_pat
 @pytest.mark.parametrize("path", ["file", "file/below"])
 def test_a_file_is_no_index(run, tmp_path, command, path):
     (tmp_path / "file").write_text("text", encoding="utf-8")
-    code, lines, errors = run(command, tmp_path / path)
-    assert (code, lines) == (2, [])
+    code, lines, errors = run(command, "--index", tmp_path / path)
+    assert (code, lines) == (1, [])
     assert str(tmp_path / path) in errors
 
 
@@ -228,8 +231,8 @@ def test_a_file_in_the_place_of_the_database_is_an_error(kind, backend, made, ru
         file.unlink()
     (made / kind).rmdir()
     (made / kind).write_text("text", encoding="utf-8")
-    code, lines, errors = run(command, made)
-    assert (code, lines) == (2, [])
+    code, lines, errors = run(command, "--index", made)
+    assert (code, lines) == (1, [])
     assert str(made) in errors
     assert (made / kind).read_text(encoding="utf-8") == "text"
 
@@ -240,43 +243,43 @@ def test_an_index_that_another_process_has_open_is_locked(kind, tmp_path, run, c
     with children() as other:
         holder = other.begin("hold", kind=kind, directory=str(directory))
         assert holder.line() == "open"
-        code, lines, errors = run(command, directory)
-        assert (code, lines) == (2, [])
-        assert errors.startswith(f"index {directory}: ")
+        code, lines, errors = run(command, "--index", directory)
+        assert (code, lines) == (1, [])
+        assert errors.startswith(f"error: index {directory}: ")
         assert "wait for that crawl to end" in errors
         holder.send("")
         assert holder.rest() == ["closed"]
-    assert run("check", directory)[0] == 0
+    assert run("check", "--index", directory)[0] == 0
 
 
-@pytest.mark.parametrize("command", ["statistics", "check"])
+@pytest.mark.parametrize("command", ["stats", "check"])
 def test_a_state_row_that_makes_no_sense_is_no_traceback(made, run, command):
     change_rows(made, {records.STATE_KEY: b"short"})
-    code, lines, errors = run(command, made)
+    code, lines, errors = run(command, "--index", made)
     if command == "check":
         assert code == 1
         assert any("the state row is missing or damaged" in line for line in lines)
     else:
-        assert (code, lines) == (2, [])
+        assert (code, lines) == (1, [])
         assert str(made) in errors
 
 
 def test_upgrade_of_what_is_no_old_index_is_an_error(made, tmp_path, run):
     for arguments in ((made, tmp_path / "new"), (tmp_path / "missing", tmp_path / "new")):
-        code, lines, errors = run("upgrade", *arguments)
-        assert (code, lines) == (2, [])
-        assert errors.startswith(f"index {arguments[0]}: ")
+        code, lines, errors = run("upgrade", "--index", *arguments)
+        assert (code, lines) == (1, [])
+        assert errors.startswith(f"error: index {arguments[0]}: ")
     assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["other"], ["check"], ["upgrade", "old"], ["plan", "--bits", "many"]]
+    "arguments", [["other"], ["check", "extra"], ["upgrade"], ["plan", "--bits", "many"]]
 )
 def test_other_arguments_are_explained(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
-    assert "usage: python -m scrapy_simhash.index" in capsys.readouterr().err
+    assert "usage: python -m scrapy_simhash" in capsys.readouterr().err
 
 
 def test_help_names_all_commands(capsys):
@@ -287,19 +290,19 @@ def test_help_names_all_commands(capsys):
     assert all(command in shown for command in [*ON_A_DIRECTORY, "upgrade", "plan"])
 
 
-@pytest.mark.parametrize(("change", "code"), [({}, 0), ({b"X": b"?"}, 1), (None, 2)])
+@pytest.mark.parametrize(("change", "code"), [({}, 0), ({b"X": b"?"}, 1), (None, 1)])
 def test_it_is_a_module_that_can_be_run(made, change, code):
     if change is None:
         largest(made, "CURRENT").unlink()
     else:
         change_rows(made, change)
     ran = subprocess.run(
-        [sys.executable, "-m", "scrapy_simhash.index", "check", str(made)],
+        [sys.executable, "-m", "scrapy_simhash", "check", "--index", str(made)],
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert ran.returncode == code
-    assert bool(ran.stderr) == (code == 2)
-    assert bool(ran.stdout) == (code != 2)
+    assert bool(ran.stderr) == (change is None)
+    assert bool(ran.stdout) == (change is not None)
     assert "Traceback" not in ran.stderr

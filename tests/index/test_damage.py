@@ -192,7 +192,7 @@ def test_a_missing_file_is_corrupt_and_nothing_else_is_deleted(kind, copy, name)
     with pytest.raises(IndexCorrupt, match="nothing was deleted") as caught:
         open_index(f"{kind}:{copy}")
     assert str(copy) in str(caught.value)
-    assert f"python -m scrapy_simhash.index repair {copy}" in str(caught.value)
+    assert f"scrapy simhash repair --index {copy}" in str(caught.value)
     after = files(copy)
     # They may begin a new file of their own messages.
     kept = {file: data for file, data in before.items() if "LOG" not in file}

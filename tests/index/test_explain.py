@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_simhash.commands.main import main
 from scrapy_simhash.errors import IndexForeign, StorageError
-from scrapy_simhash.index.__main__ import main
 from scrapy_simhash.index.explain import explain
 
 from .backends import SCHEME, K, make_backend
@@ -45,12 +45,12 @@ def test_a_copy_each_time_it_was_met(made):
 
 
 def test_the_command_prints_it_all(made, capsys):
-    assert main(["explain", str(made), "https://a.example/copy\n"]) == 0
+    assert main(["explain", "--index", str(made), "https://a.example/copy\n"]) == 0
     head, first, second = capsys.readouterr().out.splitlines()
     assert head == f"https://a.example/copy\\n, by scheme {SCHEME.id}, k = {K}"
     assert first.endswith("near-duplicate of https://a.example/1 at distance 1, weak, 0001")
     assert second.endswith("near-duplicate of https://a.example/2 at distance 1, 00fd")
-    assert main(["explain", str(made), "https://a.example/2"]) == 0
+    assert main(["explain", "--index", str(made), "https://a.example/2"]) == 0
     _, entry, copy = capsys.readouterr().out.splitlines()
     assert entry.startswith("representative since 20")
     assert entry.endswith("00ff")
@@ -59,7 +59,7 @@ def test_the_command_prints_it_all(made, capsys):
 
 @pytest.mark.parametrize("key", ["https://a.example/failed", "https://a.example/", ""])
 def test_of_a_page_that_is_not_known_it_says_so(made, capsys, key):
-    assert main(["explain", str(made), key]) == 1
+    assert main(["explain", "--index", str(made), key]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "nothing is known about it"
 
 
@@ -67,12 +67,12 @@ def test_a_directory_of_other_things_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(IndexForeign):
         explain(tmp_path, "a")
-    assert main(["explain", str(tmp_path), "a"]) == 2
+    assert main(["explain", "--index", str(tmp_path), "a"]) == 1
 
 
 def test_asking_does_not_make_an_index(tmp_path, capsys):
     with pytest.raises(StorageError, match="there is no index"):
         explain(tmp_path / "none", "a")
     assert not (tmp_path / "none").exists()
-    assert main(["explain", str(tmp_path / "none"), "a"]) == 2
-    assert "there is no index" in capsys.readouterr().err
+    assert main(["explain", "--index", str(tmp_path / "none"), "a"]) == 1
+    assert "there is no such directory" in capsys.readouterr().err

@@ -132,7 +132,7 @@ def test_an_older_format_version_is_a_mismatch_that_names_the_command_to_upgrade
     before = files(directory)
     with pytest.raises(IndexMismatch, match=r"format version 1, this release reads 2") as caught:
         Manifest.read(directory)
-    command = f"`python -m scrapy_simhash.index upgrade {directory} NEW_DIRECTORY`"
+    command = f"`scrapy simhash upgrade --index {directory} NEW_DIRECTORY`"
     assert command in str(caught.value)
     assert "nothing was changed" in str(caught.value)
     assert files(directory) == before

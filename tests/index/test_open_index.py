@@ -323,7 +323,7 @@ def test_format_version_1_is_refused_with_the_command_to_upgrade_it(directory, u
     for use in (open_index, lambda url: open_index(url, SCHEME, max_distance=K, plan=PLAN)):
         with pytest.raises(IndexMismatch) as caught:
             use(url)
-        command = f"python -m scrapy_simhash.index upgrade {directory} NEW_DIRECTORY"
+        command = f"scrapy simhash upgrade --index {directory} NEW_DIRECTORY"
         assert command in str(caught.value)
     assert files(directory) == before
 

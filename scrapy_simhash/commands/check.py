@@ -1,0 +1,48 @@
+"""``check``: compare all rows of an index with each other."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.commands.index_options import index_directory
+from scrapy_simhash.commands.output import show
+from scrapy_simhash.commands.parsers import add_index_command
+
+if TYPE_CHECKING:
+    import argparse
+
+_DESCRIPTION = """\
+Reads an index whole, and compares its rows with each other. Nothing is changed.
+
+  {program} check --index .scrapy/simhash/spiders/news
+
+Exit code 1 if there are problems; {program} repair mends them.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add ``check``."""
+    add_index_command(subparsers, "check", _DESCRIPTION, "compare all rows of an index")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check. 1 if there are problems."""
+    from scrapy_simhash.index.check import check
+
+    directory = index_directory(options)
+    report = check(directory)
+    if options.json:
+        show(json.dumps({"index": str(directory), **asdict(report)}, indent=2))
+        return 1 if report.problems else 0
+    show(
+        f"{report.entries:,} entries, {report.records:,} records in buckets, "
+        f"{report.near_duplicates:,} lines in the near-duplicate log"
+    )
+    if report.buffered:
+        show(f"{report.buffered:,} entries get their records at the next opening")
+    for problem in report.problems:
+        show(f"problem: {problem}")
+    show("problems were found: repair the index" if report.problems else "no problem was found")
+    return 1 if report.problems else 0

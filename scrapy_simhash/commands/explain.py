@@ -1,0 +1,99 @@
+"""``explain``: what an index knows about a page."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.commands.index_options import index_directory
+from scrapy_simhash.commands.output import show
+from scrapy_simhash.commands.parsers import add_index_command
+from scrapy_simhash.commands.times import shown_time
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy_simhash.index.explain import Explanation
+
+_DESCRIPTION = """\
+Says what an index knows about a page: since when it is a representative, of what it was a
+near-duplicate, when and how near, and which pages were near-duplicates of it.
+
+  {program} explain https://example.com/print?article=7
+
+Exit code 1 if nothing is known.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add ``explain``."""
+    parser = add_index_command(subparsers, "explain", _DESCRIPTION, "what is known about a page")
+    parser.add_argument("key", metavar="KEY", help="its URL, or what was given as its identity")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Explain. 1 if nothing is known."""
+    from scrapy_simhash.index.explain import explain
+
+    found = explain(index_directory(options), options.key)
+    known = found.entry is not None or bool(found.near_duplicates or found.copies)
+    if options.json:
+        show(json.dumps(_as_json(found), indent=2))
+    else:
+        _show(found, known=known)
+    return 0 if known else 1
+
+
+def _as_json(found: Explanation) -> dict[str, Any]:
+    from scrapy_simhash.fingerprint import to_hex
+
+    def of_line(line: Any) -> dict[str, Any]:
+        return {
+            "key": line.key,
+            "representative": line.representative,
+            "distance": line.distance,
+            "fingerprint": to_hex(line.fingerprint, found.bits),
+            "seen_at_s": line.seen_at_s,
+            "weak": line.weak,
+        }
+
+    entry = found.entry
+    return {
+        "key": found.key,
+        "scheme": found.scheme_id,
+        "max_distance": found.max_distance,
+        "entry": None
+        if entry is None
+        else {
+            "fingerprint": to_hex(entry.fingerprint, found.bits),
+            "first_seen_s": entry.first_seen_s,
+            "last_seen_s": entry.last_seen_s,
+        },
+        "near_duplicates": [of_line(line) for line in found.near_duplicates],
+        "copies": [of_line(line) for line in found.copies],
+    }
+
+
+def _show(found: Explanation, *, known: bool) -> None:
+    from scrapy_simhash.fingerprint import to_hex
+    from scrapy_simhash.printable import printable
+
+    show(f"{printable(found.key)}, by scheme {found.scheme_id}, k = {found.max_distance}")
+    if found.entry is not None:
+        show(
+            f"representative since {shown_time(found.entry.first_seen_s)}, last seen "
+            f"{shown_time(found.entry.last_seen_s)}, {to_hex(found.entry.fingerprint, found.bits)}"
+        )
+    for line in found.near_duplicates:
+        show(
+            f"{shown_time(line.seen_at_s)} near-duplicate of {printable(line.representative)} at "
+            f"distance {line.distance}{', weak' if line.weak else ''}, "
+            f"{to_hex(line.fingerprint, found.bits)}"
+        )
+    for line in found.copies:
+        show(
+            f"{shown_time(line.seen_at_s)} {printable(line.key)} was a near-duplicate of it at "
+            f"distance {line.distance}{', weak' if line.weak else ''}"
+        )
+    if not known:
+        show("nothing is known about it")

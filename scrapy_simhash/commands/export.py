@@ -1,0 +1,80 @@
+"""``export``: entries or the near-duplicate log as records that other programs read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.commands.index_options import index_directory
+from scrapy_simhash.commands.output import progress, show
+from scrapy_simhash.commands.parsers import add_index_command
+
+if TYPE_CHECKING:
+    import argparse
+
+_DESCRIPTION = """\
+Writes the entries of an index, oldest first, as JSON lines or Parquet (by the file's name), with
+key, fingerprint in hexadecimal digits, scheme, first_seen_s, last_seen_s (Unix times) and
+near_duplicates. {program} import makes an index of them again.
+
+  {program} export entries.jsonl.gz
+  {program} export entries.parquet
+  {program} export --near-duplicates - | jq .representative
+
+Near-duplicates have key, representative, distance, fingerprint, scheme, seen_at_s and weak.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add ``export``."""
+    parser = add_index_command(
+        subparsers, "export", _DESCRIPTION, "write entries as JSON lines or Parquet"
+    )
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="ends in .jsonl, .jsonl.gz or .parquet; - is standard output, as JSON lines",
+    )
+    parser.add_argument(
+        "--near-duplicates",
+        action="store_true",
+        help="the lines of the near-duplicate log instead of entries",
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite the file")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Export."""
+    from scrapy_simhash.errors import SimhashError
+    from scrapy_simhash.index import exchange
+    from scrapy_simhash.index.record_files import STANDARD, write_records
+
+    directory = index_directory(options)
+    to_standard = options.file == STANDARD
+    if not options.file or (not to_standard and Path(options.file).is_dir()):
+        raise SimhashError(f"{options.file or 'a file without a name'}: name a file to write")
+    if not to_standard and Path(options.file).exists() and not options.force:
+        raise SimhashError(f"{options.file} is there already: --force overwrites it")
+    if options.near_duplicates:
+        records: Any = exchange.near_duplicate_records(directory)
+        types = exchange.NEAR_DUPLICATE_TYPES
+    else:
+        records = exchange.entry_records(directory)
+        types = exchange.ENTRY_TYPES
+    with progress("records") as move:
+        count = write_records(options.file, _moving(records, move), types)
+    if to_standard:
+        return 0
+    if options.json:
+        result = {"index": str(directory), "file": options.file, "records": count}
+        show(json.dumps(result, indent=2))
+    else:
+        show(f"{count:,} records of {directory} written to {options.file}")
+    return 0
+
+
+def _moving(records: Any, move: Any) -> Any:
+    for record in records:
+        yield record
+        move()

@@ -1,0 +1,113 @@
+"""``plan``: what tables find and cost."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.commands.output import show
+from scrapy_simhash.commands.parsers import add_command, whole
+from scrapy_simhash.parameters import MAX_BITS
+from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy_simhash.index.plan import TablePlan
+
+_DESCRIPTION = """\
+Says what the tables of an index would guarantee, find and cost, before a crawl is started with
+them: those that would be chosen, or others.
+
+  {program} plan --bits 256 --max-distance 36 --pages 5000000
+  {program} plan --bits 64 --max-distance 3 --tables 5,2
+"""
+
+
+DEFAULT = PRESETS[DEFAULT_PRESET]
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add ``plan``."""
+    parser = add_command(subparsers, "plan", _DESCRIPTION, "what tables find and cost")
+    parser.add_argument(
+        "--bits",
+        metavar="N",
+        type=whole(8, MAX_BITS),
+        default=DEFAULT.scheme.bits,
+        help="(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-distance",
+        metavar="K",
+        type=whole(0, MAX_BITS - 1),
+        default=DEFAULT.max_distance,
+        help="(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--pages",
+        metavar="N",
+        type=whole(1, 1 << 32),
+        default=1_000_000,
+        help="(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--tables",
+        metavar="BLOCKS,CHOSEN[,INNER]",
+        help="these instead of the cheapest, as in the setting SIMHASH_TABLES",
+    )
+    parser.add_argument("--json", action="store_true", help="show the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Plan."""
+    from scrapy_simhash.index.cost import bytes_per_page, cost_us
+
+    plan = _plan(options)
+    distance, pages = options.max_distance, options.pages
+    recalls = {beyond: plan.expected_recall(beyond) for beyond in _distances(plan, distance)}
+    if options.json:
+        found = {
+            "plan": asdict(plan),
+            "tables": len(plan.tables),
+            "guaranteed_distance": plan.guaranteed_distance,
+            "expected_recall": {str(beyond): recall for beyond, recall in recalls.items()},
+            "candidates_per_query": plan.expected_candidates(pages),
+            "bytes_per_page": bytes_per_page(plan, distance),
+            "cost_us": cost_us(plan, distance, pages),
+        }
+        show(json.dumps(found, indent=2))
+        return 0
+    show(f"{plan} of {plan.bits} bits: {plan!r}")
+    show(f"guaranteed distance: {plan.guaranteed_distance}")
+    for beyond, recall in recalls.items():
+        show(f"expected recall at distance {beyond}: {recall:.3f}")
+    show(f"candidates per query at {pages:,} pages: {plan.expected_candidates(pages):,.1f}")
+    show(f"bytes per page besides its key: {bytes_per_page(plan, distance)}")
+    show(f"modelled cost of a query and an insert: {cost_us(plan, distance, pages):,.0f} µs")
+    return 0
+
+
+def _plan(options: argparse.Namespace) -> TablePlan:
+    from scrapy_simhash.errors import PlanError
+    from scrapy_simhash.index import choose_plan
+    from scrapy_simhash.index.plan import TablePlan
+
+    try:
+        if options.tables is None:
+            return choose_plan(options.bits, options.max_distance, options.pages)
+        return TablePlan(options.bits, *map(int, options.tables.split(",")))
+    except (TypeError, ValueError, PlanError) as error:
+        options.wrong_usage(str(error))
+        raise  # pragma: no cover - it has exited
+
+
+def _distances(plan: TablePlan, distance: int) -> list[int]:
+    """From the guaranteed one on, until more is missed than found."""
+    found = []
+    for beyond in range(plan.guaranteed_distance + 1, plan.bits + 1):
+        found.append(beyond)
+        if beyond >= distance and plan.expected_recall(beyond) < 0.5:  # noqa: PLR2004 - half
+            break
+    return found

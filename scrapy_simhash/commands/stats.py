@@ -1,0 +1,158 @@
+"""``stats``: what an index holds, and where duplication is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.commands.index_options import index_directory
+from scrapy_simhash.commands.output import escaped, percent, show
+from scrapy_simhash.commands.parsers import add_index_command, whole
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from scrapy_simhash.index.clusters import Duplication
+    from scrapy_simhash.index.statistics import IndexStatistics
+
+_DESCRIPTION = """\
+Shows how many pages an index holds and how many near-duplicates were found, at which distances, in
+which clusters, and on which hosts; how large it is, its scheme and its tables.
+
+  {program} stats --spider news
+  {program} stats --index .scrapy/simhash/spiders/news --tables --json
+
+A page counts as what was last known of it. Hosts are those of near-duplicates: a crawl spends its
+requests on them for nothing.
+"""
+_BAR_CHARACTERS = 40
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add ``stats``."""
+    parser = add_index_command(subparsers, "stats", _DESCRIPTION, "what an index holds")
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=whole(0),
+        default=10,
+        help="clusters and hosts that are shown (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--tables", action="store_true", help="rows and tables, and how evenly they are filled"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show."""
+    from scrapy_simhash.index.clusters import duplication
+    from scrapy_simhash.index.rewriting import opened_source
+    from scrapy_simhash.index.statistics import statistics
+
+    directory = index_directory(options)
+    found = statistics(directory)
+    with opened_source(directory) as source:
+        doubled = duplication(source)
+    if options.json:
+        show(json.dumps(_as_json(str(directory), found, doubled, options.top), indent=2))
+    else:
+        _show(str(directory), found, doubled, options)
+    return 0
+
+
+def _as_json(
+    directory: str, found: IndexStatistics, doubled: Duplication, top: int
+) -> dict[str, Any]:
+    made = found.manifest
+    return {
+        "index": directory,
+        "database": made.database,
+        "scheme": made.scheme.id,
+        "max_distance": made.max_distance,
+        "plan": asdict(made.plan),
+        "check_bits": made.check_bits,
+        "file_bytes": found.file_bytes,
+        "page_key_bytes": found.page_key_bytes,
+        "representatives": found.entries,
+        "buffered": found.buffered,
+        "near_duplicates": doubled.near_duplicates,
+        "weak": doubled.weak,
+        "log_lines": doubled.lines,
+        "distances": {str(distance): doubled.distances[distance] for distance in _range(doubled)},
+        "clusters": len(doubled.clusters),
+        "largest_clusters": [
+            {"representative": cluster.representative, "near_duplicates": len(cluster) - 1}
+            for cluster in doubled.clusters[:top]
+        ],
+        "hosts": [
+            {
+                "host": host,
+                "near_duplicates": count,
+                "representatives": doubled.host_entries[host],
+            }
+            for host, count in doubled.hosts.most_common(top)
+        ],
+        "rows": {kind: asdict(rows) for kind, rows in found.rows.items()},
+        "tables": [{**asdict(table), "skew": table.skew} for table in found.tables],
+    }
+
+
+def _show(
+    directory: str, found: IndexStatistics, doubled: Duplication, options: argparse.Namespace
+) -> None:
+    made = found.manifest
+    show(f"index            {escaped(directory)}, {found.file_bytes:,} bytes in {made.database}")
+    show(f"scheme           {made.scheme.id}, k = {made.max_distance}")
+    show(f"tables           {made.plan}, checks of {made.check_bits} bits")
+    show(f"representatives  {found.entries:,}")
+    pages = found.entries + doubled.near_duplicates
+    share = f", {percent(doubled.near_duplicates / pages)} of the pages" if pages else ""
+    weak = f", {doubled.weak:,} by weak verdicts" if doubled.weak else ""
+    show(f"near-duplicates  {doubled.near_duplicates:,}{share}{weak}")
+    if doubled.distances:
+        _chart("near-duplicates by distance", {d: doubled.distances[d] for d in _range(doubled)})
+    if doubled.clusters and options.top:
+        show(f"\nlargest of {len(doubled.clusters):,} clusters")
+        for cluster in doubled.clusters[: options.top]:
+            show(f"  {len(cluster):>9,} pages  {escaped(cluster.representative)}")
+    if doubled.hosts and options.top:
+        show("\nhosts with most near-duplicates")
+        for host, count in doubled.hosts.most_common(options.top):
+            of_host = count + doubled.host_entries[host]
+            name = escaped(host) or "(keys that are no URLs)"
+            show(f"  {count:>9,} of {of_host:>9,} pages, {percent(count / of_host):>5}  {name}")
+    if options.tables:
+        _show_tables(found)
+
+
+def _range(doubled: Duplication) -> range:
+    return (
+        range(min(doubled.distances), max(doubled.distances) + 1) if doubled.distances else range(0)
+    )
+
+
+def _chart(title: str, counts: Mapping[int, int]) -> None:
+    show(f"\n{title}")
+    most = max(counts.values())
+    for value, count in counts.items():
+        # A value that is there is seen.
+        bar = "█" * max(round(count / most * _BAR_CHARACTERS), bool(count))
+        show(f"  {value:>3}  {count:>9,}  {bar}".rstrip())
+
+
+def _show_tables(found: IndexStatistics) -> None:
+    show(
+        f"\n{found.buffered:,} entries are not in buckets yet; {found.page_key_bytes:,} bytes of "
+        "page keys"
+    )
+    show(f"{'rows':<16}{'rows':>12}{'key bytes':>14}{'value bytes':>14}")
+    for kind, rows in found.rows.items():
+        show(f"{kind:<16}{rows.rows:>12,}{rows.key_bytes:>14,}{rows.value_bytes:>14,}")
+    show(f"{'table':<16}{'prefix bits':>12}{'records':>14}{'used':>10}{'largest':>9}{'skew':>8}")
+    for table in found.tables:
+        show(
+            f"{table.name:<16}{table.prefix_bits:>12}{table.records:>14,}{table.used:>10,}"
+            f"{table.largest:>9,}{table.skew:>8.1f}"
+        )

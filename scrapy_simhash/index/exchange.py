@@ -1,0 +1,151 @@
+"""Entries of an index as records that other programs read, and back.
+
+A record has `key`, `fingerprint` (hexadecimal), `scheme` (the id of its fingerprints' scheme),
+`first_seen_s` and `last_seen_s` (Unix times), and `near_duplicates` (lines of the log that name the
+page as their representative). The oldest comes first: the order says who wins among equals.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, get_type_hints
+
+from scrapy_simhash.errors import SchemeError, SimhashError
+from scrapy_simhash.fingerprint import from_hex, to_hex
+from scrapy_simhash.index.base import Entry
+from scrapy_simhash.index.rewriting import making, opened_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from scrapy_simhash.index.manifest import Manifest
+
+MAX_TIME_S = (1 << 32) - 1
+
+
+class EntryRecord(TypedDict):
+    """An entry, as it is exported."""
+
+    key: str
+    fingerprint: str
+    scheme: str
+    first_seen_s: int
+    last_seen_s: int
+    near_duplicates: int
+
+
+class NearDuplicateRecord(TypedDict):
+    """A line of the near-duplicate log, as it is exported."""
+
+    key: str
+    representative: str
+    distance: int
+    fingerprint: str
+    scheme: str
+    seen_at_s: int
+    weak: bool
+
+
+# Fields with their types, for files that declare them.
+ENTRY_TYPES = get_type_hints(EntryRecord)
+NEAR_DUPLICATE_TYPES = get_type_hints(NearDuplicateRecord)
+
+
+class Given(NamedTuple):
+    """A record with the place that it comes from, for errors."""
+
+    place: str
+    record: Mapping[str, Any]
+
+
+def entry_records(directory: Path) -> Iterator[EntryRecord]:
+    """The entries of an index, oldest first.
+
+    :raises StorageError: there is no index, it is open elsewhere, or it cannot be read.
+    """
+    with opened_source(directory) as source:
+        scheme = source.manifest.scheme
+        copies = Counter(line.representative for line in source.near_duplicates())
+        for entry in source.entries_by_age():
+            yield EntryRecord(
+                key=entry.key,
+                fingerprint=to_hex(entry.fingerprint, scheme.bits),
+                scheme=scheme.id,
+                first_seen_s=entry.first_seen_s,
+                last_seen_s=entry.last_seen_s,
+                near_duplicates=copies[entry.key],
+            )
+
+
+def near_duplicate_records(directory: Path) -> Iterator[NearDuplicateRecord]:
+    """The lines of the near-duplicate log, oldest first. For the errors see `entry_records`."""
+    with opened_source(directory) as source:
+        scheme = source.manifest.scheme
+        for line in source.near_duplicates():
+            yield NearDuplicateRecord(
+                key=line.key,
+                representative=line.representative,
+                distance=line.distance,
+                fingerprint=to_hex(line.fingerprint, scheme.bits),
+                scheme=scheme.id,
+                seen_at_s=line.seen_at_s,
+                weak=line.weak,
+            )
+
+
+def import_entries(
+    directory: Path,
+    manifest: Manifest,
+    given: Iterable[Given],
+    *,
+    moved: Callable[[], object] = lambda: None,
+) -> int:
+    """Make an index of records, the oldest first; returns how many. All of them, or no index.
+
+    :param manifest: of the index, which is new.
+    :raises SimhashError: a record that makes no sense, or is there twice; its place is named.
+    :raises StorageError: the directory is not empty, or the disk fails.
+    """
+    now_s = int(time.time())
+    with making(directory, manifest) as store:
+        for number, (place, record) in enumerate(given, 1):
+            try:
+                entry = _entry(record, manifest, number, now_s)
+            except (KeyError, TypeError, ValueError) as error:
+                missing = f"it has no {error}" if isinstance(error, KeyError) else error
+                raise SimhashError(f"{place}: {missing}; nothing was imported") from error
+            if store.entry(entry.key) is not None:
+                raise SimhashError(
+                    f"{place}: the key {entry.key!r} came before; nothing was imported"
+                )
+            store.write(entry, None, (), number + 1)
+            moved()
+        return len(store)
+
+
+def _entry(record: Mapping[str, Any], manifest: Manifest, number: int, now_s: int) -> Entry:
+    key, scheme = record["key"], record.get("scheme")
+    if not isinstance(key, str) or not key:
+        raise TypeError(f"the key of a page is a text that is not empty, not {key!r}")
+    if scheme is not None and scheme != manifest.scheme.id:
+        raise SchemeError(
+            f"its scheme is {scheme!r}, that of the index {manifest.scheme.id!r}: their "
+            "fingerprints cannot be compared"
+        )
+    first_seen_s = _time(record, "first_seen_s", now_s)
+    last_seen_s = _time(record, "last_seen_s", first_seen_s)
+    if last_seen_s < first_seen_s:
+        raise ValueError(f"last_seen_s {last_seen_s} is before first_seen_s {first_seen_s}")
+    fingerprint = from_hex(record["fingerprint"], manifest.scheme.bits)
+    return Entry(number, key, fingerprint, number, first_seen_s, last_seen_s)
+
+
+def _time(record: Mapping[str, Any], name: str, otherwise_s: int) -> int:
+    time_s = record.get(name)
+    if time_s is None:
+        return otherwise_s
+    if type(time_s) is not int or not 0 <= time_s <= MAX_TIME_S:
+        raise ValueError(f"{name} is a Unix time in whole seconds, not {time_s!r}")
+    return time_s

@@ -1,0 +1,44 @@
+"""The rows of an index that nobody else has open."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.errors import IndexLocked, StorageError
+from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.manifest import Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy_simhash.index.database import Database
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """The manifest of an index. :raises StorageError: there is none, or it can't be read."""
+    try:
+        manifest = Manifest.read(directory)
+    except OSError as error:
+        raise StorageError(str(directory), f"it cannot be read ({error})") from error
+    if manifest is None:
+        raise StorageError(str(directory), "there is no index: give the directory that holds one")
+    return manifest
+
+
+@contextmanager
+def opened_database(directory: Path) -> Iterator[tuple[Manifest, Database]]:
+    """The manifest and the database of an index; closed at the end."""
+    manifest = read_manifest(directory)
+    kind = database_kind(manifest.database)
+    try:
+        database = kind(str(directory), manifest.database_path(directory))
+    except OSError as error:
+        raise StorageError(str(directory), f"it cannot be opened ({error})") from error
+    try:
+        if read_manifest(directory) != manifest:
+            raise IndexLocked(str(directory), "another process made it anew just now: try again")
+        yield manifest, database
+    finally:
+        database.close()

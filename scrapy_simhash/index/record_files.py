@@ -1,0 +1,145 @@
+"""Records in files: JSON lines, compressed by gzip or not, and Parquet."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.index.exchange import Given
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+STANDARD = "-"
+_BATCH_RECORDS = 65_536
+_INSTALL = 'pip install "scrapy-simhash[files]"'
+
+
+def is_parquet(name: str) -> bool:
+    """Whether a file of that name is, or becomes, a Parquet file."""
+    return name.lower().endswith((".parquet", ".pq"))
+
+
+def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> int:
+    """Write records to a file, whole or not at all, or to standard output; returns how many.
+
+    :param name: ``-``, or of a file; ``.gz`` and ``.parquet`` say how it is written.
+    :param types: of the records' fields: str, int or bool.
+    :raises SimhashError: a record cannot be written so, or a package is missing.
+    :raises OSError: the file cannot be written.
+    """
+    if name == STANDARD:
+        return _write_lines(sys.stdout, records)
+    path = Path(name)
+    with _whole_or_nothing(path) as temporary:
+        if is_parquet(name):
+            return _write_parquet(temporary, records, types)
+        opened = gzip.open if name.lower().endswith(".gz") else open
+        with opened(temporary, "wt", encoding="utf-8") as file:
+            return _write_lines(file, records)
+
+
+def read_records(name: str) -> Iterator[Given]:
+    """The records of a file, or of standard input, as they stand there.
+
+    :raises SimhashError: the file is no such file.
+    :raises OSError: it cannot be read.
+    """
+    if name == STANDARD:
+        yield from _read_lines(name, sys.stdin.buffer)
+    elif is_parquet(name):
+        yield from _read_parquet(Path(name))
+    else:
+        with Path(name).open("rb") as file:
+            compressed = file.peek(2)[:2] == b"\x1f\x8b"
+        with Path(name).open("rb") as file:
+            lines = gzip.GzipFile(fileobj=file) if compressed else file
+            yield from _read_lines(name, lines)
+
+
+def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> int:
+    count = 0
+    for record in records:
+        file.write(json.dumps(record) + "\n")
+        count += 1
+    return count
+
+
+def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[Given]:
+    number = 0
+    try:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            record = json.loads(line)
+            if not isinstance(record, dict):
+                raise TypeError("it is no JSON object")
+            yield Given(f"{name}, line {number}", record)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise SimhashError(f"{name}, line {number}: {error}; JSON lines are needed") from error
+    except (EOFError, gzip.BadGzipFile, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise SimhashError(f"{name}: it is cut short or damaged ({error})") from error
+
+
+def _write_parquet(
+    path: Path, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]
+) -> int:
+    arrow, parquet = _pyarrow()
+    of_type = {str: arrow.string(), int: arrow.int64(), bool: arrow.bool_()}
+    schema = arrow.schema([(field, of_type[kind]) for field, kind in types.items()])
+    count = 0
+    with parquet.ParquetWriter(path, schema) as writer:
+        iterator = iter(records)
+        while batch := list(islice(iterator, _BATCH_RECORDS)):
+            try:
+                writer.write_table(arrow.Table.from_pylist(batch, schema))
+            except (UnicodeError, arrow.ArrowException) as error:
+                raise SimhashError(
+                    f"Parquet cannot take a record ({error}): export JSON lines instead"
+                ) from error
+            count += len(batch)
+    return count
+
+
+def _read_parquet(path: Path) -> Iterator[Given]:
+    arrow, parquet = _pyarrow()
+    with path.open("rb") as opened:
+        try:
+            file = parquet.ParquetFile(opened)
+            number = 0
+            for batch in file.iter_batches(_BATCH_RECORDS):
+                for record in batch.to_pylist():
+                    number += 1
+                    yield Given(f"{path}, row {number}", record)
+        except (arrow.ArrowException, OSError) as error:
+            raise SimhashError(f"{path}: it is no Parquet file, or damaged ({error})") from error
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow as arrow  # noqa: ICN001 - in full
+        from pyarrow import parquet
+    except ImportError as error:
+        raise SimhashError(f"Parquet needs the package pyarrow: {_INSTALL}") from error
+    return arrow, parquet
+
+
+@contextmanager
+def _whole_or_nothing(path: Path) -> Iterator[Path]:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,167 @@
+"""An index is made anew: the old one stays until the new one is whole.
+
+The new database grows beside the old one, which nobody else can open meanwhile. The manifest says
+which of the two is the index, and is replaced last, in one step. Whatever an interruption leaves
+is no part of the index, and is deleted when it is made anew again.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_simhash.errors import StorageError
+from scrapy_simhash.index import records
+from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.manifest import REPAIRING, databases
+from scrapy_simhash.index.offline import opened_database
+from scrapy_simhash.index.tables import TableStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.index.database import Database
+    from scrapy_simhash.index.manifest import Manifest
+
+
+class Source:
+    """What a database holds, without its tables.
+
+    :param location: of its index, for errors.
+    :raises IndexCorrupt: its state row makes no sense; also when rows are read that don't.
+    """
+
+    def __init__(self, database: Database, manifest: Manifest, location: str) -> None:
+        self.manifest = manifest
+        self._database = database
+        self._location = location
+        self._width_bytes = manifest.plan.bits // 8
+        value = database.get(records.STATE_KEY)
+        try:
+            state = records.decode_state(bytes(24) if value is None else value)
+        except ValueError as error:
+            raise corrupt(location, error) from error
+        self.next_sequence = max(state.next_sequence, 1)
+        # Entries that came after the state was written.
+        for entry in self._entries(state.next_ordinal):
+            self.next_sequence = max(self.next_sequence, entry.met + 1)
+
+    def entries(self) -> Iterator[Entry]:
+        """In no order that means something."""
+        return self._entries(0)
+
+    def entries_by_age(self) -> Iterator[Entry]:
+        """The oldest first."""
+        import numpy as np
+
+        ages = np.array([(entry.number, entry.ordinal) for entry in self.entries()], np.uint64)
+        ages = ages.reshape(-1, 2)
+        for ordinal in ages[np.argsort(ages[:, 0], kind="stable"), 1]:
+            row = records.entry_row(int(ordinal))
+            yield self._decoded_entry(int(ordinal), self._database.get(row) or b"")
+
+    def near_duplicates(self) -> Iterator[NearDuplicate]:
+        """The lines of the near-duplicate log, oldest first."""
+        for row, value in self._database.rows(b"N", b"O"):
+            number = int.from_bytes(row[1:], "big")
+            try:
+                yield records.decode_near_duplicate(number, value, self._width_bytes)
+            except ValueError as error:
+                raise corrupt(self._location, error) from error
+
+    def _entries(self, first_ordinal: int) -> Iterator[Entry]:
+        for row, value in self._database.rows(records.entry_row(first_ordinal), b"F"):
+            yield self._decoded_entry(int.from_bytes(row[1:], "big"), value)
+
+    def _decoded_entry(self, ordinal: int, value: bytes) -> Entry:
+        try:
+            return records.decode_entry(ordinal, value, self._width_bytes)
+        except ValueError as error:
+            raise corrupt(self._location, error) from error
+
+
+class Rewriting(NamedTuple):
+    """The old index, and the store of the new one, which is empty at first."""
+
+    source: Source
+    store: TableStore
+
+
+@contextmanager
+def opened_source(directory: Path) -> Iterator[Source]:
+    """The content of an index that nobody else has open."""
+    with opened_database(directory) as (manifest, database):
+        yield Source(database, manifest, str(directory))
+
+
+@contextmanager
+def rewriting(directory: Path, **changes: Any) -> Iterator[Rewriting]:
+    """Fill a new index inside; at the end, it takes the place of the old one.
+
+    :param changes: of the manifest, such as its `plan`.
+    :raises StorageError: there is no index, it is open elsewhere, it cannot be read, or the disk
+        fails; the old one is as it was.
+    """
+    location = str(directory)
+    try:
+        with opened_database(directory) as (made, old):
+            if (directory / REPAIRING).exists():
+                raise corrupt(location, "its repair was not finished")
+            source = Source(old, made, location)
+            _delete_leftovers(directory, made)
+            new = replace(made, generation=made.generation + 1, **changes)
+            with _new_store(directory, new) as store:
+                yield Rewriting(source, store)
+                store.remove((), max(source.next_sequence, store.next_sequence))
+            new.replace(directory)
+        with suppress(StorageError):  # the next time, then
+            _delete_leftovers(directory, new)
+    except OSError as error:
+        raise StorageError(location, f"it cannot be made anew ({error})") from error
+
+
+@contextmanager
+def making(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
+    """Fill an index in a directory of its own; it is one at the end, or not at all.
+
+    :raises StorageError: something is there, or the disk fails.
+    """
+    location = str(directory)
+    try:
+        if directory.exists() and any(directory.iterdir()):
+            raise StorageError(location, "it is not empty: choose a new directory")
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _new_store(directory, manifest) as store:
+            yield store
+        manifest.write(directory)
+    except OSError as error:
+        raise StorageError(location, f"it cannot be made or written to ({error})") from error
+
+
+@contextmanager
+def _new_store(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
+    """A store that is closed and on the disk at the end; deleted after an error."""
+    location, path = str(directory), manifest.database_path(directory)
+    kind = database_kind(manifest.database)
+    database = kind(location, path)
+    try:
+        store = TableStore(database, manifest.plan, manifest.check_bits, location)
+        yield store
+        database.sync()
+        store.close()
+    except BaseException:
+        database.close()
+        kind.destroy(location, path)
+        raise
+
+
+def _delete_leftovers(directory: Path, made: Manifest) -> None:
+    """Databases beside that of the index: of earlier generations, or of an interruption."""
+    for path in databases(directory):
+        if path != made.database_path(directory):
+            kind = database_kind(path.name.partition("-")[0])
+            kind.destroy(str(directory), path)

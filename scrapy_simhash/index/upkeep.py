@@ -1,0 +1,228 @@
+"""What an operator does to an index that no crawl uses: expire, rebuild, merge, remove, compact.
+
+All can be interrupted at any moment, and done again: see `rewriting`; `remove` is one write, and
+the database itself compacts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.errors import IndexMismatch, PlanError, StorageError
+from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.index.cost import check_bits
+from scrapy_simhash.index.offline import opened_database, read_manifest
+from scrapy_simhash.index.plan import MIN_RECALL
+from scrapy_simhash.index.rewriting import opened_source, rewriting
+from scrapy_simhash.index.tables import TableStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.rewriting import Rewriting, Source
+
+    Moved = Callable[[], object]
+
+
+@dataclass
+class Kept:
+    """What an index holds afterwards, and what it does not hold any more.
+
+    :param entries: representatives; `near_duplicates` are lines of the log.
+    """
+
+    entries: int = 0
+    near_duplicates: int = 0
+    removed_entries: int = 0
+    removed_near_duplicates: int = 0
+
+
+def expire(
+    directory: Path, before_s: int, *, log: bool = False, moved: Moved = lambda: None
+) -> Kept:
+    """Remove the entries that no crawl has met since.
+
+    :param before_s: Unix time; who was last seen at that second stays.
+    :param log: remove older lines of the near-duplicate log, too.
+    :param moved: called for each entry.
+    :raises StorageError: there is no index, it is open elsewhere, damaged, or the disk fails.
+    """
+    kept = Kept()
+    with rewriting(directory) as (source, store):
+        for entry in source.entries():
+            if entry.last_seen_s < before_s:
+                kept.removed_entries += 1
+            else:
+                _copy(store, entry)
+            moved()
+        for line in source.near_duplicates():
+            if log and line.seen_at_s < before_s:
+                kept.removed_near_duplicates += 1
+            else:
+                store.log(line, max(store.next_sequence, line.sequence + 1))
+                kept.near_duplicates += 1
+        kept.entries = len(store)
+    return kept
+
+
+def rebuild(
+    directory: Path,
+    plan: TablePlan | None = None,
+    *,
+    max_distance: int | None = None,
+    database: str | None = None,
+    moved: Moved = lambda: None,
+) -> Kept:
+    """Make an index anew, with other tables, k or kind of database: what is not given stays.
+
+    :raises PlanError: the tables find less than 95 % of the pairs at `max_distance`, or don't fit
+        the fingerprints.
+    :raises StorageError: see `expire`.
+    """
+    made = read_manifest(directory)
+    plan = made.plan if plan is None else plan
+    max_distance = made.max_distance if max_distance is None else max_distance
+    if plan.bits != made.plan.bits:
+        raise PlanError(f"tables for {plan.bits} bits don't fit fingerprints of {made.plan.bits}")
+    if not 0 <= max_distance < plan.bits:
+        raise PlanError(f"distance {max_distance} of {plan.bits} bits: 0 to {plan.bits - 1}")
+    if (recall := plan.expected_recall(max_distance)) < MIN_RECALL:
+        raise PlanError(
+            f"{plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
+            f"{MIN_RECALL:.0%}: lower the distance, or take more tables"
+        )
+    changes = {
+        "plan": plan,
+        "max_distance": max_distance,
+        "check_bits": check_bits(plan.bits, max_distance),
+        "database": made.database if database is None else database,
+    }
+    kept = Kept()
+    with rewriting(directory, **changes) as (source, store):
+        _copy_all(source, store, kept, moved)
+        kept.entries = len(store)
+    return kept
+
+
+def merge(directory: Path, other: Path, *, moved: Moved = lambda: None) -> Kept:
+    """Take another index into this one, as if its crawl had come after this one's.
+
+    What the other holds is met later than anything here: its pages take the place of those here
+    that are within k of them, and pages of both are unchanged, or changed. So it is what a crawl
+    with this index would have left, if it met each page once (of pages that it met more often,
+    the other index knows the last content alone). The other index stays as it is.
+
+    :raises IndexMismatch: they have different schemes.
+    :raises StorageError: see `expire`; of either.
+    """
+    if directory.resolve() == other.resolve():
+        raise StorageError(str(other), "an index is not merged with itself: give another one")
+    mine, theirs = read_manifest(directory), read_manifest(other)
+    if mine.scheme != theirs.scheme:
+        raise IndexMismatch(
+            str(other),
+            f"its fingerprints are of the scheme {theirs.scheme.id}, those of {directory} of "
+            f"{mine.scheme.id}: they cannot be compared; nothing was changed",
+        )
+    kept = Kept()
+    with opened_source(other) as later, rewriting(directory) as rewritten:
+        _copy_all(rewritten.source, rewritten.store, kept, moved)
+        merging = _Merging(rewritten, mine.max_distance)
+        for entry in later.entries_by_age():
+            merging.meet(entry)
+            moved()
+        for line in later.near_duplicates():
+            merging.log(line)
+            kept.near_duplicates += 1
+        merging.end(later.next_sequence)
+        kept.entries, kept.removed_entries = len(rewritten.store), merging.yielded
+    return kept
+
+
+def remove(directory: Path, keys: Iterable[str]) -> list[str]:
+    """Remove the entries of pages, all or none; returns the keys that there were.
+
+    The near-duplicate log stays: it says what happened.
+    """
+    with opened_database(directory) as (manifest, database):
+        store = TableStore(database, manifest.plan, manifest.check_bits, str(directory))
+        found = {key: entry for key in keys if (entry := store.entry(key)) is not None}
+        store.remove(list(found.values()), store.next_sequence)
+        store.close()
+    return list(found)
+
+
+def compact(directory: Path) -> tuple[int, int]:
+    """Let the database drop what was overwritten and deleted: (bytes before, bytes after)."""
+    path = read_manifest(directory).database_path(directory)
+    before_bytes = file_bytes(path)
+    with opened_database(directory) as (_, database):
+        database.compact()
+    return before_bytes, file_bytes(path)
+
+
+def file_bytes(path: Path) -> int:
+    """Size of the files in a folder."""
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _copy(store: TableStore, entry: Entry) -> None:
+    store.write(entry._replace(ordinal=-1), None, (), max(store.next_sequence, entry.met + 1))
+
+
+def _copy_all(source: Source, store: TableStore, kept: Kept, moved: Moved) -> None:
+    for entry in source.entries():
+        _copy(store, entry)
+        moved()
+    for line in source.near_duplicates():
+        store.log(line, max(store.next_sequence, line.sequence + 1))
+        kept.near_duplicates += 1
+
+
+class _Merging:
+    """What a later crawl met is met again here: the rules of `ObservingIndex`."""
+
+    def __init__(self, rewritten: Rewriting, max_distance: int) -> None:
+        self._store = rewritten.store
+        self._max_distance = max_distance
+        self._began = max(rewritten.source.next_sequence, rewritten.store.next_sequence)
+        self.yielded = 0
+
+    def meet(self, entry: Entry) -> None:
+        """The other index has this entry."""
+        entry = entry._replace(
+            number=self._later(entry.number), met=self._later(entry.met), ordinal=-1
+        )
+        stored = self._store.entry(entry.key)
+        if stored is not None:
+            if hamming_distance(stored.fingerprint, entry.fingerprint) <= self._max_distance:
+                entry = entry._replace(number=stored.number)
+            entry = entry._replace(first_seen_s=min(stored.first_seen_s, entry.first_seen_s))
+        yielding = list(self._yielding(entry))
+        self.yielded += len(yielding)
+        self._write(entry, stored, yielding)
+
+    def log(self, line: NearDuplicate) -> None:
+        """The other index has this line in its near-duplicate log."""
+        line = replace(line, sequence=self._later(line.sequence))
+        self._store.log(line, max(self._store.next_sequence, line.sequence + 1))
+
+    def end(self, next_sequence: int) -> None:
+        """No number of the other index is given again, either."""
+        self._store.remove((), max(self._store.next_sequence, self._later(next_sequence)))
+
+    def _later(self, sequence: int) -> int:
+        return self._began - 1 + sequence
+
+    def _yielding(self, entry: Entry) -> Iterator[Entry]:
+        for _, other in self._store.within(entry.fingerprint, self._max_distance):
+            if other.key != entry.key and other.met < self._began:
+                yield other
+
+    def _write(self, entry: Entry, stored: Entry | None, yielding: list[Entry]) -> None:
+        next_sequence = max(self._store.next_sequence, entry.met + 1)
+        self._store.write(entry, stored, yielding, next_sequence)

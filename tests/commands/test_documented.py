@@ -1,0 +1,95 @@
+"""Every subcommand, and every option of it, is in docs/commands.md or a page of its own."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+import pytest
+
+from scrapy_simhash.commands.main import SUBCOMMANDS, build_parser
+
+DOCS = Path(__file__).parents[2] / "docs"
+COMMANDS = (DOCS / "commands.md").read_text(encoding="utf-8")
+# Said once, at the beginning of the page.
+COMMON = {"--help", "--json", "--index", "--spider"}
+
+
+def parsers_of(parser):
+    """All parsers below one, by their names."""
+    found = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, inner in action.choices.items():
+                below = parsers_of(inner)
+                found |= {f"{name} {more}": deeper for more, deeper in below.items()}
+                found[name] = inner
+    return found
+
+
+PARSERS = parsers_of(build_parser("scrapy simhash"))
+
+
+def options_of(parser):
+    return {
+        option
+        for action in parser._actions
+        for option in action.option_strings
+        if option.startswith("--")
+    }
+
+
+def section_of(name):
+    """What the docs say about a subcommand, with the page that they refer to."""
+    headings = list(re.finditer(r"^### (.+)$", COMMANDS, re.MULTILINE))
+    for heading in headings:
+        if name in heading[1].split(", "):
+            text = COMMANDS[heading.end() :]
+            end = re.search(r"^##", text, re.MULTILINE)
+            text = text[: end.start()] if end else text
+            pages = re.findall(r"\]\((\w+\.md)\)", text)
+            return text + "".join((DOCS / page).read_text(encoding="utf-8") for page in pages)
+    pytest.fail(f"docs/commands.md has no section on {name}")
+
+
+def test_there_are_subcommands_with_options():
+    assert {"stats", "query", "check", "merge", "passages", "passages add"} <= set(PARSERS)
+    assert "--not-seen-for" in options_of(PARSERS["expire"])
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_each_is_documented_with_all_of_its_options(name):
+    text = section_of(name.split()[0])
+    told = set(re.findall(r"--[a-z][a-z-]+", text))
+    assert options_of(PARSERS[name]) - COMMON <= told
+
+
+def test_common_options_are_explained():
+    beginning = COMMANDS[: COMMANDS.index("## Ask")]
+    for option in COMMON:
+        assert f"`{option}" in beginning
+
+
+def test_no_option_is_documented_that_is_not_there():
+    told = set(re.findall(r"`(--[a-z][a-z-]+)", COMMANDS))
+    assert told <= {option for parser in PARSERS.values() for option in options_of(parser)}
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_help_explains_with_examples(name):
+    text = PARSERS[name].format_help()
+    program = PARSERS[name].prog.rpartition(" ")[0]
+    assert "{program}" not in text
+    assert f"  {program} " in PARSERS[name].description
+    for action in PARSERS[name]._actions:
+        assert action.help or isinstance(action, argparse._SubParsersAction), action
+
+
+def test_the_list_of_subcommands_is_that_of_the_documentation():
+    documented = {
+        name
+        for heading in re.findall(r"^### (.+)$", COMMANDS, re.MULTILINE)
+        for name in heading.split(", ")
+    }
+    assert documented == set(SUBCOMMANDS)
