@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from scrapy_simhash.commands import (
     check,
     compact,
+    dedupe,
     expire,
     explain,
     export,
@@ -68,6 +69,7 @@ SUBCOMMANDS: dict[str, Subcommand] = {
     "query": query,
     "explain": explain,
     "plan": plan,
+    "dedupe": dedupe,
     "passages": passages,
     "check": check,
     "repair": repair,

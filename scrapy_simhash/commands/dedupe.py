@@ -1,0 +1,255 @@
+"""``dedupe``: files of records or pages without their near-duplicates."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from scrapy_simhash.commands.output import note, progress, show
+from scrapy_simhash.commands.page_source import encoding, whole
+from scrapy_simhash.commands.scheme_options import (
+    add_scheme_options,
+    min_tokens,
+    scheme_and_distance,
+)
+from scrapy_simhash.dedupe.fields import HTML_FIELDS, TEXT_FIELDS
+from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupeOptions, Fields, Format, Places
+from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.printable import printable
+
+if TYPE_CHECKING:
+    from scrapy_simhash.dedupe.summary import DedupeSummary
+
+_DESCRIPTION = """\
+Leaves near-duplicates out of what is there, or tags them: feeds that Scrapy wrote (JSON lines,
+JSON, CSV), Parquet, WARC, and folders of HTML. The first of several copies is kept; what a record
+is, a crawl would have said, too. Records that cannot be read or judged are kept.
+
+  {program} pages.jsonl.gz -o distinct.jsonl.gz
+  {program} --action tag news-*.jl -o tagged.jl
+  {program} --html-field source --key-field id pages.parquet -o distinct.parquet
+  {program} crawl.warc.gz -o distinct.warc.gz --verdicts verdicts.jsonl
+  {program} mirror/ -o mirror-distinct
+  {program} --index seen --incremental monday.jl -o monday-new.jl
+
+After an interruption, the same command goes on. The output has its name when it is whole.
+"""
+_STATE = ".dedupe"
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add ``dedupe``."""
+    parser = subparsers.add_parser(
+        "dedupe",
+        help="leave near-duplicates out of files, or tag them",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.description = _DESCRIPTION.replace("{program}", parser.prog)
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a file, or a folder of HTML")
+    _add_output(parser)
+    _add_reading(parser)
+    _add_judging(parser)
+    add_scheme_options(parser)
+    running = parser.add_argument_group("running")
+    running.add_argument(
+        "--workers",
+        metavar="N",
+        type=whole(1, 256),
+        help="processes that read and fingerprint records; 1 to do all in this one (default: one "
+        "for each processor, or 1 for small files)",
+    )
+    running.add_argument(
+        "--restart", action="store_true", help="forget an interrupted run, and begin anew"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """De-duplicate. 1 if a file ends before its end."""
+    from scrapy_simhash.commands.dedupe_settings import dedupe_settings, item_fields
+    from scrapy_simhash.dedupe.run import dedupe
+
+    _check(options)
+    chosen = scheme_and_distance(options)
+    told = dedupe_settings(options.settings)
+    for name in ("action", "drop_weak", "incremental", "max_bytes"):
+        if (given := getattr(options, name)) is not None:
+            told[name] = given
+    text = tuple(options.text_field or ())
+    if not text and options.html_field is None:
+        text = item_fields(options.settings)
+    asked = DedupeOptions(
+        **told,
+        scheme=chosen.scheme,
+        max_distance=chosen.max_distance,
+        format=options.format,
+        fields=Fields(text=text, html=options.html_field, key=options.key_field),
+        min_tokens=min_tokens(options),
+        encoding=options.encoding,
+        workers=options.workers or 0,
+    )
+    with ExitStack() as stack:
+        places = _places(options, stack)
+        move = stack.enter_context(progress("records"))
+        try:
+            summary = dedupe(places, asked, progress=move, note=note)
+        except KeyboardInterrupt:
+            if places.state.exists() and (places.output or places.verdicts) != STANDARD_OUTPUT:
+                note("what was judged is kept: the same command goes on from here")
+            raise
+    if options.json:
+        values = asdict(summary) | {
+            "output": options.output,
+            "verdicts": options.verdicts,
+            "index": options.index,
+        }
+        show(json.dumps(values, indent=2))
+    elif options.output != "-":
+        _show(summary, options)
+    for name, why in summary.damaged.items():
+        note(f"error: {name} is damaged ({why}): what stands behind could not be read")
+    return 1 if summary.damaged else 0
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="what is kept, in the format of the input (of folders: a folder), compressed if the "
+        "name ends in .gz; - for standard output",
+    )
+    output.add_argument(
+        "--verdicts", metavar="FILE", help="write what each record is, as a line of JSON"
+    )
+    output.add_argument(
+        "--action",
+        choices=("drop", "tag"),
+        help="leave duplicates out, or keep them with fields that say what they are, named by "
+        "SIMHASH_ITEM_TAGS (default: SIMHASH_ACTION, drop)",
+    )
+    output.add_argument("--overwrite", action="store_true", help="the output may be there")
+    output.add_argument("--json", action="store_true", help="show the summary as JSON")
+
+
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    reading = parser.add_argument_group("reading files")
+    reading.add_argument(
+        "--format",
+        choices=get_args(Format),
+        help="of all files (default: what their names say)",
+    )
+    content = reading.add_mutually_exclusive_group()
+    content.add_argument(
+        "--text-field",
+        metavar="NAME",
+        action="append",
+        help="with the text; may be given again, for texts that belong together (default: "
+        f"SIMHASH_ITEM_FIELDS, else the first that is there of {', '.join(TEXT_FIELDS)})",
+    )
+    content.add_argument(
+        "--html-field",
+        metavar="NAME",
+        help="with a page, of which the main text counts (default: the first that is there of "
+        f"{', '.join(HTML_FIELDS)}, or one of the above that begins as a page does)",
+    )
+    reading.add_argument(
+        "--key-field",
+        metavar="NAME",
+        help="what a record is known by (default: url; where there is none, FILE#NUMBER)",
+    )
+    reading.add_argument(
+        "--encoding",
+        type=encoding,
+        default="utf-8",
+        help="of JSON and CSV (default: %(default)s)",
+    )
+    reading.add_argument(
+        "--max-bytes",
+        metavar="N",
+        type=whole(1),
+        help="longer records are not looked at, and kept (default: SIMHASH_MAX_BYTES)",
+    )
+
+
+def _add_judging(parser: argparse.ArgumentParser) -> None:
+    judging = parser.add_argument_group("judging")
+    judging.add_argument(
+        "--index",
+        metavar="DIR",
+        help="an index to use and to fill, made if it is not there (default: one of this run)",
+    )
+    judging.add_argument(
+        "--incremental",
+        action=argparse.BooleanOptionalAction,
+        help="what the index held before counts as seen (default: SIMHASH_INCREMENTAL)",
+    )
+    judging.add_argument(
+        "--drop-weak",
+        action=argparse.BooleanOptionalAction,
+        help="drop weak duplicates, too: those of short texts, or of what an extractor's fallback "
+        "found (default: SIMHASH_DROP_WEAK)",
+    )
+    judging.add_argument(
+        "--keep-index",
+        action="store_true",
+        help=f"leave the index of this run in OUT{_STATE}/index",
+    )
+
+
+def _check(options: argparse.Namespace) -> None:
+    """What is wrong whatever the files are."""
+    if options.output is None and options.verdicts is None:
+        options.wrong_usage("-o OUT or --verdicts FILE is needed")
+    if options.json and options.output == "-":
+        options.wrong_usage("--json and -o - would both write to standard output")
+    if options.keep_index and options.index is not None:
+        options.wrong_usage("--keep-index is for a run without --index, which is kept")
+    if options.keep_index and options.output == "-" and options.verdicts is None:
+        options.wrong_usage("--keep-index needs a file to be kept beside")
+    if "\n".encode(options.encoding) != b"\n":
+        options.wrong_usage(f"--encoding {options.encoding}: lines cannot be told in it")
+    if "" in (*options.files, options.output, options.verdicts, options.index):
+        raise SimhashError("a file without a name: an empty variable of the shell?")
+
+
+def _places(options: argparse.Namespace, stack: ExitStack) -> Places:
+    output = None if options.output is None else Path(options.output)
+    verdicts = None if options.verdicts is None else Path(options.verdicts)
+    beside = verdicts if output in (None, STANDARD_OUTPUT) else output
+    if beside is None:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="simhash-dedupe-"))
+        beside = Path(folder, "output")
+    return Places(
+        inputs=[Path(file) for file in options.files],
+        output=output,
+        verdicts=verdicts,
+        index=None if options.index is None else Path(options.index),
+        state=beside.with_name(beside.name + _STATE),
+        keep_index=options.keep_index,
+        overwrite=options.overwrite,
+        restart=options.restart,
+    )
+
+
+def _show(summary: DedupeSummary, options: argparse.Namespace) -> None:
+    where = "" if options.output is None else f" in {printable(options.output)}"
+    show(f"records    {summary.records:,}")
+    show(f"kept       {summary.kept:,}{where}")
+    show(f"dropped    {summary.dropped:,}")
+    for kind, count in sorted(summary.kinds.items()):
+        show(f"  {kind:<15} {count:,}")
+        if kind == "near-duplicate" and summary.weak_kept:
+            show(f"    of them {summary.weak_kept:,} kept, as they are weak (--drop-weak)")
+        for reason, skipped in summary.skipped.most_common() if kind == "skipped" else ():
+            show(f"    {reason:<13} {skipped:,}")
+    if options.verdicts is not None:
+        show(f"verdicts   in {printable(options.verdicts)}")
+    if options.index is not None:
+        entries = "" if summary.index_entries is None else f"{summary.index_entries:,} entries "
+        show(f"index      {entries}in {printable(options.index)}")

@@ -1,0 +1,43 @@
+"""What ``dedupe`` takes from the project's settings."""
+
+from __future__ import annotations
+
+from typing import Any, cast, get_args
+
+from scrapy.settings import Settings
+
+from scrapy_simhash.commands.project import project_settings
+from scrapy_simhash.crawl.identity import Identity, Scope
+from scrapy_simhash.crawl.reader import SettingsReader
+from scrapy_simhash.crawl.settings import SETTINGS
+
+
+def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
+    """Parameters of `DedupeOptions`, as a crawl with these settings has them.
+
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
+    read = _reader(settings)
+    scope = cast("Scope", read.choice("SIMHASH_SCOPE", get_args(Scope)))
+    return {
+        "action": read.choice("SIMHASH_ACTION", ("drop", "tag")),
+        "tags": dict(read.item_tags()),
+        "drop_weak": read.boolean("SIMHASH_DROP_WEAK"),
+        "incremental": read.boolean("SIMHASH_INCREMENTAL"),
+        "scope_name": scope,
+        "scope": None if scope == "all" else Identity(lambda _request: b"", scope).among,
+        "max_bytes": read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40),
+        "expected_records": read.whole("SIMHASH_EXPECTED_PAGES", 1, 1 << 32),
+        "timeout_ms": read.whole("SIMHASH_TIMEOUT_MS", 1, 3_600_000),
+    }
+
+
+def item_fields(settings: Settings | None) -> tuple[str, ...]:
+    """SIMHASH_ITEM_FIELDS."""
+    read = _reader(settings)
+    return read.names("SIMHASH_ITEM_FIELDS")
+
+
+def _reader(settings: Settings | None) -> SettingsReader:
+    told = settings if isinstance(settings, Settings) else project_settings()
+    return SettingsReader(told, SETTINGS)

@@ -1,0 +1,84 @@
+"""Pages as Scrapy would have them: which responses are HTML, and what their text is."""
+
+from __future__ import annotations
+
+import mimetypes
+from email.message import Message
+from urllib.parse import urlsplit
+
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
+# Of these Scrapy makes other responses; of all else it goes by the name and the content.
+_KNOWN_TYPES = (
+    *("application/atom+xml", "application/rdf+xml", "application/rss+xml", "application/xml"),
+    *("application/json", "application/x-json", "application/json-amazonui-streaming"),
+    *("application/javascript",),
+)
+_SNIFFED_BYTES = 5000
+_BINARY = frozenset(range(32)) - frozenset(b"\0\t\n\r\x0b\x0c\x1b")
+
+
+def html_text(body: bytes, content_type: str | None = None) -> str:
+    """The text of an HTML page, as `TextResponse.text` has it."""
+    from w3lib.encoding import html_to_unicode
+
+    return html_to_unicode(content_type, body, auto_detect_fun=_detected, default_encoding="ascii")[
+        1
+    ]
+
+
+def is_html(
+    body: bytes, url: str, content_type: str | None = None, disposition: str | None = None
+) -> bool:
+    """Whether Scrapy makes an `HtmlResponse` of a response."""
+    if content_type is not None:
+        known = _by_type(content_type.split(";")[0].strip().lower())
+        if known is not None:
+            return known
+    names = [url]
+    if disposition is not None:
+        header = Message()
+        header["Content-Disposition"] = disposition.replace("\r", " ").replace("\n", " ")
+        names.insert(0, header.get_filename() or "")
+    for name in names:
+        guessed, encoding = mimetypes.guess_type(_path(name))
+        known = None if guessed is None or encoding else _by_type(guessed)
+        if known is not None:
+            return known
+    start = body[:_SNIFFED_BYTES]
+    if not _BINARY.isdisjoint(start) or b"\0" in start:
+        return False
+    lower = start.lower()
+    return b"<html>" in lower or (b"<!doctype html>" in lower and b"<?xml" not in lower)
+
+
+def _by_type(mime_type: str) -> bool | None:
+    if mime_type in _HTML_TYPES:
+        return True
+    if mime_type in _KNOWN_TYPES or mime_type.startswith("text/"):
+        return False
+    return None
+
+
+def _path(name: str) -> str:
+    try:
+        return urlsplit(name).path or name
+    except ValueError:
+        return name
+
+
+def _detected(body: bytes) -> str | None:
+    """The encoding of a page that does not say it, as Scrapy finds it out."""
+    from w3lib.encoding import resolve_encoding
+
+    for encoding in ("ascii", "utf-8"):
+        try:
+            body.decode(encoding)
+        except UnicodeError:
+            continue
+        return resolve_encoding(encoding)
+    try:
+        from charset_normalizer import from_bytes
+    except ImportError:  # Scrapy before 2.19 does without
+        return "cp1252"
+    best = from_bytes(body).best()
+    return None if best is None else resolve_encoding(best.encoding)

@@ -1,0 +1,163 @@
+"""Frames: a file cut in records, as bytes; what they hold is not looked at.
+
+A record that is too long is cut in pieces, so that no file takes more memory than another.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PIECE_BYTES = 1 << 20
+_GZIP_INPUT_BYTES = 1 << 17
+# gzip, with its header and check.
+_GZIP_WINDOW = 31
+
+
+class Frame(NamedTuple):
+    """A piece of a file.
+
+    :param data: what the output has in its place.
+    :param kind: ``record``; ``rest``, more of the record before; ``other``, what is no record.
+    :param reason: of a record that cannot be looked at: why.
+    :param content: what is looked at; `data` if absent.
+    """
+
+    data: bytes
+    kind: Literal["record", "rest", "other"] = "record"
+    reason: str | None = None
+    content: bytes | None = None
+
+
+def line_frames(stream: BinaryIO, max_bytes: int) -> Iterator[Frame]:
+    """A record in each line that is not blank."""
+    while line := stream.readline(max_bytes + 1):
+        if _is_cut(line, max_bytes):
+            yield Frame(line, reason="too_large")
+            yield from _rest_of_line(stream)
+        elif not line.isspace():
+            yield Frame(line)
+
+
+def array_frames(stream: BinaryIO, max_bytes: int) -> Iterator[Frame]:
+    """A record in each line of a JSON array, as Scrapy writes it; without the commas between.
+
+    Feeds that Scrapy appended to others are several arrays, one after the other.
+    """
+    for frame in _without_commas(line_frames(stream, max_bytes)):
+        if frame.kind == "rest" or frame.data.strip(b"[], \t\r\n\xef\xbb\xbf"):
+            yield frame
+
+
+def csv_frames(stream: BinaryIO, max_bytes: int) -> Iterator[Frame]:
+    """Records of CSV, some of them over several lines; the first is the header."""
+    kind: Literal["record", "other"] = "other"
+    parts: list[bytes] = []
+    size = quotes = 0
+    while line := stream.readline(max_bytes - size + 1):
+        parts.append(line)
+        size += len(line)
+        quotes += line.count(b'"')
+        too_large = size > max_bytes
+        if quotes % 2 and not too_large:
+            continue
+        data = line if len(parts) == 1 else b"".join(parts)
+        if too_large:
+            yield Frame(data, kind, "too_large")
+            if not line.endswith(b"\n"):
+                yield from _rest_of_line(stream)
+        elif not data.isspace():
+            yield Frame(data, kind)
+        else:
+            kind = "record" if kind == "record" else "other"
+            parts, size, quotes = [], 0, 0
+            continue
+        kind, parts, size, quotes = "record", [], 0, 0
+    if parts:  # a quotation mark that nothing closes
+        yield Frame(b"".join(parts), kind, "not_csv")
+
+
+def _is_cut(line: bytes, max_bytes: int) -> bool:
+    return len(line) > max_bytes and not line.endswith(b"\n")
+
+
+def _rest_of_line(stream: BinaryIO) -> Iterator[Frame]:
+    while piece := stream.readline(PIECE_BYTES):
+        yield Frame(piece, "rest")
+        if piece.endswith(b"\n"):
+            return
+
+
+def _without_commas(frames: Iterator[Frame]) -> Iterator[Frame]:
+    """Lines without the comma and the line break at their end, which may lie in any piece."""
+    held: Frame | None = None
+    for frame in frames:
+        if held is None:
+            held = frame
+        elif frame.kind != "rest":
+            yield _without_comma(held)
+            held = frame
+        elif frame.data.strip(b", \t\r\n"):
+            yield held
+            held = frame
+        else:
+            held = held._replace(data=held.data + frame.data)
+    if held is not None:
+        yield _without_comma(held)
+
+
+def _without_comma(frame: Frame) -> Frame:
+    return frame._replace(data=frame.data.strip().removesuffix(b",").rstrip())
+
+
+class Gunzip(io.RawIOBase):
+    """The content of a gzip file. Where that is damaged, it ends, and `damage` says why.
+
+    Python's own raises an error, and keeps what it had read of a line.
+    """
+
+    def __init__(self, compressed: BinaryIO) -> None:
+        self._compressed = compressed
+        self._decompressor = zlib.decompressobj(_GZIP_WINDOW)
+        self._waiting = b""
+        self._within = False
+        self.damage: str | None = None
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """See `io.RawIOBase.readinto`."""
+        while self.damage is None:
+            ended = False
+            if not self._waiting:
+                self._waiting = self._compressed.read(_GZIP_INPUT_BYTES)
+                ended = not self._waiting
+                if not self._within:
+                    self._waiting = self._waiting.lstrip(b"\0")  # padding
+                    if ended:
+                        return 0
+                    if not self._waiting:
+                        continue
+            try:
+                content = self._decompressor.decompress(self._waiting, len(buffer))
+            except zlib.error as error:
+                self.damage = str(error)
+                return 0
+            self._within = True
+            self._waiting = self._decompressor.unconsumed_tail
+            if self._decompressor.eof:
+                self._waiting = self._decompressor.unused_data
+                self._decompressor = zlib.decompressobj(_GZIP_WINDOW)
+                self._within = False
+            if content:
+                buffer[: len(content)] = content
+                return len(content)
+            if ended and self._within:
+                self.damage = "it ends too early"
+        return 0

@@ -1,0 +1,161 @@
+"""Judging: what is known of records → their verdicts, as a crawl would give them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.dedupe.state import Checkpoint
+from scrapy_simhash.detector import Detector, PageFingerprint
+from scrapy_simhash.policy import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from scrapy_simhash.dedupe.options import DedupeOptions
+    from scrapy_simhash.dedupe.records import Answer
+    from scrapy_simhash.dedupe.state import State
+    from scrapy_simhash.index import Observation, ObservingIndex
+    from scrapy_simhash.verdict import Verdict
+
+# Records whose representatives are confirmed together. A multiple of these lies before every
+# batch, whatever was interrupted: pending pages are compared one by one and others are looked up
+# in tables, so that what is found may depend on it.
+BATCH_RECORDS = 128
+
+
+class Judge:
+    """Judges records in their order, and writes the verdicts to the state.
+
+    :param checkpoint: where the run is.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        index: ObservingIndex,
+        options: DedupeOptions,
+        checkpoint: Checkpoint,
+    ) -> None:
+        self._state = state
+        self._index = index
+        self._options = options
+        self._detector = Detector(options.scheme, min_tokens=options.min_tokens)
+        self._policy = Policy(
+            action="drop", drop_weak=options.drop_weak, incremental=options.incremental
+        )
+        self.records = checkpoint.records
+        self._lines: list[bytes] = []
+        self._observations: list[Observation] = []
+        self._keys: set[str] = set()
+        self._log = state.log.open("ab")
+        self._log.truncate(checkpoint.log_bytes)
+        self._log_bytes = checkpoint.log_bytes
+        if checkpoint.lines:
+            self._do_again(checkpoint.lines)
+
+    def add(self, answer: Answer) -> None:
+        """The next record."""
+        key = answer.key
+        page = PageFingerprint(
+            fingerprint=None if answer.fingerprint is None else int(answer.fingerprint, 16),
+            weak=answer.weak,
+            skipped=answer.reason,
+        )
+        verdict = self._detector.judge(self._index, key, page, among=self._among(key))
+        observation = verdict.observation
+        dropped = observation is not None and self._is_dropped(verdict)
+        self._lines.append(
+            json.dumps(
+                {
+                    "key": key,
+                    "kind": verdict.kind,
+                    "representative": verdict.representative,
+                    "distance": verdict.distance,
+                    "fingerprint": answer.fingerprint,
+                    "weak": verdict.weak,
+                    "reason": verdict.reason,
+                    "dropped": dropped,
+                }
+            ).encode("ascii")
+            + b"\n"
+        )
+        if observation is not None:
+            self._keys.add(key)
+            if verdict.kind != "near-duplicate":
+                self._observations.append(observation)
+        self.records += 1
+        if len(self._lines) == BATCH_RECORDS:
+            self.commit()
+
+    def commit(self) -> None:
+        """Keep what was judged since the last time."""
+        lines = b"".join(self._lines)
+        self._state.write(
+            Checkpoint("judging", self.records, self._log_bytes, self._index.began, lines)
+        )
+        self._write(lines)
+        for observation in self._observations:
+            self._index.confirm(observation)
+        self._lines.clear()
+        self._observations.clear()
+        self._keys.clear()
+
+    def finish(self) -> int:
+        """All records were added. Closes the index, and returns how many entries it has."""
+        self.commit()
+        entries = len(self._index)
+        self._index.close()  # which brings it to the disk, before nobody could do it again
+        self._state.write(Checkpoint("judged", self.records, self._log_bytes, self._index.began))
+        return entries
+
+    def _is_dropped(self, verdict: Verdict) -> bool:
+        if self._options.action != "drop":
+            return False
+        if verdict.kind == "unchanged" and self._met_before(verdict.key):
+            # The same record again; a crawl, in which pages come again by themselves, lets it pass.
+            return not verdict.weak or self._options.drop_weak
+        return not self._policy.decide(verdict).items
+
+    def _met_before(self, key: str) -> bool:
+        """Whether the entry of an unchanged record was met in this run, and not in an earlier
+        one alone.
+        """
+        if key in self._keys:
+            return True
+        stored = self._index.entry(key)
+        return stored is not None and stored.met >= self._index.began
+
+    def _among(self, key: str) -> Callable[[str], bool] | None:
+        return None if self._options.scope is None else self._options.scope(key)
+
+    def _write(self, lines: bytes) -> None:
+        self._log.write(lines)
+        self._log.flush()
+        self._log_bytes += len(lines)
+
+    def _do_again(self, lines: bytes) -> None:
+        """What may have been interrupted after the journal was written."""
+        self._write(lines)
+        for line in lines.splitlines():
+            told: dict[str, Any] = json.loads(line)
+            if told["kind"] in ("new", "changed", "unchanged"):
+                key, fingerprint = told["key"], int(told["fingerprint"], 16)
+                observation = self._index.observe(
+                    key, fingerprint, weak=told["weak"], among=self._among(key)
+                )
+                self._index.confirm(observation)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._log.close()

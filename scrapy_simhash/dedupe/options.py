@@ -1,0 +1,110 @@
+"""What a run of `dedupe` is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
+from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from scrapy_simhash.policy import PolicyAction
+    from scrapy_simhash.scheme import Scheme
+
+Format = Literal["json-lines", "json", "csv", "parquet", "html", "warc"]
+
+DEFAULT_MAX_BYTES = 8_000_000
+DEFAULT_TIMEOUT_MS = 10_000
+DEFAULT_TAGS = {
+    name: f"simhash_{name}" for name in ("kind", "representative", "distance", "fingerprint")
+}
+STANDARD_OUTPUT = Path("-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fields:
+    """Which fields of a record are what.
+
+    :param text: joined, they are the text.
+    :param html: the page, in the place of `text`.
+    :param key: what the record is known by; None for FILE#NUMBER.
+    """
+
+    text: tuple[str, ...] = ()
+    html: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DedupeOptions:
+    """How records are read and judged, and what becomes of them.
+
+    :param format: of all files; None to know it by their names.
+    :param fields: None to look for usual names.
+    :param action: ``drop`` leaves duplicates out, ``tag`` keeps them and says what they are.
+    :param tags: field of a verdict → field of a record, for ``tag``.
+    :param drop_weak: weak duplicates are dropped, too.
+    :param incremental: what the index held before counts as seen.
+    :param scope: gives for a key which keys may be of its representative; None for all.
+    :param scope_name: of `scope`, by which a run that goes on knows it.
+    :param max_bytes: longer records are not looked at.
+    :param encoding: of JSON and CSV.
+    :param workers: processes that read and fingerprint records; 1 to do it in this one.
+    :param timeout_ms: for a record in one of several processes.
+    """
+
+    scheme: Scheme
+    max_distance: int
+    format: Format | None = None
+    fields: Fields = field(default_factory=Fields)
+    action: PolicyAction = "drop"
+    tags: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULT_TAGS))
+    drop_weak: bool = False
+    incremental: bool = False
+    scope: Callable[[str], Callable[[str], bool] | None] | None = None
+    scope_name: str = "all"
+    min_tokens: int = DEFAULT_MIN_TOKENS
+    max_bytes: int = DEFAULT_MAX_BYTES
+    encoding: str = "utf-8"
+    expected_records: int = DEFAULT_EXPECTED_PAGES
+    workers: int = 1
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that determines the output, as plain values: not how fast it comes."""
+        left_out = {"scheme", "fields", "scope", "workers", "timeout_ms"}
+        values = {name: value for name, value in vars(self).items() if name not in left_out}
+        return {
+            **values,
+            "tags": dict(self.tags),
+            "scheme": self.scheme.id,
+            "fields": asdict(self.fields),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Where things are.
+
+    :param inputs: files and folders.
+    :param output: None for no output; `STANDARD_OUTPUT`.
+    :param verdicts: a JSON line for each record.
+    :param index: one that is kept; None for one of this run.
+    :param state: what a run needs to go on after an interruption; deleted at the end.
+    :param keep_index: leave the index of this run in the directory `state`.
+    :param overwrite: the output and verdicts may be there.
+    :param restart: forget an interrupted run.
+    """
+
+    inputs: Sequence[Path]
+    state: Path
+    output: Path | None = None
+    verdicts: Path | None = None
+    index: Path | None = None
+    keep_index: bool = False
+    overwrite: bool = False
+    restart: bool = False

@@ -1,0 +1,43 @@
+"""What became of the records of a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass
+class DedupeSummary:
+    """What became of the records.
+
+    :param kinds: records by verdict.
+    :param skipped: those without a verdict, by the reason.
+    :param went_on_after: records that an interrupted run had judged before.
+    :param damaged: files that end before their end, and why.
+    """
+
+    records: int = 0
+    kept: int = 0
+    dropped: int = 0
+    weak_kept: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    went_on_after: int = 0
+    index_entries: int | None = None
+    damaged: dict[str, str] = field(default_factory=dict)
+
+    def count(self, verdict: Mapping[str, Any]) -> None:
+        """Count a record."""
+        self.records += 1
+        self.kinds[verdict["kind"]] += 1
+        if verdict["reason"]:
+            self.skipped[verdict["reason"]] += 1
+        if verdict["dropped"]:
+            self.dropped += 1
+        else:
+            self.kept += 1
+            self.weak_kept += verdict["weak"] and verdict["kind"] == "near-duplicate"
