@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands.page_source import whole
 from scrapy_simhash.errors import SchemeError
@@ -128,7 +128,7 @@ def _chosen(options: argparse.Namespace, preset: str | None) -> Chosen:
     from scrapy_simhash.extraction import find_extractor
 
     told = scheme_settings(options.settings, preset)
-    changes = {
+    changes: dict[str, Any] = {
         name: value
         for name, value in (
             ("extractor", options.extractor),

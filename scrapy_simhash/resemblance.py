@@ -1,0 +1,65 @@
+"""Resemblance of texts: how much they have in common, by their words and without a fingerprint.
+
+Broder's: the Jaccard coefficient of the two sets of shingles, that is, of all runs of 5 consecutive
+tokens. Tokens are lower-case words of the text in NFKC; in Chinese, Japanese and Korean, whose
+words have no spaces between them, single characters, and shingles are runs of 8 where most letters
+are such. A text shorter than a shingle is one shingle by itself. The benchmarks judge by the same
+definition, on texts that people cleaned.
+
+    >>> resemblance("The boat leaves at nine.", "the BOAT leaves, at nine!")
+    1.0
+    >>> round(resemblance("one two three four five six", "one two three four five seven"), 3)
+    0.333
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+WORD_SHINGLE = 5
+CHARACTER_SHINGLE = 8
+# From the first on a pair should be found, below the second it should not.
+NEAR_DUPLICATE = 0.8
+DIFFERENT = 0.2
+
+# Kana, ideographs and Hangul.
+_CHARACTERS = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_TOKEN = re.compile(f"[{_CHARACTERS}]|[^\\W_{_CHARACTERS}]+")
+_CHARACTER = re.compile(f"[{_CHARACTERS}]")
+
+
+def shingle_tokens(text: str) -> list[str]:
+    """The tokens that shingles are made of, in order."""
+    return _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
+
+
+def shingle_length(token_lists: Iterable[Sequence[str]]) -> int:
+    """How many tokens a shingle has: 8 where most letters stand for themselves, else 5."""
+    letters = characters = 0
+    for tokens in token_lists:
+        letters += sum(map(len, tokens))
+        characters += sum(1 for token in tokens if _CHARACTER.match(token))
+    return CHARACTER_SHINGLE if 2 * characters > letters else WORD_SHINGLE
+
+
+def shingles(tokens: Sequence[str], length: int) -> set[tuple[str, ...]]:
+    """The set of them; of a shorter text, itself; of an empty one, nothing."""
+    if len(tokens) < length:
+        return {tuple(tokens)} if tokens else set()
+    return set(zip(*(tokens[start:] for start in range(length)), strict=False))
+
+
+def resemblance(a: str, b: str) -> float:
+    """Of two texts, from 0 to 1; 0 if neither has a token."""
+    both = shingle_tokens(a), shingle_tokens(b)
+    length = shingle_length(both)
+    one, other = (shingles(tokens, length) for tokens in both)
+    union = len(one | other)
+    return len(one & other) / union if union else 0.0
