@@ -64,6 +64,7 @@ def literals_passed_to(*functions):
                 and node.func.attr in functions
                 and node.args
                 and isinstance(node.args[0], ast.Constant)
+                and isinstance(node.args[0].value, str)
             ):
                 found.add(node.args[0].value)
     return found

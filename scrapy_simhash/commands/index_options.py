@@ -16,6 +16,7 @@ _INDEX = (
     "directory of the index (default: the only one in the project's SIMHASH_DIR, outside of a "
     "project in .scrapy/simhash here)"
 )
+_SHOWN = 10
 
 
 def add_index_options(parser: argparse.ArgumentParser) -> None:
@@ -49,12 +50,11 @@ def index_directory(options: argparse.Namespace) -> Path:
     if len(found) == 1:
         return found[0]
     if found:
-        names = "".join(f"\n  --index {one}" for one in found)
-        raise SimhashError(f"{base} holds several indexes: say which one{names}")
-    others = "".join(f"\n  --index {one}" for one in known_indexes(base))
+        raise SimhashError(f"{base} holds several indexes: say {_either(found)}")
+    others = _either(known_indexes(base))
     raise SimhashError(
         f"{base}: {missing}; "
-        + (f"there are{others}" if others else "give the directory that holds one with --index")
+        + (f"there is {others}" if others else "give the directory that holds one with --index")
     )
 
 
@@ -65,6 +65,11 @@ def known_indexes(base: Path) -> list[Path]:
         for pattern in ("shared*", "spiders/*", "spider-items/*")
         for manifest in base.glob(f"{pattern}/{FILE_NAME}")
     )
+
+
+def _either(directories: list[Path]) -> str:
+    shown = ", or ".join(f"--index {one}" for one in directories[:_SHOWN])
+    return shown + (f", or {len(directories) - _SHOWN} more" if len(directories) > _SHOWN else "")
 
 
 def _base(options: argparse.Namespace) -> Path:

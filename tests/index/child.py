@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.errors import StorageError
@@ -316,6 +316,48 @@ def upgrade(directory: str, new_directory: str, dies_at: str) -> None:
     say("upgraded", upgrade_index(Path(directory), Path(new_directory)))
 
 
+def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
+    """Make an index anew, and die at a step: a write, a sync, or a change of files."""
+    from scrapy_simhash.index import upkeep
+    from scrapy_simhash.index.exchange import Given, entry_records, import_entries
+    from scrapy_simhash.index.kinds import database_kind
+
+    shrink(kind)
+    step = count(1)
+
+    def die_here() -> None:
+        if next(step) == dies_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def dying(class_: Any, name: str) -> None:
+        original = getattr(class_, name)
+
+        def do(*arguments, **named):
+            die_here()
+            result = original(*arguments, **named)
+            die_here()
+            return result
+
+        setattr(class_, name, do)
+
+    paths = [Path(directory) for directory in directories]
+    exported = list(entry_records(paths[0])) if task == "import_entries" else []
+    made = manifest.Manifest.read(paths[0])
+    for name in ("write", "sync", "close"):
+        dying(database_class(kind), name)
+    dying(type(database_kind(kind)), "destroy")
+    for name in ("link", "fsync"):
+        dying(os, name)
+    dying(type(paths[0]), "replace")
+    if task == "import_entries":
+        import_entries(paths[1], made, [Given("?", record) for record in exported])
+    elif task == "expire":
+        upkeep.expire(paths[0], 0)
+    else:
+        getattr(upkeep, task)(*paths)
+    say("done")
+
+
 # Without a buffer: what a forked process reads must not be in this one's.
 _input: FileIO = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - to the end
 
@@ -332,6 +374,7 @@ def serve() -> None:
             import_module(f"scrapy_simhash.index.{module}")
     import_module("scrapy_simhash.index.repair")
     import_module("scrapy_simhash.index.upgrade")
+    import_module("scrapy_simhash.index.upkeep")
     say("ready")
     while line := read_line():
         what, arguments = json.loads(line)

@@ -1,0 +1,231 @@
+"""Commands on an index, that of the demo's crawl: what they show, and what they change."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+
+import pytest
+
+from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.check import check
+from scrapy_simhash.index.exchange import entry_records, near_duplicate_records
+from scrapy_simhash.index.manifest import Manifest
+
+from .demo_index import crawl_demo_site
+
+MINE = "<p>" + " ".join(f"Nobody else wrote sentence {n} of mine." for n in range(40))
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    return crawl_demo_site(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture
+def index(demo, folder):
+    """A copy of it, where a project outside of any project has it."""
+    return shutil.copytree(demo, folder / ".scrapy" / "simhash" / "spiders" / "site")
+
+
+@pytest.fixture
+def ran_json(run):
+    """Run a command for its JSON."""
+
+    def run_it(*arguments, code=0):
+        ran = run(*arguments, "--json")
+        assert (ran.code, ran.err) == (code, "")
+        return json.loads(ran.out)
+
+    return run_it
+
+
+def entries(index):
+    return {record["key"]: record for record in entry_records(index)}
+
+
+def test_stats(run, ran_json, index):
+    found = ran_json("stats", "--top", "4", "--index", index)
+    log = list(near_duplicate_records(index))
+    assert found["representatives"] == len(entries(index))
+    assert found["near_duplicates"] == len({line["key"] for line in log})
+    assert sum(found["distances"].values()) == found["near_duplicates"]
+    assert found["clusters"] > len(found["largest_clusters"]) == 4
+    sizes = [cluster["near_duplicates"] for cluster in found["largest_clusters"]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sum(host["near_duplicates"] for host in found["hosts"]) == found["near_duplicates"]
+    assert found["hosts"][0]["host"] == "127.0.0.1"
+    ran = run("stats", "--top", "4")
+    assert (ran.code, ran.err) == (0, "")
+    assert f"representatives  {found['representatives']}\n" in ran.out
+    assert f"near-duplicates  {found['near_duplicates']}, " in ran.out
+    bars = re.findall(r"^ +(\d+) +(\d+) *(█*)$", ran.out, re.MULTILINE)
+    assert {distance: int(count) for distance, count, _ in bars} == found["distances"]
+    assert all(bool(bar) == (count != "0") for _, count, bar in bars)
+    for cluster in found["largest_clusters"]:
+        assert f"{cluster['near_duplicates'] + 1} pages  {cluster['representative']}" in ran.out
+
+
+def test_a_page_that_is_there(ran_json, run, index, folder):
+    key = next(iter(entries(index)))
+    (folder / "page.html").write_text(MINE)
+    with open_index(index_url(index)) as opened:
+        from scrapy_simhash.detector import Detector
+
+        fingerprint = Detector(opened.scheme).fingerprint_page(MINE).fingerprint
+        opened.confirm(opened.observe("https://a.example/mine", fingerprint))
+        before = len(opened)
+    found = ran_json("query", "page.html")
+    assert (found["kind"], found["distance"], found["action"]) == ("near-duplicate", 0, "drop")
+    assert found["representative"] == "https://a.example/mine"
+    assert found["matches"] == [{"key": "https://a.example/mine", "distance": 0}]
+    assert found["match_count"] == 1
+    found = ran_json("query", "--key", "https://a.example/mine", "page.html")
+    assert (found["kind"], found["distance"], found["action"]) == ("unchanged", 0, "keep")
+    found = ran_json("query", "--key", key, "page.html")
+    assert found["kind"] == "near-duplicate"
+    ran = run("query", "page.html")
+    assert "verdict      near-duplicate of https://a.example/mine, at distance 0" in ran.out
+    assert "a crawl      would drop it" in ran.out
+    assert "  distance   0  https://a.example/mine" in ran.out
+    with open_index(index_url(index)) as opened:
+        assert len(opened) == before
+    assert len(list(near_duplicate_records(index))) == len({*near_keys(index)})
+
+
+def near_keys(index):
+    return [record["key"] for record in near_duplicate_records(index)]
+
+
+def test_pages_that_are_not_there(ran_json, run, index, folder):
+    (folder / "new.html").write_text(
+        "<p>" + " ".join(f"Nobody wrote sentence {n * n} before." for n in range(40))
+    )
+    found = ran_json("query", "new.html")
+    assert (found["kind"], found["action"], found["matches"]) == ("new", "keep", [])
+    assert ran_json("query", "--key", next(iter(entries(index))), "new.html")["kind"] == "changed"
+    (folder / "short.html").write_text("<p>Too short.")
+    found = ran_json("query", "short.html")
+    assert (found["kind"], found["skipped"], found["action"]) == ("skipped", "few_tokens", "keep")
+    ran = run("query", "short.html")
+    assert "verdict      skipped: few_tokens" in ran.out
+    assert run("query", "--max-distance", "256", "new.html").code == 2
+
+
+def test_explain(ran_json, run, index):
+    line = next(iter(near_duplicate_records(index)))
+    found = ran_json("explain", line["key"])
+    assert [one["representative"] for one in found["near_duplicates"]] == [line["representative"]]
+    found = ran_json("explain", line["representative"])
+    assert line["key"] in [one["key"] for one in found["copies"]]
+    assert ran_json("explain", "https://nowhere.example/", code=1)["entry"] is None
+
+
+def test_check_and_repair(ran_json, index):
+    assert ran_json("check")["problems"] == []
+    assert ran_json("repair")["entries"] == len(entries(index))
+
+
+def test_expire(ran_json, run, index):
+    before = len(entries(index))
+    found = ran_json("expire", "--not-seen-for", "1d")
+    assert (found["entries"], found["removed_entries"]) == (before, 0)
+    ran = run("expire", "--not-seen-since", "2100-01-01", "--log")
+    assert f"removed    {before} entries, " in ran.out
+    assert (entries(index), near_keys(index)) == ({}, [])
+
+
+@pytest.mark.parametrize("when", ["30", "d", "-3d", "tomorrow", "2026-13-01", "9999999999d", ""])
+def test_times_that_make_no_sense(run, index, when):
+    for option in ("--not-seen-for", "--not-seen-since"):
+        ran = run("expire", option, when)
+        assert (ran.code, ran.out) == (2, "")
+        assert "Traceback" not in ran.err
+    assert len(entries(index)) > 0
+
+
+def test_remove(ran_json, run, index, monkeypatch):
+    one, other, *rest = entries(index)
+    found = ran_json("remove", one, "https://nowhere.example/", code=1)
+    assert (found["removed"], found["missing"]) == ([one], ["https://nowhere.example/"])
+    ran = run("remove", other, other)
+    assert (ran.code, ran.out) == (0, f"removed 1 of 1 entries from {index}\n")
+    assert set(entries(index)) == set(rest)
+    assert check(index).problems == []
+
+
+def test_remove_what_standard_input_names(run_process, index):
+    from .conftest import MODULE
+
+    keys = list(entries(index))
+    ran = run_process(*MODULE, "remove", "-", told="\n".join([*keys[:3], ""]) + "\r\n")
+    assert ran.code == 0, ran.err
+    assert list(entries(index)) == keys[3:]
+
+
+def test_rebuild(ran_json, run, index):
+    before = entries(index)
+    ran_json("rebuild", "--max-distance", "20")
+    assert Manifest.read(index).max_distance == 20
+    run("rebuild", "--tables", "21")
+    assert Manifest.read(index).plan.blocks == 21
+    run("rebuild", "--pages", "50000000")
+    assert Manifest.read(index).plan.blocks != 21
+    assert entries(index) == before
+    for wrong in (["--tables", "0"], ["--tables", "x"], ["--max-distance", "200"]):
+        ran = run("rebuild", *wrong)
+        assert (ran.code, ran.out) == (2, "")
+    assert run("rebuild", "--tables", "4").code == 1
+    assert entries(index) == before
+    assert check(index).problems == []
+
+
+def test_export_import_and_merge(ran_json, run, index, folder):
+    for name in ("e.jsonl.gz", "e.parquet"):
+        assert ran_json("export", name)["records"] == len(entries(index))
+        assert ran_json("import", name, f"new {name}")["entries"] == len(entries(index))
+        assert [*entries(folder / f"new {name}")] == [*entries(index)]
+    assert run("export", "e.parquet").code == 1
+    assert "--force" in run("export", "e.parquet").err
+    assert run("export", "--force", "e.parquet").code == 0
+    lines = run("export", "-").out.splitlines()
+    assert [json.loads(line) for line in lines] == list(entry_records(index))
+    lines = run("export", "--near-duplicates", "-").out.splitlines()
+    assert [json.loads(line)["key"] for line in lines] == near_keys(index)
+    new = folder / "new e.jsonl.gz"
+    found = ran_json("merge", "--index", new, index)
+    assert found["entries"] == len(entries(index))
+    assert near_keys(new) == near_keys(index)
+
+
+def test_records_of_another_scheme_are_not_imported(run, index, folder):
+    run("export", "e.jsonl")
+    ran = run("import", "--preset", "classic", "e.jsonl", "new")
+    assert (ran.code, ran.out) == (1, "")
+    assert "e.jsonl, line 1: its scheme is 'simhash256" in ran.err
+    assert not list((folder / "new").iterdir())
+
+
+def test_compact(ran_json, index):
+    before = entries(index)
+    assert ran_json("compact")["after_bytes"] > 0
+    assert entries(index) == before
+
+
+def test_an_index_is_named_by_its_spider(run, index, folder):
+    assert run("check", "--spider", "site").code == 0
+    ran = run("check", "--spider", "other")
+    assert (ran.code, ran.out) == (1, "")
+    assert f"--index {index}" in ran.err
+    shutil.copytree(index, folder / ".scrapy" / "simhash" / "spiders" / "a%2Fb")
+    assert run("check", "--spider", "a/b").code == 0
+    ran = run("check")
+    assert ran.code == 1
+    assert f"several indexes: say --index {folder}" in ran.err
+    assert run("check", "--spider", "site", "--index", index).code == 2
+
+
+def test_of_items_and_pages_those_of_pages_are_meant(run, index, folder):
+    shutil.copytree(index, folder / ".scrapy" / "simhash" / "spider-items" / "site")
+    assert run("check").code == 0

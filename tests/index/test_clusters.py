@@ -1,0 +1,120 @@
+"""Clusters as crawls found them, from entries and the near-duplicate log."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.index.base import Entry, NearDuplicate
+from scrapy_simhash.index.clusters import duplication, host_of
+
+
+class Source:
+    def __init__(self, entries, lines):
+        self._entries, self._lines = entries, lines
+
+    def entries(self):
+        return iter(self._entries)
+
+    def near_duplicates(self):
+        return iter(self._lines)
+
+
+def entry(key, met):
+    return Entry(met, key, 0, met, 100, 100)
+
+
+def line(key, representative, sequence, distance=1, *, weak=False):
+    return NearDuplicate(key, representative, distance, 1, sequence, 100, weak)
+
+
+def shape(found):
+    return [
+        (cluster.representative, [line.key for line in cluster.near_duplicates])
+        for cluster in found.clusters
+    ]
+
+
+def test_representatives_with_their_near_duplicates_the_largest_first():
+    found = duplication(
+        Source(
+            [entry("a", 1), entry("b", 2), entry("alone", 3)],
+            [line("b1", "b", 4), line("a1", "a", 5), line("b2", "b", 6, 3, weak=True)],
+        )
+    )
+    assert shape(found) == [("b", ["b1", "b2"]), ("a", ["a1"])]
+    assert (found.entries, found.lines, found.near_duplicates, found.weak) == (3, 3, 3, 1)
+    assert found.distances == {1: 2, 3: 1}
+    assert [len(cluster) for cluster in found.clusters] == [3, 2]
+
+
+def test_a_page_counts_once_with_the_last_that_is_known():
+    found = duplication(
+        Source(
+            [entry("a", 1), entry("b", 2)],
+            [line("copy", "a", 3, 5), line("copy", "b", 8, 2), line("copy", "b", 9, 4)],
+        )
+    )
+    assert shape(found) == [("b", ["copy"])]
+    assert (found.lines, found.near_duplicates, found.distances) == (3, 1, {4: 1})
+
+
+@pytest.mark.parametrize(("met", "still"), [(2, True), (9, False)])
+def test_one_that_became_a_representative_is_no_near_duplicate(met, still):
+    found = duplication(Source([entry("a", 1), entry("b", met)], [line("b", "a", 5)]))
+    assert shape(found) == ([("a", ["b"])] if still else [])
+
+
+def test_those_of_a_superseded_representative_belong_to_its_successor():
+    found = duplication(Source([entry("new", 9)], [line("one", "old", 3), line("old", "new", 10)]))
+    assert shape(found) == [("new", ["one", "old"])]
+
+
+def test_a_representative_without_an_entry_keeps_its_cluster():
+    assert shape(duplication(Source([], [line("copy", "expired", 3)]))) == [("expired", ["copy"])]
+
+
+def test_a_ring_is_one_cluster():
+    found = duplication(
+        Source([], [line("b", "a", 1), line("c", "b", 2), line("a", "c", 3), line("d", "c", 4)])
+    )
+    assert shape(found) == [("a", ["b", "c", "d"])]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef"))),
+    st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 20)),
+)
+def test_each_page_is_in_one_cluster_at_most(pairs, met):
+    lines = [line(key, other, number) for number, (key, other) in enumerate(pairs) if key != other]
+    found = duplication(Source([entry(key, number) for key, number in met.items()], lines))
+    members = Counter(
+        key for representative, keys in shape(found) for key in (representative, *keys)
+    )
+    assert max(members.values(), default=1) == 1
+    near = {one.key for one in lines if met.get(one.key, -1) <= one.sequence}
+    assert found.near_duplicates <= len({one.key for one in lines})
+    assert set(members) <= near | {one.representative for one in lines}
+
+
+def test_hosts():
+    found = duplication(
+        Source(
+            [entry("https://A.example:8080/1", 1), entry("no URL", 2)],
+            [
+                line("https://a.example/2", "https://A.example:8080/1", 3),
+                line("https://b.example/", "https://A.example:8080/1", 4),
+                line("another", "no URL", 5),
+            ],
+        )
+    )
+    assert found.hosts == {"a.example": 1, "b.example": 1, "": 1}
+    assert found.host_entries == {"a.example": 1, "": 1}
+
+
+@pytest.mark.parametrize("key", ["http://[::1", "x", "", "https://", "http://[bad]/"])
+def test_a_key_that_is_no_url_has_no_host(key):
+    assert host_of(key) == ""
