@@ -52,9 +52,9 @@ def run(options: argparse.Namespace) -> int:
     from scrapy_simhash.index.statistics import statistics
 
     directory = index_directory(options)
-    found = statistics(directory)
     with opened_source(directory) as source:
         doubled = duplication(source)
+    found = statistics(directory)
     if options.json:
         show(json.dumps(_as_json(str(directory), found, doubled, options.top), indent=2))
     else:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import IndexMismatch, PlanError, SchemeError, StorageError
 from scrapy_simhash.index.base import Index, Match, NearDuplicate, Observation, SyncPolicy
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
-from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
 from scrapy_simhash.index.manifest import (
     DATABASES,
@@ -28,6 +27,7 @@ from scrapy_simhash.index.manifest import (
 )
 from scrapy_simhash.index.memory import MemoryStore
 from scrapy_simhash.index.observing import ObservingIndex
+from scrapy_simhash.index.offline import require_whole
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
 from scrapy_simhash.index.shared import SharedStore
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
@@ -280,8 +280,7 @@ def _open_tables(directory: Path, asked: _Asked, sync: SyncPolicy) -> tuple[Tabl
                 return _open_tables(directory, asked, sync)
         else:
             _check_same(directory, made, asked)
-            if (directory / REPAIRING).exists():
-                raise corrupt(str(directory), "its repair was not finished")
+            require_whole(directory)
             changed = differences(made.environment, environment())
             if changed:
                 logger.warning(

@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexLocked, StorageError
+from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind
-from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.manifest import REPAIRING, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,12 @@ def read_manifest(directory: Path) -> Manifest:
     if manifest is None:
         raise StorageError(str(directory), "there is no index: give the directory that holds one")
     return manifest
+
+
+def require_whole(directory: Path) -> None:
+    """:raises IndexCorrupt: a repair of the index was not finished."""
+    if (directory / REPAIRING).exists():
+        raise corrupt(str(directory), "its repair was not finished")
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind
-from scrapy_simhash.index.manifest import REPAIRING, databases
-from scrapy_simhash.index.offline import opened_database
+from scrapy_simhash.index.manifest import databases
+from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.tables import TableStore
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ class Rewriting(NamedTuple):
 @contextmanager
 def opened_source(directory: Path) -> Iterator[Source]:
     """The content of an index that nobody else has open."""
+    require_whole(directory)
     with opened_database(directory) as (manifest, database):
         yield Source(database, manifest, str(directory))
 
@@ -107,10 +108,9 @@ def rewriting(directory: Path, **changes: Any) -> Iterator[Rewriting]:
         fails; the old one is as it was.
     """
     location = str(directory)
+    require_whole(directory)
     try:
         with opened_database(directory) as (made, old):
-            if (directory / REPAIRING).exists():
-                raise corrupt(location, "its repair was not finished")
             source = Source(old, made, location)
             _delete_leftovers(directory, made)
             new = replace(made, generation=made.generation + 1, **changes)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import IndexMismatch, PlanError, StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.cost import check_bits
-from scrapy_simhash.index.offline import opened_database, read_manifest
+from scrapy_simhash.index.offline import opened_database, read_manifest, require_whole
 from scrapy_simhash.index.plan import MIN_RECALL
 from scrapy_simhash.index.rewriting import opened_source, rewriting
 from scrapy_simhash.index.tables import TableStore
@@ -148,6 +148,7 @@ def remove(directory: Path, keys: Iterable[str]) -> list[str]:
 
     The near-duplicate log stays: it says what happened.
     """
+    require_whole(directory)
     with opened_database(directory) as (manifest, database):
         store = TableStore(database, manifest.plan, manifest.check_bits, str(directory))
         found = {key: entry for key in keys if (entry := store.entry(key)) is not None}
