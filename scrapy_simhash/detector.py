@@ -80,13 +80,16 @@ class Detector:
             return PageFingerprint(
                 skipped="extraction_error", error=str(error), extraction_ms=_cpu_ms_since(started)
             )
-        return self._fingerprint(extraction, _cpu_ms_since(started))
+        return self.fingerprint_extraction(extraction, _cpu_ms_since(started))
 
     def fingerprint_text(self, text: str) -> PageFingerprint:
         """The same for a text that is there already."""
-        return self._fingerprint(Extraction(text), 0.0)
+        return self.fingerprint_extraction(Extraction(text))
 
-    def _fingerprint(self, extraction: Extraction, extraction_ms: float) -> PageFingerprint:
+    def fingerprint_extraction(
+        self, extraction: Extraction, extraction_ms: float = 0.0
+    ) -> PageFingerprint:
+        """The same for a page whose text was extracted already."""
         started = time.thread_time()
         tokens = self.scheme.tokens(extraction.text, extraction.title)
         tokenization_ms = _cpu_ms_since(started)

@@ -15,11 +15,11 @@ behind it are in ``docs/decisions/extraction.md``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.blocks import content_blocks, iterate_blocks, join, prose_characters
 from scrapy_simhash.errors import ExtractionError, SchemeError
@@ -40,6 +40,16 @@ _CONTROL_REFERENCES = re.compile(
 )
 
 
+class Measured(NamedTuple):
+    """What decided whether readability's answer is too little: characters of the article, of what
+    the page shows at most, and of its running text; None where the second was enough to know.
+    """
+
+    article_characters: int
+    visible_characters: int
+    prose_characters: int | None = None
+
+
 @dataclass(frozen=True)
 class Extraction:
     """The main text of a page, blocks on lines of their own.
@@ -49,6 +59,7 @@ class Extraction:
     :param weak: the text may be more or less than the content: verdicts that rest on it are weak.
     :param canonical: what the page names as its canonical URL (RFC 6596), as it stands there;
         empty if it names none.
+    :param measured: by what readability's answer was taken or not.
     """
 
     text: str
@@ -56,6 +67,7 @@ class Extraction:
     way: str = ""
     weak: bool = False
     canonical: str = ""
+    measured: Measured | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -80,9 +92,7 @@ def extract(
     :raises SchemeError: there is no such extractor, or a selector makes no sense.
     """
     find = find_extractor(extractor)
-    # White space at the ends of lines only costs time.
-    lines = (line.strip() for line in without_controls(html).split("\n"))
-    html = "\n".join([line for line in lines if line])
+    html = prepared(html)
     if not html:
         return Extraction("", way=extractor)
     try:
@@ -95,6 +105,12 @@ def extract(
         raise
     except Exception as error:
         raise ExtractionError(extractor, f"{type(error).__name__}: {error}") from error
+
+
+def prepared(html: str) -> str:
+    """A page as `Page` takes it. White space at the ends of lines only costs time."""
+    lines = (line.strip() for line in without_controls(html).split("\n"))
+    return "\n".join([line for line in lines if line])
 
 
 def without_controls(html: str) -> str:
@@ -194,12 +210,15 @@ def _readability(page: Page) -> Extraction:
     title = page.title
     article, visible_characters = article_of(page.root, page.parse_again)
     text = join(iterate_blocks(article))
+    measured = Measured(len(text), visible_characters)
     # Where the article is most of what the page shows, it is most of its running text, too.
     if len(text) < MIN_PROSE_SHARE * visible_characters:
         content = content_blocks(iterate_blocks(page.parse_again()))
-        if len(text) < MIN_PROSE_SHARE * prose_characters(content):
-            return Extraction(join(content), title, "content", weak=True)
-    return Extraction(text, title, "readability")
+        prose = prose_characters(content)
+        measured = measured._replace(prose_characters=prose)
+        if len(text) < MIN_PROSE_SHARE * prose:
+            return Extraction(join(content), title, "content", weak=True, measured=measured)
+    return Extraction(text, title, "readability", measured=measured)
 
 
 def _plain_readability(page: Page) -> Extraction:

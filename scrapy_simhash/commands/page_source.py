@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.commands.parsers import whole
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.passages.reading import (
     DEFAULT_MAX_BYTES,
@@ -19,7 +20,7 @@ from scrapy_simhash.passages.reading import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy_simhash.detector import Detector, PageFingerprint
 
@@ -163,20 +164,6 @@ def _loaded(
             f"{name} holds more than one document: put the one that is meant in a file of its own"
         )
     return LoadedPage(name=name, text=found.text, is_html=isinstance(found, HtmlDocument), url=url)
-
-
-def whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    """For an option that takes a whole number."""
-
-    def convert(text: str) -> int:
-        number = int(text)
-        if number < least or (most is not None and number > most):
-            expected = f"from {least} to {most}" if most is not None else f"{least} or more"
-            raise argparse.ArgumentTypeError(f"{number}: {expected}")
-        return number
-
-    convert.__name__ = "number"  # argparse says: invalid number value
-    return convert
 
 
 def encoding(text: str) -> str:

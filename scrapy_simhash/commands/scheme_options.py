@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands.page_source import whole
+from scrapy_simhash.commands.parsers import whole
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.parameters import MAX_BITS
 from scrapy_simhash.scheme import PRESETS

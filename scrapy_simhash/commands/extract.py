@@ -1,0 +1,235 @@
+"""``extract``: the main text of a page, and why it is that."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_simhash.commands.output import escaped, note, percent, show
+from scrapy_simhash.commands.page_source import add_page_arguments, load_page
+from scrapy_simhash.commands.parsers import add_command, whole
+from scrapy_simhash.commands.scheme_options import add_scheme_options, detector, scheme_and_distance
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy_simhash.commands.page_source import LoadedPage
+    from scrapy_simhash.commands.scheme_options import Chosen
+    from scrapy_simhash.detector import PageFingerprint
+    from scrapy_simhash.extraction import Extraction, Measured
+    from scrapy_simhash.inspection import SelectorCount
+
+_DESCRIPTION = """\
+Prints what a crawl takes for the main text of a page, and on standard error how it came by it: by
+your selectors, by readability, or, where that found too little of the page, by its content lines.
+
+  {program} extract https://example.com/article
+  {program} extract --select article --remove .comments page.html
+  curl -s https://example.com/article | {program} extract --json -
+  {program} extract --features 20 page.html
+
+The project's settings count where no option says otherwise. What you find here goes to
+SIMHASH_EXTRACTOR, SIMHASH_CONTENT_SELECT and SIMHASH_CONTENT_REMOVE.
+"""
+_SKIPS = {
+    "no_text": "it has no text",
+    "few_tokens": "its text is shorter than --min-tokens (SIMHASH_MIN_TOKENS)",
+    "unsupported_text": "the preset cannot take its text",
+    "extraction_error": "its extractor failed",
+}
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add ``extract``."""
+    parser = add_command(
+        subparsers, "extract", _DESCRIPTION, "the main text of a page, and how it was found"
+    )
+    add_page_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="show all there is, as JSON")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument(
+        "--tokens", action="store_true", help="show the tokens instead of the text, one a line"
+    )
+    shown.add_argument(
+        "--features",
+        metavar="N",
+        type=whole(1),
+        help="show the N heaviest features instead, with their weights",
+    )
+    add_scheme_options(parser, max_distance=False)
+
+
+class _Found(NamedTuple):
+    loaded: LoadedPage
+    chosen: Chosen
+    extraction: Extraction
+    page: PageFingerprint
+    selectors: list[SelectorCount]
+    min_tokens: int
+
+
+def run(options: argparse.Namespace) -> int:
+    """Extract and show."""
+    found = _find(options)
+    if options.json:
+        show(json.dumps(_as_json(found, options), indent=2))
+        return 0
+    if options.tokens:
+        for token in _tokens(found):
+            show(escaped(token))
+    elif options.features:
+        for feature, weight in _features(found)[: options.features]:
+            show(f"{weight:>10.4f}  {escaped(feature)}")
+    else:
+        for line in found.extraction.text.split("\n"):
+            show(escaped(line))
+    _explain(found)
+    return 0
+
+
+def _find(options: argparse.Namespace) -> _Found:
+    from scrapy_simhash.errors import ExtractionError
+    from scrapy_simhash.extraction import Extraction, extract
+    from scrapy_simhash.inspection import selector_counts
+
+    chosen = scheme_and_distance(options)
+    loaded = load_page(options.page, options)
+    made, scheme = detector(options, chosen.scheme), chosen.scheme
+    if not loaded.is_html:
+        extraction = Extraction(loaded.text)
+        page = made.fingerprint_extraction(extraction)
+        return _Found(loaded, chosen, extraction, page, [], made.min_tokens)
+    started = time.thread_time()
+    try:
+        extraction = extract(loaded.text, scheme.extractor, scheme.selectors)
+    except ExtractionError:
+        # The detector says it in the words of a crawl.
+        extraction, page = Extraction(""), made.fingerprint_page(loaded.text)
+    else:
+        page = made.fingerprint_extraction(extraction, (time.thread_time() - started) * 1000)
+    counts = selector_counts(loaded.text, scheme.selectors)
+    return _Found(loaded, chosen, extraction, page, counts, made.min_tokens)
+
+
+def _why(found: _Found) -> str:
+    """What decided."""
+    extraction, scheme = found.extraction, found.chosen.scheme
+    if not found.loaded.is_html:
+        return "it is plain text: all of it counts"
+    if found.page.error:
+        return found.page.error
+    if extraction.way == "selected":
+        return "the selectors found the content"
+    asked = "no selector found anything; " if scheme.select else ""
+    if extraction.measured is None:
+        return f"{asked}the extractor is {scheme.extractor}"
+    return asked + _of_readability(extraction.measured, extraction.way)
+
+
+def _of_readability(measured: Measured, way: str) -> str:
+    from scrapy_simhash.extraction import MIN_PROSE_SHARE
+
+    article, visible, prose = measured
+    least = percent(MIN_PROSE_SHARE)
+    whole_characters = visible if prose is None else prose
+    share = percent(article / whole_characters) if whole_characters else "all"
+    told = f"readability's article has {article:,} characters, {share} of the {whole_characters:,}"
+    if prose is None:
+        return f"{told} that the page shows at most: {least} are enough"
+    if way == "content":
+        return f"{told} of running text: less than {least}, so all content lines were taken"
+    return f"{told} of running text: {least} are enough"
+
+
+def _weak(found: _Found) -> list[str]:
+    """Why near-duplicates of it are only tagged, if so."""
+    from scrapy_simhash.detector import SHORT_TOKENS
+
+    reasons = []
+    if found.extraction.weak:
+        reasons.append("readability found too little of the page")
+    if found.page.tokens < SHORT_TOKENS:
+        reasons.append(f"it has fewer than {SHORT_TOKENS} tokens")
+    return reasons if found.page.weak else []
+
+
+def _tokens(found: _Found) -> list[str]:
+    return found.chosen.scheme.tokens(found.extraction.text, found.extraction.title)
+
+
+def _features(found: _Found) -> list[tuple[str, float]]:
+    features = found.chosen.scheme.features(_tokens(found))
+    return sorted(features.items(), key=lambda feature: (-feature[1], feature[0]))
+
+
+def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
+    from scrapy_simhash.extraction import MIN_PROSE_SHARE
+    from scrapy_simhash.fingerprint import to_hex
+
+    loaded, chosen, extraction, page, selectors, min_tokens = found
+    measured = extraction.measured
+    report: dict[str, Any] = {
+        "page": loaded.name,
+        "url": loaded.url,
+        "kind": "html" if loaded.is_html else "text",
+        "preset": chosen.preset,
+        "scheme": chosen.scheme.id,
+        "extractor": chosen.scheme.extractor,
+        "way": extraction.way,
+        "why": _why(found),
+        "measured": None
+        if measured is None
+        else {**measured._asdict(), "min_prose_share": MIN_PROSE_SHARE},
+        "selectors": [count._asdict() for count in selectors],
+        "title": extraction.title,
+        "canonical": extraction.canonical,
+        "characters": len(extraction.text),
+        "tokens": page.tokens,
+        "min_tokens": min_tokens,
+        "weak": page.weak,
+        "weak_because": _weak(found),
+        "skipped": page.skipped,
+        "error": page.error,
+        "fingerprint": None
+        if page.fingerprint is None
+        else to_hex(page.fingerprint, chosen.scheme.bits),
+        "extraction_ms": round(page.extraction_ms, 3),
+        "tokenization_ms": round(page.tokenization_ms, 3),
+        "fingerprint_ms": round(page.fingerprint_ms, 3),
+    }
+    if options.tokens:
+        report["token_list"] = _tokens(found)
+    elif options.features:
+        report["features"] = [
+            {"feature": feature, "weight": weight}
+            for feature, weight in _features(found)[: options.features]
+        ]
+    else:
+        report["text"] = extraction.text
+    return report
+
+
+def _explain(found: _Found) -> None:
+    loaded, chosen, extraction, page, selectors, min_tokens = found
+    moved = f" ({loaded.url})" if loaded.url not in (None, loaded.name) else ""
+    note("")
+    note(f"page       {loaded.name}{moved}")
+    note(f"way        {extraction.way or 'none'}: {_why(found)}")
+    for count in selectors:
+        elements = f"{count.elements:,} element{'' if count.elements == 1 else 's'}"
+        note(f"           --{count.use} {count.selector!r} finds {elements}")
+    for name, value in (("title", extraction.title), ("canonical", extraction.canonical)):
+        if value:
+            note(f"{name:<10} {value}")
+    note(
+        f"text       {len(extraction.text):,} characters, {page.tokens:,} tokens "
+        f"({chosen.preset}, {chosen.scheme.tokenizer})"
+    )
+    if page.skipped:
+        few = f": {page.tokens:,} of {min_tokens:,}" if page.skipped == "few_tokens" else ""
+        note(f"skipped    {page.skipped}: {_SKIPS[page.skipped]}{few}")
+    elif page.weak:
+        note(f"weak       {', and '.join(_weak(found))}: near-duplicates of it are only tagged")
+    if loaded.is_html:
+        note(f"extraction {page.extraction_ms:.1f} ms of CPU time")

@@ -1,0 +1,167 @@
+"""``compare``: two pages, by one preset or all."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.resemblance import resemblance
+from scrapy_simhash.scheme import PRESETS, Scheme
+from tests.crawl.site import serving
+
+from .conftest import MODULE, SCRAPY
+from .samples import CHINESE, FERRY, NEW, NOTICE, written
+
+LONG = f"{FERRY} {NOTICE} {NEW}"
+EDITED = LONG.replace("crossing", "passage").replace("bicycles", "dogs")
+OTHER = (
+    "Nobody who kept bees on the hill expected rain in the last week of March. The hives stood "
+    "open to dry, and what honey there was had been sold to a baker from the next valley, who "
+    "paid in flour, since coins were rare and banknotes rarer still in those parts of the country."
+)
+
+
+def compared(run, *arguments):
+    ran = run("compare", "--json", *arguments)
+    assert (ran.code, ran.err) == (0, "")
+    return json.loads(ran.out)
+
+
+@pytest.fixture
+def files(folder):
+    written(folder, LONG, "a.txt")
+    written(folder, f"<html><body><article><p>{EDITED}</p></article></body></html>", "b.html")
+    written(folder, OTHER, "c.txt")
+    written(folder, CHINESE * 3, "d.txt")
+    return folder
+
+
+def test_json(run, files):
+    report = compared(run, "a.txt", "b.html")
+    assert report["a"] == {"page": "a.txt", "url": None}
+    (found,) = report["presets"]
+    scheme = Scheme.preset("wide")
+    one, other = scheme.fingerprint(LONG), scheme.fingerprint(EDITED)
+    distance = hamming_distance(one, other)
+    assert 0 < distance <= 36
+    assert found == {
+        "preset": "wide",
+        "scheme": scheme.id,
+        "bits": 256,
+        "max_distance": 36,
+        "distance": distance,
+        "equal_bits_share": 1 - distance / 256,
+        "near_duplicate": True,
+        "weak": False,
+        "resemblance": resemblance(LONG, EDITED),
+        "a": {
+            "fingerprint": f"{one:064x}",
+            "way": "",
+            "tokens": len(scheme.tokens(LONG)),
+            "weak": False,
+            "skipped": None,
+            "error": None,
+        },
+        "b": {
+            "fingerprint": f"{other:064x}",
+            "way": "readability",
+            "tokens": len(scheme.tokens(EDITED)),
+            "weak": False,
+            "skipped": None,
+            "error": None,
+        },
+    }
+    assert 0 < found["resemblance"] < 1
+
+
+def test_in_words(run, files):
+    ran = run("compare", "a.txt", "b.html")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[:3] == ["A  a.txt", "B  b.html", ""]
+    told = dict(line.split(maxsplit=1) for line in lines[3:])
+    assert told["distance"].endswith(" are equal")
+    assert told["resemblance"] == f"{resemblance(LONG, EDITED):.3f}"
+    assert told["verdict"] == "near-duplicates (k = 36)"
+    assert told["B"].endswith(" tokens by readability")
+    assert run("compare", "a.txt", "c.txt").out.splitlines()[-1] == (
+        "verdict      different (k = 36)"
+    )
+    distance = compared(run, "a.txt", "b.html")["presets"][0]["distance"]
+    for k, verdict in ((distance, "near-duplicates"), (distance - 1, "different")):
+        ran = run("compare", "--max-distance", k, "a.txt", "b.html")
+        assert ran.out.splitlines()[-1] == f"verdict      {verdict} (k = {k})"
+
+
+def test_a_page_and_itself(run, files):
+    (found,) = compared(run, "a.txt", "a.txt")["presets"]
+    assert (found["distance"], found["equal_bits_share"], found["resemblance"]) == (0, 1, 1)
+
+
+def test_presets_that_cannot_take_a_text_say_so(run, files):
+    report = compared(run, "--preset", "all", "a.txt", "d.txt")
+    assert [one["preset"] for one in report["presets"]] == list(PRESETS)
+    by_name = {one["preset"]: one for one in report["presets"]}
+    ascii_only = by_name["ascii-mt19937"]
+    assert ascii_only["b"]["skipped"] == "unsupported_text"
+    assert (ascii_only["distance"], ascii_only["near_duplicate"]) == (None, False)
+    assert ascii_only["resemblance"] == 0
+    assert by_name["wide"]["distance"] > 36
+    ran = run("compare", "--preset", "all", "a.txt", "d.txt")
+    assert ran.code == 0
+    rows = {line.split()[0]: line for line in ran.out.splitlines()[4:]}
+    assert set(rows) == set(PRESETS)
+    assert rows["ascii-mt19937"].endswith("B is skipped: unsupported_text")
+    assert rows["wide"].endswith("different")
+    ran = run("compare", "--preset", "classic", "--preset", "levels", "a.txt", "c.txt")
+    assert [line.split()[0] for line in ran.out.splitlines()[4:]] == ["classic", "levels"]
+
+
+def test_pages_that_are_skipped_or_weak(run, files):
+    written(files, NEW, "short.txt")
+    ran = run("compare", "a.txt", "short.txt")
+    assert ran.out.splitlines()[-1] == "verdict      B is skipped: few_tokens (k = 36)"
+    assert "resemblance  0." in ran.out
+    ran = run("compare", "--min-tokens", "5", "short.txt", "short.txt")
+    assert ran.out.splitlines()[-1] == "verdict      near-duplicates, weak (k = 36)"
+    written(files, "<html><body></body></html>", "none.html")
+    (found,) = compared(run, "a.txt", "none.html")["presets"]
+    assert (found["b"]["skipped"], found["resemblance"]) == ("no_text", None)
+    assert found["equal_bits_share"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["a.txt", "none.txt"], 1, "no such file"),
+        (["a.txt", "."], 1, "is a folder"),
+        (["-", "-"], 1, "can be read once"),
+        (["a.txt"], 2, "required"),
+        (["--preset", "broad", "a.txt", "c.txt"], 2, "invalid choice"),
+        (["--preset", "classic", "--max-distance", "64", "a.txt", "c.txt"], 2, "less than 64"),
+        (["--remove", "p[", "a.txt", "c.txt"], 2, "neither CSS nor XPath"),
+    ],
+)
+def test_what_cannot_be_compared(run, files, arguments, code, told):
+    ran = run("compare", *arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert told in ran.err
+
+
+def test_pages_of_sites(run_process, files):
+    with serving() as site:
+        page = "<html><body><article><p>{}</p></article></body></html>"
+        one = site.put("/one", page.format(LONG))
+        other = site.put("/other", page.format(EDITED))
+        ran = run_process(*SCRAPY, "compare", "--json", one, other)
+        assert (ran.code, ran.err) == (0, "")
+        report = json.loads(ran.out)
+        assert [report["a"]["url"], report["b"]["url"]] == [one, other]
+        assert report["presets"][0]["near_duplicate"]
+        ran = run_process(*MODULE, "compare", one, "-", told=LONG)
+        assert "distance     0 of 256 bits: 100 % are equal" in ran.out
+        ran = run_process(*MODULE, "compare", one, site.url("/none"))
+        assert (ran.code, ran.out) == (1, "")
+        assert f"error: {site.url('/none')} cannot be fetched: the server answers 404" in ran.err

@@ -1,0 +1,288 @@
+"""``extract``: texts of pages, why they are what they are, and what is no page."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import sys
+
+import pytest
+
+from scrapy_simhash.scheme import Scheme
+from tests.crawl.site import serving
+
+from .conftest import DEADLINE_S, MODULE, SCRAPY, finish, start
+from .samples import CHINESE, FERRY, NOTICE, written
+
+SENTENCES = [
+    f"Boat {n} crossed the strait at {n * 7 % 24} o'clock with {n * 13} passengers on its deck."
+    for n in range(2, 14)
+]
+ARTICLE = "".join(f"<p>{sentence} {FERRY}</p>" for sentence in SENTENCES)
+PAGE = f"""<!DOCTYPE html><html><head><title>Ferries\x1b[31m</title>
+<link rel="canonical" href="https://boats.example/ferries"></head>
+<body><nav><a href="/">Home</a><a href="/more">More</a></nav>
+<main class="story"><div class="article">{ARTICLE}</div></main>
+<p class="comment">{NOTICE}</p></body></html>"""
+# What readability takes is little of what there is to read.
+LISTS = "".join(
+    f"<section><h3>{n}</h3><ul><li>{sentence}</li></ul></section>"
+    for n, sentence in enumerate(SENTENCES * 3)
+)
+SIDEBAR = f"""<html><head><title>Docs</title></head><body>{LISTS}
+<div class="article"><p>{NOTICE} Also, by the way, on Sundays.</p></div></body></html>"""
+
+
+def extracted(run, *arguments):
+    ran = run("extract", "--json", *arguments)
+    assert (ran.code, ran.err) == (0, "")
+    return json.loads(ran.out)
+
+
+def test_the_text_is_the_result_and_the_reason_a_note(run, folder):
+    ran = run("extract", written(folder, PAGE, "page.html"))
+    assert ran.code == 0
+    assert ran.out.splitlines() == [f"{sentence} {FERRY}" for sentence in SENTENCES]
+    told = dict(line.split(maxsplit=1) for line in ran.err.splitlines() if line)
+    assert told["page"] == "page.html"
+    assert told["way"].startswith("readability: readability's article has ")
+    assert told["way"].endswith(": 45 % are enough")
+    assert told["title"] == "Ferries [31m"
+    assert told["canonical"] == "https://boats.example/ferries"
+    assert "(wide, jieba)" in told["text"]
+    assert told["extraction"].endswith(" ms of CPU time")
+    assert {"weak", "skipped"}.isdisjoint(told)
+
+
+def test_what_json_says(run, folder):
+    report = extracted(run, written(folder, PAGE, "page.html"))
+    times = {name: report.pop(name) for name in list(report) if name.endswith("_ms")}
+    assert set(times) == {"extraction_ms", "tokenization_ms", "fingerprint_ms"}
+    assert all(value >= 0 for value in times.values())
+    scheme = Scheme.preset("wide")
+    text = "\n".join(f"{sentence} {FERRY}" for sentence in SENTENCES)
+    measured = report.pop("measured")
+    why = report.pop("why")
+    assert report == {
+        "page": "page.html",
+        "url": None,
+        "kind": "html",
+        "preset": "wide",
+        "scheme": scheme.id,
+        "extractor": "readability",
+        "way": "readability",
+        "selectors": [],
+        "title": "Ferries [31m",
+        "canonical": "https://boats.example/ferries",
+        "characters": len(text),
+        "tokens": len(scheme.tokens(text)),
+        "min_tokens": 30,
+        "weak": False,
+        "weak_because": [],
+        "skipped": None,
+        "error": None,
+        "fingerprint": f"{scheme.fingerprint(text):064x}",
+        "text": text,
+    }
+    assert measured["article_characters"] == len(text)
+    assert measured["visible_characters"] >= len(text)
+    assert measured["prose_characters"] is None
+    assert f"{measured['visible_characters']:,} that the page shows at most" in why
+
+
+def test_a_page_of_which_readability_finds_too_little(run, folder):
+    report = extracted(run, written(folder, SIDEBAR, "page.html"))
+    assert (report["way"], report["weak"]) == ("content", True)
+    measured = report["measured"]
+    assert measured["article_characters"] < 0.45 * measured["prose_characters"]
+    assert (
+        f"of the {measured['prose_characters']:,} of running text: less than 45 %"
+        in (report["why"])
+    )
+    assert report["weak_because"] == ["readability found too little of the page"]
+    assert SENTENCES[3] in report["text"]
+    ran = run("extract", "page.html")
+    assert "weak       readability found too little of the page: near-duplicates" in ran.err
+
+
+def test_selectors(run, folder):
+    name = written(folder, PAGE, "page.html")
+    report = extracted(run, "--select", ".comment", "--remove", "//nav", name)
+    assert (report["way"], report["text"]) == ("selected", NOTICE)
+    assert report["why"] == "the selectors found the content"
+    assert report["selectors"] == [
+        {"use": "remove", "selector": "//nav", "elements": 1},
+        {"use": "select", "selector": ".comment", "elements": 1},
+    ]
+    assert report["skipped"] == "few_tokens"
+    # What is removed cannot be selected.
+    report = extracted(run, "--select", ".comment", "--remove", ".comment", name)
+    assert [count["elements"] for count in report["selectors"]] == [1, 0]
+    assert report["why"].startswith("no selector found anything; readability's article")
+    ran = run("extract", "--select", ".comment", name)
+    assert ran.out == f"{NOTICE}\n"
+    assert "--select '.comment' finds 1 element\n" in ran.err
+    assert "skipped    few_tokens: its text is shorter than --min-tokens" in ran.err
+    ran = run("extract", "--select", "p[", name)
+    assert (ran.code, ran.out) == (2, "")
+    assert "neither CSS nor XPath" in ran.err
+
+
+def test_an_extractor_by_name(run, folder):
+    name = written(folder, PAGE, "page.html")
+    report = extracted(run, "--extractor", "text", name)
+    assert (report["way"], report["why"]) == ("text", "the extractor is text")
+    assert report["measured"] is None
+    report = extracted(run, "--extractor", "tests.extractors.failing", name)
+    assert (report["skipped"], report["text"]) == ("extraction_error", "")
+    assert "tests.extractors.failing" in report["why"]
+    ran = run("extract", "--extractor", "tests.extractors.failing", name)
+    assert "skipped    extraction_error: its extractor failed" in ran.err
+
+
+def test_plain_text_is_all_text(run, folder):
+    report = extracted(run, "--preset", "classic", written(folder, f"{CHINESE}\nBoat\t1"))
+    assert (report["kind"], report["way"], report["title"]) == ("text", "", "")
+    assert report["why"] == "it is plain text: all of it counts"
+    assert (report["text"], report["preset"]) == (f"{CHINESE}\nBoat\t1", "classic")
+    assert report["weak_because"] == ["it has fewer than 50 tokens"]
+
+
+def test_tokens_and_features(run, folder):
+    name = written(folder, FERRY)
+    scheme = Scheme.preset("wide")
+    tokens = scheme.tokens(FERRY)
+    ran = run("extract", "--tokens", name)
+    assert ran.out.splitlines() == tokens
+    assert extracted(run, "--tokens", name)["token_list"] == tokens
+    features = extracted(run, "--features", "3", name)["features"]
+    assert len(features) == 3
+    weights = scheme.features(tokens)
+    assert features[0] == {"feature": "the", "weight": max(weights.values())}
+    ran = run("extract", "--features", "1", name)
+    assert ran.out == f"{weights['the']:>10.4f}  the\n"
+    assert run("extract", "--features", "0", name).code == 2
+    assert run("extract", "--features", "1", "--tokens", name).code == 2
+
+
+def test_control_characters_are_escaped(run, folder):
+    ran = run("extract", written(folder, f"{FERRY}\x1b]0;boats\x07"))
+    assert "\x1b" not in ran.out
+    assert "\\x1b]0;boats\\x07" in ran.out
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<html><p>cut <b>short",
+        "<html>" + "<div>" * 5000 + FERRY,
+        "<html><!-- -->",
+        "<html>\x01\ufffe&#0;",
+        "<!DOCTYPE html>",
+    ],
+)
+def test_broken_html(run, folder, content):
+    report = extracted(run, written(folder, content, "page.html"))
+    assert report["way"] == "readability"
+    assert report["skipped"] in ("few_tokens", "no_text")
+
+
+def test_a_huge_page(run, folder):
+    name = written(folder, f"<html><body>{ARTICLE * 400}</body></html>", "page.html")
+    assert extracted(run, name)["characters"] > 1_000_000
+    ran = run("extract", "--max-bytes", "1000", name)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == ("error: page.html: longer than 1,000 bytes (--max-bytes sets the limit)\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["none.html"], 1, "there is no such file, and the URL of a page begins with http"),
+        (["."], 1, "is a folder"),
+        (["empty"], 1, "no text in it"),
+        (["binary"], 1, "binary"),
+        ([], 2, "required"),
+        (["--preset", "broad", "empty"], 2, "invalid choice"),
+        (["--max-distance", "3", "empty"], 2, "unrecognized"),
+    ],
+)
+def test_what_is_no_page(run, folder, arguments, code, told):
+    written(folder, "", "empty")
+    written(folder, b"\0\1\2", "binary")
+    ran = run("extract", *arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert told in ran.err
+    assert code == 2 or ran.err.count("\n") == 1
+
+
+def test_a_preset_that_cannot_take_the_text(run, folder):
+    report = extracted(run, "--preset", "ascii-mt19937", written(folder, CHINESE))
+    assert report["skipped"] == "unsupported_text"
+
+
+def test_a_page_of_a_site(run_process, folder):
+    with serving() as site:
+        site.put("/old", b"", status=302, location=site.url("/new"))
+        address = site.put("/new", PAGE)
+        ran = run_process(*SCRAPY, "extract", "--json", site.url("/old"))
+        assert (ran.code, ran.err) == (0, "")
+        report = json.loads(ran.out)
+        assert (report["page"], report["url"]) == (site.url("/old"), address)
+        assert report["text"].startswith(SENTENCES[0])
+        settings = ["-s", 'SIMHASH_CONTENT_SELECT=[".comment"]', "-s", "SIMHASH_PRESET=classic"]
+        ran = run_process(*SCRAPY, "extract", site.url("/old"), *settings)
+        assert ran.out == f"{NOTICE}\n"
+        assert f"page       {site.url('/old')} ({address})" in ran.err
+        assert "(classic, jieba)" in ran.err
+        ran = run_process(*MODULE, "extract", site.url("/none"))
+        assert (ran.code, ran.out) == (1, "")
+        assert "the server answers 404" in ran.err
+        ran = run_process(*SCRAPY, "extract", address, "-s", "SIMHASH_PRESET=broad")
+        assert ran.code == 1
+        assert ran.err.startswith("error: SIMHASH_PRESET = 'broad' is not allowed")
+
+
+def test_standard_input(run_process, folder):
+    ran = run_process(*MODULE, "extract", "--json", "-", told=PAGE)
+    assert json.loads(ran.out)["page"] == "standard input"
+    closed = ("sh", "-c", 'exec "$@" <&-', "sh")
+    ran = run_process(*closed, *MODULE, "extract", "-")
+    assert (ran.code, ran.err) == (1, "error: standard input is closed: name a file\n")
+
+
+def test_a_reader_that_has_read_enough(folder):
+    name = written(folder, "\n".join(SENTENCES * 3000))
+    process = start(*MODULE, "extract", name, in_folder=folder)
+    assert process.stdout.read(1)
+    process.stdout.close()
+    assert process.wait(timeout=DEADLINE_S) == 0
+    assert process.stderr.read() == ""
+    process.stderr.close()
+
+
+def test_ctrl_c(folder):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(DEADLINE_S)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        process = start(*MODULE, "extract", address, in_folder=folder)
+        try:
+            connection, _ = server.accept()
+            with connection:
+                connection.settimeout(DEADLINE_S)
+                assert connection.recv(1) == b"G"
+                process.send_signal(signal.SIGINT)
+                ran = finish(process)
+        finally:
+            process.kill()
+            process.communicate()
+    assert ran == (130, "", "interrupted\n")
+
+
+def test_help_is_fast_and_has_examples(run, folder):
+    ran = run("extract", "--help")
+    assert ran.code == 0
+    assert "python -m scrapy_simhash extract --select article" in ran.out
+    assert "{program}" not in ran.out
+    assert sys.modules["scrapy_simhash.commands.extract"]
