@@ -6,7 +6,6 @@ import argparse
 import json
 import tempfile
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -102,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
                 note("what was judged is kept: the same command goes on from here")
             raise
     if options.json:
-        values = asdict(summary) | {
+        values = summary.to_dict() | {
             "output": options.output,
             "verdicts": options.verdicts,
             "index": options.index,

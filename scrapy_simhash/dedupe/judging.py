@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from scrapy_simhash.index import Observation, ObservingIndex
     from scrapy_simhash.verdict import Verdict
 
-# Records whose representatives are confirmed together. A multiple of these lies before every
-# batch, whatever was interrupted: pending pages are compared one by one and others are looked up
-# in tables, so that what is found may depend on it.
+# Records whose representatives are confirmed together; fewer where a key comes again, or its
+# content has changed, so that what was confirmed one by one would have been judged the same.
+# Where a batch ends depends on the records alone: pending pages are compared one by one, others
+# are looked up in tables, and so what is found at large distances may depend on it.
 BATCH_RECORDS = 128
 
 
@@ -60,6 +61,8 @@ class Judge:
     def add(self, answer: Answer) -> None:
         """The next record."""
         key = answer.key
+        if key in self._keys:
+            self.commit()
         page = PageFingerprint(
             fingerprint=None if answer.fingerprint is None else int(answer.fingerprint, 16),
             weak=answer.weak,
@@ -88,7 +91,7 @@ class Judge:
             if verdict.kind != "near-duplicate":
                 self._observations.append(observation)
         self.records += 1
-        if len(self._lines) == BATCH_RECORDS:
+        if len(self._lines) == BATCH_RECORDS or verdict.kind == "changed":
             self.commit()
 
     def commit(self) -> None:
@@ -124,8 +127,6 @@ class Judge:
         """Whether the entry of an unchanged record was met in this run, and not in an earlier
         one alone.
         """
-        if key in self._keys:
-            return True
         stored = self._index.entry(key)
         return stored is not None and stored.met >= self._index.began
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # Jobs that a worker has before it: it never waits while others are asked about.
 _JOBS_AHEAD = 6
 _START_TIMEOUT_S = 60.0
+# Of numpy: there are as many processes as are to work at once, and its threads spin.
+_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _BOOTSTRAP = """
 import sys, json
 sys.path[:] = json.loads(sys.argv[2])
@@ -132,6 +134,7 @@ class _Worker:
                 ],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
+                env={**_ONE_THREAD, **os.environ},
             )
         except OSError as error:
             ours.close()

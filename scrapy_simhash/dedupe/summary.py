@@ -41,3 +41,10 @@ class DedupeSummary:
         else:
             self.kept += 1
             self.weak_kept += verdict["weak"] and verdict["kind"] == "near-duplicate"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            name: dict(value) if isinstance(value, dict) else value
+            for name, value in vars(self).items()
+        }

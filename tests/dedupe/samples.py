@@ -1,0 +1,85 @@
+"""Records with planted duplicates, and what is to become of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.dedupe.options import DedupeOptions, Places
+from scrapy_simhash.dedupe.run import dedupe
+from scrapy_simhash.scheme import PRESETS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy_simhash.dedupe.summary import DedupeSummary
+
+_VOCABULARY = [
+    "".join(random.Random(seed).choices("abcdefghiklmnoprstuvw", k=3 + seed % 7))
+    for seed in range(3000)
+]
+
+
+def words(seed: int, count: int = 120) -> list[str]:
+    """Of a text that no other seed has anything to do with."""
+    return random.Random(seed).choices(_VOCABULARY, k=count)
+
+
+def text(seed: int, *, edited: int | None = None, count: int = 120) -> str:
+    """A text, or one with a word that is another."""
+    made = words(seed, count)
+    if edited is not None:
+        made[edited % count] = f"edited{edited}"
+    return " ".join(made)
+
+
+def records(count: int, seed: int = 0) -> list[dict[str, str]]:
+    """A third of them near-duplicates of earlier ones."""
+    chance = random.Random(seed)
+    made: list[dict[str, str]] = []
+    for number in range(count):
+        of = chance.randrange(number) if number and chance.random() < 0.34 else None
+        body = (
+            text(seed * 100_000 + number)
+            if of is None
+            else made[of]["text"].replace(" ", f" {chance.choice('abc')}{number} ", 1)
+        )
+        made.append({"url": f"https://example.com/{number}", "text": body})
+    return made
+
+
+def json_lines(values: list[dict[str, str]]) -> bytes:
+    """As Scrapy writes them."""
+    return b"".join(json.dumps(value).encode() + b"\n" for value in values)
+
+
+def read_lines(path: Path) -> list[dict[str, object]]:
+    """What is in a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def options(preset: str = "wide", **changes: object) -> DedupeOptions:
+    """Those of a preset."""
+    chosen = PRESETS[preset]
+    told = {"scheme": chosen.scheme, "max_distance": chosen.max_distance, "workers": 1}
+    return DedupeOptions(**{**told, **changes})
+
+
+def run(folder: Path, *files: str, out: str | None = "out", **changes: object) -> DedupeSummary:
+    """De-duplicate files in a folder."""
+    asked = {
+        name: changes.pop(name)
+        for name in ("index", "restart", "overwrite", "keep_index")
+        if name in changes
+    }
+    return dedupe(
+        Places(
+            inputs=[folder / file for file in files],
+            output=None if out is None else folder / out,
+            verdicts=folder / "verdicts",
+            state=folder / "state",
+            **asked,
+        ),
+        options(**changes),
+    )

@@ -1,0 +1,157 @@
+"""Verdicts are those that a crawl would give, whatever the batches and the workers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrapy_simhash.detector import Detector
+from scrapy_simhash.index import open_index
+from scrapy_simhash.scheme import PRESETS
+
+from .samples import json_lines, read_lines, records, run, text
+
+SMALL = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+def crawl(values, *, preset="classic", incremental=False, known=()):
+    """What an index in memory, asked one by one, says of texts: the oracle."""
+    chosen = PRESETS[preset]
+    detector = Detector(chosen.scheme)
+    told = []
+    with open_index("memory:", chosen.scheme, max_distance=chosen.max_distance) as index:
+        for key, body in values:
+            verdict = detector.judge(index, key, detector.fingerprint_text(body))
+            if verdict.observation is not None:
+                index.confirm(verdict.observation)
+            told.append((verdict.kind, verdict.representative, verdict.distance, verdict.reason))
+    return told
+
+
+def said(verdicts):
+    return [(v["kind"], v["representative"], v["distance"], v["reason"]) for v in verdicts]
+
+
+MADE = st.lists(
+    st.tuples(
+        st.integers(0, 12),  # whose page
+        st.integers(0, 6),  # which text
+        st.one_of(st.none(), st.integers(0, 3)),  # edited where
+        st.sampled_from([10, 40, 120]),  # its words: skipped, weak, or neither
+    ),
+    max_size=60,
+)
+
+
+@SMALL
+@given(made=MADE)
+def test_as_an_index_in_memory_says(tmp_path_factory, made):
+    folder = tmp_path_factory.mktemp("run")
+    values = [(f"k{key}", text(seed, edited=edited, count=n)) for key, seed, edited, n in made]
+    lines = json_lines([{"url": key, "text": body} for key, body in values])
+    (folder / "in.jsonl").write_bytes(lines)
+    summary = run(folder, "in.jsonl", preset="classic")
+    verdicts = read_lines(folder / "verdicts")
+    assert said(verdicts) == crawl(values)
+    # What is left out is a strong duplicate, and what is kept is as it was.
+    seen = set()
+    for verdict, (key, _) in zip(verdicts, values, strict=True):
+        again = verdict["kind"] == "unchanged" and key in seen
+        duplicate = verdict["kind"] == "near-duplicate" or again
+        assert verdict["dropped"] == (duplicate and not verdict["weak"])
+        if verdict["kind"] in ("new", "changed", "unchanged"):
+            seen.add(key)
+    kept = [
+        line
+        for line, verdict in zip(lines.splitlines(keepends=True), verdicts, strict=True)
+        if not verdict["dropped"]
+    ]
+    assert (folder / "out").read_bytes() == b"".join(kept)
+    assert (summary.records, summary.kept) == (len(values), len(kept))
+    assert not (folder / "state").exists()
+
+
+@pytest.mark.parametrize("preset", ["wide", "classic"])
+@pytest.mark.parametrize("action", ["drop", "tag"])
+def test_with_several_workers_as_with_one(tmp_path, preset, action):
+    lines = json_lines(records(700)) + b"nonsense\n\n" + json_lines(records(150, seed=2))
+    (tmp_path / "a.jsonl").write_bytes(lines)
+    (tmp_path / "b.jsonl").write_bytes(json_lines(records(300, seed=2)))
+    outcomes = []
+    for workers in (1, 2, 3):
+        folder = tmp_path / str(workers)
+        folder.mkdir()
+        for name in ("a.jsonl", "b.jsonl"):
+            (folder / name).hardlink_to(tmp_path / name)
+        summary = run(folder, "a.jsonl", "b.jsonl", preset=preset, action=action, workers=workers)
+        written = [(folder / name).read_bytes() for name in ("out", "verdicts")]
+        outcomes.append((written[0], written[1].replace(bytes(folder), b""), summary))
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+    assert summary.kinds["near-duplicate"] > 300
+    assert summary.skipped == {"not_json": 1}
+    if action == "tag":
+        assert summary.dropped == 0
+
+
+def test_the_fingerprints_are_those_of_the_detector(tmp_path):
+    values = records(40)
+    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
+    run(tmp_path, "in.jsonl")
+    detector = Detector(PRESETS["wide"].scheme)
+    for verdict, value in zip(read_lines(tmp_path / "verdicts"), values, strict=True):
+        page = detector.fingerprint_text(value["text"])
+        assert int(verdict["fingerprint"], 16) == page.fingerprint
+        assert verdict["key"] == value["url"]
+
+
+def test_weak_duplicates_are_kept_unless_asked(tmp_path):
+    lines = json_lines([{"url": str(n), "text": text(1, count=40)} for n in range(3)])
+    (tmp_path / "in.jsonl").write_bytes(lines)
+    summary = run(tmp_path, "in.jsonl")
+    assert (summary.kept, summary.weak_kept, summary.kinds["near-duplicate"]) == (3, 2, 2)
+    summary = run(tmp_path, "in.jsonl", drop_weak=True, overwrite=True)
+    assert (summary.kept, summary.weak_kept) == (1, 0)
+
+
+def test_an_index_that_is_kept(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(json_lines(records(60)))
+    (tmp_path / "b.jsonl").write_bytes(json_lines(records(90)))
+    index = tmp_path / "index"
+    first = run(tmp_path, "a.jsonl", index=index)
+    assert first.index_entries == first.kinds["new"]
+    # What earlier runs met does not count: a crawl would let it pass, too.
+    again = run(tmp_path, "b.jsonl", index=index, overwrite=True)
+    assert again.kinds["unchanged"] == first.kinds["new"]
+    assert again.kept == again.kinds["unchanged"] + again.kinds["new"]
+    incremental = run(tmp_path, "b.jsonl", index=index, overwrite=True, incremental=True)
+    assert (incremental.kept, incremental.dropped) == (0, 90)
+
+
+def test_the_same_record_again_in_one_batch_and_in_another(tmp_path):
+    one = {"url": "https://example.com/#top", "text": text(5)}
+    between = records(300, seed=3)
+    (tmp_path / "in.jsonl").write_bytes(json_lines([one, one, *between, one]))
+    run(tmp_path, "in.jsonl")
+    verdicts = [v for v in read_lines(tmp_path / "verdicts") if v["key"] == "https://example.com/"]
+    assert [v["kind"] for v in verdicts] == ["new", "unchanged", "unchanged"]
+    assert [v["dropped"] for v in verdicts] == [False, True, True]
+    # In an index that knows it: the first time of this run is not again.
+    index = tmp_path / "index"
+    run(tmp_path, "in.jsonl", index=index, overwrite=True)
+    run(tmp_path, "in.jsonl", index=index, overwrite=True)
+    verdicts = [v for v in read_lines(tmp_path / "verdicts") if v["key"] == "https://example.com/"]
+    assert [v["kind"] for v in verdicts] == ["unchanged"] * 3
+    assert [v["dropped"] for v in verdicts] == [False, True, True]
+
+
+def test_other_content_under_the_same_key_is_kept(tmp_path):
+    lines = json_lines([{"url": "k", "text": text(n)} for n in (1, 2, 2, 1)])
+    (tmp_path / "in.jsonl").write_bytes(lines)
+    run(tmp_path, "in.jsonl")
+    kinds = [v["kind"] for v in read_lines(tmp_path / "verdicts")]
+    assert kinds == ["new", "changed", "unchanged", "changed"]
