@@ -31,13 +31,13 @@ DIFFERENT = 0.2
 _CHARACTERS = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_TOKEN = re.compile(f"[{_CHARACTERS}]|[^\\W_{_CHARACTERS}]+")
+TOKEN = re.compile(f"[{_CHARACTERS}]|[^\\W_{_CHARACTERS}]+")
 _CHARACTER = re.compile(f"[{_CHARACTERS}]")
 
 
 def shingle_tokens(text: str) -> list[str]:
     """The tokens that shingles are made of, in order."""
-    return _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
+    return TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
 
 
 def shingle_length(token_lists: Iterable[Sequence[str]]) -> int:

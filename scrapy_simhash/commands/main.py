@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy_simhash.commands import (
+    calibrate,
     check,
     compact,
     compare,
@@ -72,6 +73,7 @@ SUBCOMMANDS: dict[str, Subcommand] = {
     "explain": explain,
     "extract": extract,
     "compare": compare,
+    "calibrate": calibrate,
     "plan": plan,
     "dedupe": dedupe,
     "passages": passages,

@@ -1,0 +1,114 @@
+"""What an index says of distances: it has no texts, so nothing of resemblance."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.calibration.pairs import distance_blocks
+from scrapy_simhash.index.manifest import DATABASES, FILE_NAME
+from scrapy_simhash.index.rewriting import opened_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_LATE_SHARE = 0.25
+_START_BYTES = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexDistances:
+    """Distances of an index.
+
+    :param logged: near-duplicates of the log by distance from their representatives.
+    :param weak: how many of these are weak.
+    :param sampled: representatives that were drawn.
+    :param apart: numbers of pairs of these at each distance.
+    """
+
+    directory: str
+    scheme_id: str
+    bits: int
+    max_distance: int
+    logged: list[int]
+    weak: int
+    representatives: int
+    sampled: int
+    apart: list[int]
+
+    @property
+    def late_share(self) -> float | None:
+        """Share of the logged ones in the last quarter up to k; None if there are none."""
+        late_from = self.max_distance + 1 - round((self.max_distance + 1) * _LATE_SHARE)
+        total = sum(self.logged)
+        return sum(self.logged[late_from:]) / total if total else None
+
+    @property
+    def nearest(self) -> int | None:
+        """Least distance of two representatives that were drawn."""
+        return next((distance for distance, count in enumerate(self.apart) if count), None)
+
+
+def is_index(path: Path) -> bool:
+    """Whether a path is to be read as an index: its manifest is ours, or beside a database.
+
+    Sites have files of that name, too.
+    """
+    try:
+        with (path / FILE_NAME).open("rb") as file:
+            start = file.read(_START_BYTES)
+    except OSError:
+        return False
+    beside = (one for kind in DATABASES for one in path.glob(f"{kind}*"))
+    return b"scrapy-simhash index" in start or any(one.is_dir() for one in beside)
+
+
+def index_distances(
+    directory: Path,
+    sample: int,
+    seed: int,
+    *,
+    moved: Callable[[], object] = lambda: None,
+) -> IndexDistances:
+    """Read an index, and draw so many of its representatives.
+
+    :raises StorageError: it is open elsewhere, or cannot be read.
+    """
+    import numpy as np
+
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    drawn: list[int] = []
+    count = 0
+    with opened_source(directory) as source:
+        manifest = source.manifest
+        bits = manifest.scheme.bits
+        for entry in source.entries():
+            place = count if count < sample else chance.randrange(count + 1)
+            count += 1
+            if place < sample:
+                drawn[place : place + 1] = [entry.fingerprint]
+            moved()
+        logged: Counter[int] = Counter()
+        weak = 0
+        for line in source.near_duplicates():
+            logged[line.distance] += 1
+            weak += line.weak
+            moved()
+    apart = np.zeros(bits + 1, dtype=np.int64)
+    for start, block in distance_blocks(drawn, bits):
+        later = np.arange(len(block))[:, None] + start < np.arange(len(drawn))
+        apart += np.bincount(block[later], minlength=bits + 1)
+    return IndexDistances(
+        directory=str(directory),
+        scheme_id=manifest.scheme.id,
+        bits=bits,
+        max_distance=manifest.max_distance,
+        logged=[logged[distance] for distance in range(bits + 1)],
+        weak=weak,
+        representatives=count,
+        sampled=len(drawn),
+        apart=apart.tolist(),
+    )

@@ -1,0 +1,132 @@
+"""A random sample of documents, and what a crawl would make of each."""
+
+from __future__ import annotations
+
+import random
+import time
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_simhash.detector import Detector
+from scrapy_simhash.errors import ExtractionError
+from scrapy_simhash.extraction import Extraction, extract
+from scrapy_simhash.inspection import content_text
+from scrapy_simhash.passages.reading import Document, HtmlDocument, Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from scrapy_simhash.detector import PageFingerprint
+    from scrapy_simhash.scheme import Scheme
+
+
+@dataclass
+class Sample:
+    """Documents drawn from all that could be read.
+
+    :param read: how many that were.
+    :param unreadable: reasons why others could not be.
+    :param repeated: documents that were drawn twice under one name, and count once.
+    """
+
+    read: int = 0
+    unreadable: Counter[str] = field(default_factory=Counter)
+    repeated: int = 0
+    # Compressed, for pages are long.
+    _drawn: list[tuple[str, bool, bytes]] = field(default_factory=list)
+
+    @classmethod
+    def draw(
+        cls,
+        documents: Iterable[Document | Skipped],
+        size: int,
+        seed: int,
+        *,
+        moved: Callable[[], object] = lambda: None,
+        told: Callable[[Skipped], object] = lambda _skipped: None,
+    ) -> Sample:
+        """Draw so many, each with the same chance (Vitter's algorithm R), in one pass."""
+        sample = cls()
+        chance = random.Random(seed)  # noqa: S311 - no secret
+        for document in documents:
+            if isinstance(document, Skipped):
+                sample.unreadable[document.reason] += 1
+                told(document)
+                continue
+            place = sample.read if sample.read < size else chance.randrange(sample.read + 1)
+            sample.read += 1
+            if place < size:
+                packed = (
+                    document.name,
+                    isinstance(document, HtmlDocument),
+                    zlib.compress(document.text.encode("utf-8", "surrogatepass"), 1),
+                )
+                sample._drawn[place : place + 1] = [packed]
+            moved()
+        known = set()
+        drawn, sample._drawn = sample._drawn, []
+        for packed in drawn:
+            if packed[0] not in known:
+                known.add(packed[0])
+                sample._drawn.append(packed)
+        sample.repeated = len(drawn) - len(sample._drawn)
+        return sample
+
+    def __len__(self) -> int:
+        return len(self._drawn)
+
+    def pages(
+        self,
+        schemes: Sequence[Scheme],
+        min_tokens: int,
+        *,
+        moved: Callable[[], object] = lambda: None,
+    ) -> list[SampledPage]:
+        """Extract and fingerprint all of them.
+
+        :param schemes: with one extractor, and the same selectors.
+        """
+        detectors = [Detector(scheme, min_tokens=min_tokens) for scheme in schemes]
+        pages = []
+        for name, html, packed in self._drawn:
+            text = zlib.decompress(packed).decode("utf-8", "surrogatepass")
+            pages.append(_page(name, text, detectors, html=html))
+            moved()
+        return pages
+
+
+class SampledPage(NamedTuple):
+    """A page of the sample.
+
+    :param content: what it holds by another way than its extractor's; the same as the main text
+        where there is no better one.
+    :param fingerprints: by scheme.
+    """
+
+    name: str
+    extraction: Extraction
+    content: str
+    fingerprints: list[PageFingerprint]
+    extraction_ms: float = 0.0
+
+
+def _page(name: str, text: str, detectors: Sequence[Detector], *, html: bool) -> SampledPage:
+    if not html:
+        extraction = Extraction(text)
+        fingerprints = [detector.fingerprint_extraction(extraction) for detector in detectors]
+        return SampledPage(name, extraction, text, fingerprints)
+    scheme = detectors[0].scheme
+    started = time.thread_time()
+    try:
+        extraction = extract(text, scheme.extractor, scheme.selectors)
+    except ExtractionError:
+        failed = [detector.fingerprint_page(text) for detector in detectors]
+        return SampledPage(name, Extraction(""), "", failed)
+    extraction_ms = (time.thread_time() - started) * 1000
+    fingerprints = [detector.fingerprint_extraction(extraction) for detector in detectors]
+    # What people select is the content.
+    selected = extraction.way == "selected"
+    content = extraction.text if selected else content_text(text, scheme.remove)
+    return SampledPage(name, extraction, content, fingerprints, extraction_ms)

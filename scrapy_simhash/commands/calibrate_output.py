@@ -1,0 +1,317 @@
+"""What ``calibrate`` shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.commands.output import escaped, show
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from scrapy_simhash.calibration.calibrating import Calibrated, Calibration
+    from scrapy_simhash.calibration.choosing import Choice, Found
+    from scrapy_simhash.calibration.of_index import IndexDistances
+
+_ROWS = 24
+_BAR_CHARACTERS = 24
+
+
+# JSON
+
+
+def as_json(calibration: Calibration) -> dict[str, Any]:
+    """All there is."""
+    best = calibration.best
+    return {
+        "read": calibration.read,
+        "sampled": calibration.sampled,
+        "seed": calibration.seed,
+        "unreadable": dict(calibration.unreadable),
+        "repeated": calibration.repeated,
+        "threshold": calibration.threshold,
+        "best_preset": None if best is None else best.preset.name,
+        "settings": None if best is None else _settings(best),
+        "presets": [_preset_as_json(one) for one in calibration.presets],
+    }
+
+
+def _preset_as_json(one: Calibrated) -> dict[str, Any]:
+    choice = one.choice
+    return {
+        "preset": one.preset.name,
+        "scheme": one.preset.scheme.id,
+        "bits": one.preset.scheme.bits,
+        "fingerprints": one.fingerprints,
+        "weak": one.weak,
+        "skipped": dict(one.skipped),
+        "near_duplicate_pairs": one.near_duplicate_pairs,
+        "edited_copy_pairs": one.made_pairs,
+        "between_pairs": sum(one.counts.between),
+        "different_pairs": sum(one.counts.different),
+        "basis": _basis(one),
+        "max_distance": None if choice is None else choice.max_distance,
+        "best_from": None if choice is None else choice.low,
+        "best_to": None if choice is None else choice.high,
+        "chosen": None if one.found is None else _found_as_json(one.found),
+        "now": _found_as_json(one.rows[one.preset.max_distance]),
+        "tables": None if choice is None else _tables_as_json(one, choice),
+        "distances": {
+            "near_duplicate": one.counts.near_duplicate,
+            "edited_copies": one.made,
+            "between": one.counts.between,
+            "different": one.counts.different,
+            "near_duplicate_weak": one.counts.weak,
+        },
+        "curve": [
+            {
+                "max_distance": row.max_distance,
+                "recall": row.recall,
+                "precision": row.precision,
+                "f1": row.f1,
+            }
+            for row in one.rows
+        ],
+    }
+
+
+def _found_as_json(found: Found) -> dict[str, Any]:
+    return {
+        **found._asdict(),
+        "recall": found.recall,
+        "recall_95": found.recall_95,
+        "precision": found.precision,
+        "precision_95": found.precision_95,
+        "f1": found.f1,
+    }
+
+
+def _tables_as_json(one: Calibrated, choice: Choice) -> dict[str, Any] | None:
+    plan = choice.plan
+    if plan is None:
+        return None
+    return {
+        "plan": {**asdict(plan), "tables": len(plan.tables)},
+        "guaranteed_distance": plan.guaranteed_distance,
+        "expected_recall": one.table_recall,
+        "expected_recall_at_max_distance": plan.expected_recall(choice.max_distance),
+    }
+
+
+def _basis(one: Calibrated) -> str | None:
+    """What the choice rests on."""
+    if one.choice is None:
+        return None
+    if not one.made_pairs:
+        return "pairs"
+    return "pairs and edited copies" if one.near_duplicate_pairs else "edited copies"
+
+
+def _settings(one: Calibrated) -> dict[str, Any]:
+    settings: dict[str, Any] = {"SIMHASH_PRESET": one.preset.name}
+    if one.choice is not None:
+        settings["SIMHASH_MAX_DISTANCE"] = one.choice.max_distance
+    return settings
+
+
+# For people
+
+
+def show_calibration(calibration: Calibration) -> None:
+    """All presets, and the line to paste."""
+    drawn = ""
+    if calibration.read > calibration.sampled + calibration.repeated:
+        drawn = f", drawn from {calibration.read:,} (seed {calibration.seed})"
+    show(f"sample      {_counted(calibration.sampled, 'page')}{drawn}")
+    if calibration.repeated:
+        show(f"            {calibration.repeated:,} more under names that were there before")
+    _show_reasons("left out", calibration.unreadable)
+    for one in calibration.presets:
+        show()
+        _show_preset(one, calibration.threshold)
+    best = calibration.best
+    if best is None:
+        return
+    show()
+    if len(calibration.presets) > 1:
+        show(f"The best of these presets on these pages is {best.preset.name}. For settings.py:")
+    else:
+        show("For settings.py:")
+    show()
+    for name, value in _settings(best).items():
+        show(f"{name} = {value!r}".replace("'", '"'))
+
+
+def _show_preset(one: Calibrated, threshold: float) -> None:
+    counts = one.counts
+    show(f"preset      {one.preset.name}, {one.preset.scheme.bits} bits")
+    show(
+        f"pages       {one.fingerprints:,} with a fingerprint"
+        + (f", {one.weak:,} of them weak" if one.weak else "")
+    )
+    _show_reasons("skipped", one.skipped)
+    show(
+        f"pairs       {one.near_duplicate_pairs:,} near-duplicate (resemblance of {threshold:g} "
+        f"and more), {sum(counts.different):,} different (below 0.2), {sum(counts.between):,} "
+        "between"
+    )
+    if one.made_pairs:
+        show(
+            f"            so few near-duplicates that {one.made_pairs:,} edited copies of pages "
+            "are added: what follows is of them, too"
+        )
+    near = [own + made for own, made in zip(counts.near_duplicate, one.made, strict=True)]
+    k = None if one.choice is None else one.choice.max_distance
+    show()
+    _show_histograms(("near-duplicate pairs", near), ("different pairs", counts.different), k)
+    show()
+    if one.choice is None:
+        _show_why_none(one)
+    else:
+        _show_choice(one, one.choice)
+
+
+def _show_why_none(one: Calibrated) -> None:
+    from scrapy_simhash.calibration.choosing import LEAST_DIFFERENT
+
+    if sum(one.counts.different) < LEAST_DIFFERENT:
+        show(
+            f"No k can be chosen: {sum(one.counts.different):,} different pairs are too few, "
+            f"{LEAST_DIFFERENT} are needed. Give more pages."
+        )
+    else:
+        show("No k can be chosen: there are no near-duplicate pairs, and no copies could be made.")
+
+
+def _show_choice(one: Calibrated, choice: Choice) -> None:
+    show(f"{'k':>5}  {'recall':<22}{'precision':<22}")
+    shown = {
+        one.preset.max_distance: "now",
+        choice.low: "least of the best",
+        choice.high: "most of the best",
+        choice.max_distance: "to choose",
+    }
+    for k in sorted(shown):
+        row = one.rows[k]
+        show(
+            f"{k:>5}  {_share(row.recall, row.recall_95):<22}"
+            f"{_share(row.precision, row.precision_95):<22}{shown[k]}"
+        )
+    show()
+    show(f"k to choose {choice.max_distance}: {_rule(choice)}")
+    found = one.rows[choice.max_distance]
+    weak = sum(one.counts.weak[: choice.max_distance + 1])
+    if weak:
+        show(
+            f"            {weak:,} of the {found.near_duplicates:,} pairs that it finds are weak: "
+            "they are tagged, not dropped (SIMHASH_DROP_WEAK)"
+        )
+    if one.table_recall is None:
+        show("tables      none can serve it: a crawl needs SIMHASH_TABLES, or another preset")
+    else:
+        found_by_them = _floor(one.table_recall)
+        show(f"tables      {choice.plan}, which find {found_by_them} of the pairs within k")
+
+
+def _rule(choice: Choice) -> str:
+    if choice.low == choice.high:
+        return "it has the best F1"
+    best = f"{choice.low} to {choice.high} have the best F1"
+    if choice.max_distance == choice.middle:
+        return f"{best}, and it is in their middle"
+    return f"{best}; the middle, {choice.middle}, would take too many tables"
+
+
+def _show_reasons(title: str, reasons: Mapping[str, int]) -> None:
+    if reasons:
+        told = ", ".join(f"{count:,} {reason}" for reason, count in Counter(reasons).most_common())
+        show(f"{title:<12}{escaped(told)}")
+
+
+def _show_histograms(
+    one: tuple[str, Sequence[int]], other: tuple[str, Sequence[int]], k: int | None
+) -> None:
+    """Two, side by side, each with bars of its own scale."""
+    titles, counts = (one[0], other[0]), (one[1], other[1])
+    last = max((d for d, both in enumerate(zip(*counts, strict=True)) if any(both)), default=0)
+    last = max(last, k or 0)
+    width = next(w for w in (1, 2, 4, 8, 16, 32) if last < w * _ROWS)
+    edges = range(0, last + width + 1, width)
+    binned = [[sum(column[start:stop]) for start, stop in pairwise(edges)] for column in counts]
+    most = [max(column) for column in binned]
+    show(f"{'distance':>9}  {titles[0]:<{_BAR_CHARACTERS + 12}}{titles[1]}")
+    for row, (start, stop) in enumerate(pairwise(edges)):
+        label = str(start) if width == 1 else f"{start}-{stop - 1}"
+        cells = []
+        for column, highest in zip(binned, most, strict=True):
+            count = column[row]
+            # A value that is there is seen.
+            bar = "█" * max(round(count / highest * _BAR_CHARACTERS), 1) if count else ""
+            cells.append(f"{count:>9,}  {bar:<{_BAR_CHARACTERS + 1}}")
+        mark = f"<- k = {k}" if k is not None and start <= k < stop else ""
+        show(f"{label:>9}  {''.join(cells)}{mark}".rstrip())
+
+
+def _share(value: float, interval: tuple[float, float]) -> str:
+    return f"{value:.3f} ({interval[0]:.3f}-{interval[1]:.3f})"
+
+
+def _floor(value: float) -> str:
+    """Rounded down: only all of them are 100 %."""
+    return f"{int(value * 1000 + 1e-9) / 10:g} %"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+# Of an index
+
+
+def index_as_json(found: IndexDistances) -> dict[str, Any]:
+    """All there is."""
+    return {
+        "index": found.directory,
+        "scheme": found.scheme_id,
+        "bits": found.bits,
+        "max_distance": found.max_distance,
+        "near_duplicates": sum(found.logged),
+        "weak": found.weak,
+        "representatives": found.representatives,
+        "sampled": found.sampled,
+        "late_share": found.late_share,
+        "nearest_representatives": found.nearest,
+        "distances": {"near_duplicates": found.logged, "representatives": found.apart},
+    }
+
+
+def show_index(found: IndexDistances) -> None:
+    """Distances, and what they can and cannot say."""
+    show(f"index       {escaped(found.directory)}")
+    show(f"scheme      {found.scheme_id}, k = {found.max_distance}")
+    drawn = "" if found.sampled == found.representatives else f", {found.sampled:,} drawn of them"
+    show(f"pages       {_counted(found.representatives, 'representative')}{drawn}")
+    show(
+        f"            {_counted(sum(found.logged), 'near-duplicate')} in the log"
+        + (f", {found.weak:,} of them weak" if found.weak else "")
+    )
+    show()
+    _show_histograms(
+        ("near-duplicates of the log", found.logged),
+        ("pairs of representatives", found.apart),
+        found.max_distance,
+    )
+    show()
+    if found.late_share is not None:
+        share = f"{found.late_share * 100:.1f} %"
+        show(
+            f"{share} of the near-duplicates are in the last quarter of distances up to k: where "
+            "that is much, there are more beyond it, and a larger k would find them."
+        )
+    show(
+        "An index has no texts: which of these pairs are copies cannot be said, nor what was "
+        "missed. To choose a k, give pages."
+    )
