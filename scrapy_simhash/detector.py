@@ -38,7 +38,7 @@ class PageFingerprint:
     :param error: what the extractor said.
     :param canonical: what the page names as its canonical URL, as it stands there, or empty.
     :param excerpt: the beginning of the text, for people.
-    :param text: all of it, where the detector keeps it.
+    :param text: all of it, where the detector keeps it, as `title`.
     :param extraction_ms: CPU time of the thread, as are the other two: the wall clock would
         count what other threads do meanwhile.
     """
@@ -52,6 +52,7 @@ class PageFingerprint:
     canonical: str = ""
     excerpt: str = ""
     text: str = ""
+    title: str = ""
     extraction_ms: float = 0.0
     tokenization_ms: float = 0.0
     fingerprint_ms: float = 0.0
@@ -116,6 +117,7 @@ class Detector:
             canonical=extraction.canonical,
             excerpt=extraction.text[:_EXCERPT_CHARACTERS],
             text=extraction.text if self.keep_text else "",
+            title=extraction.title if self.keep_text else "",
             extraction_ms=extraction_ms,
             tokenization_ms=tokenization_ms,
             fingerprint_ms=_cpu_ms_since(started),

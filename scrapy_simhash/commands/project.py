@@ -77,3 +77,9 @@ def crawl_policy(settings: Settings | None) -> Policy:
     """
     settings = project_settings() if settings is None else settings
     return read_policy(SettingsReader(settings, SETTINGS))
+
+
+def cluster_limit(settings: Settings | None) -> int:
+    """SIMHASH_CLUSTER_LIMIT. :raises SettingsError: it has a value that is not allowed."""
+    settings = project_settings() if settings is None else settings
+    return SettingsReader(settings, SETTINGS).whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import progress
+from scrapy_simhash.commands.output import progress, show
 from scrapy_simhash.commands.parsers import add_index_command, whole
 from scrapy_simhash.commands.upkeep import show_kept
 from scrapy_simhash.parameters import MAX_BITS
+from scrapy_simhash.scheme import PRESETS
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from scrapy_simhash.index.plan import TablePlan
 
@@ -25,7 +29,10 @@ is whole: interrupted, nothing has changed.
   {program} rebuild --tables 5,2
   {program} rebuild --database rocksdb
 
-The fingerprints stay as they are: another scheme (SIMHASH_PRESET) needs the texts.
+With --preset, fingerprints are made anew for another scheme, from the texts that a crawl with
+SIMHASH_KEEP_TEXT has kept: the result is what a crawl of the same pages would leave.
+
+  {program} rebuild --preset classic
 """
 
 
@@ -49,6 +56,17 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         metavar="BLOCKS,CHOSEN[,INNER]",
         help="these tables, as in the setting SIMHASH_TABLES",
     )
+    parser.add_argument(
+        "--preset",
+        choices=list(PRESETS),
+        metavar="NAME",
+        help="another scheme, for texts that are kept; k is the preset's, or --max-distance",
+    )
+    parser.add_argument(
+        "--drop-without-text",
+        action="store_true",
+        help="with --preset: leave out pages whose texts are not kept",
+    )
     parser.add_argument("--database", choices=("leveldb", "rocksdb"), help="the kind of database")
 
 
@@ -57,6 +75,10 @@ def run(options: argparse.Namespace) -> int:
     from scrapy_simhash.index.upkeep import rebuild
 
     directory = index_directory(options)
+    if options.preset is not None:
+        return _rescheme(options, directory)
+    if options.drop_without_text:
+        options.wrong_usage("--drop-without-text goes with --preset")
     plan = _plan(options, directory)
     with progress("entries") as moved:
         kept = rebuild(
@@ -70,7 +92,46 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _plan(options: argparse.Namespace, directory: Any) -> TablePlan | None:
+def _rescheme(options: argparse.Namespace, directory: Path) -> int:
+    from scrapy_simhash.commands.project import scheme_settings
+    from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+    from scrapy_simhash.index.offline import read_manifest
+    from scrapy_simhash.index.rescheming import rescheme
+
+    if options.tables is not None or options.database is not None:
+        options.wrong_usage("--preset chooses its own tables, and keeps the kind of database")
+    made = read_manifest(directory)
+    preset = PRESETS[options.preset]
+    told = scheme_settings(options.settings, options.preset)
+    # The texts are as they were taken.
+    kept = {name: getattr(made.scheme, name) for name in ("extractor", "select", "remove")}
+    with progress("pages") as moved:
+        report = rescheme(
+            directory,
+            replace(preset.scheme, **kept),
+            preset.max_distance if options.max_distance is None else options.max_distance,
+            expected_pages=options.pages or DEFAULT_EXPECTED_PAGES,
+            min_tokens=told.min_tokens,
+            drop_without_text=options.drop_without_text,
+            moved=moved,
+        )
+    if options.json:
+        show(json.dumps({"index": str(directory), **asdict(report)}, indent=2))
+        return 0
+    for count, why in (
+        (report.without_text, "no text of them is kept"),
+        (report.too_short, "their texts are too short"),
+    ):
+        if count:
+            show(f"left out   {count:,} pages: {why}")
+    show(
+        f"the index  {report.entries:,} entries, {report.near_duplicates:,} lines of the "
+        f"near-duplicate log, in {directory}"
+    )
+    return 0
+
+
+def _plan(options: argparse.Namespace, directory: Path) -> TablePlan | None:
     from scrapy_simhash.errors import PlanError
     from scrapy_simhash.index import choose_plan
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
     from scrapy_simhash.crawl.identity import Identity
+    from scrapy_simhash.crawl.page_texts import PageTexts
     from scrapy_simhash.crawl.second_chances import DroppedCopy
     from scrapy_simhash.crawl.stats import CrawlStats
     from scrapy_simhash.detector import Detector, PageFingerprint
@@ -37,6 +38,7 @@ class CrawlIndex:
     :param what: ``page`` or ``item``, for the log.
     :param failed: told of errors of the index: (error, key).
     :param debug: log every near-duplicate.
+    :param texts: told of verdicts, and of what becomes of them.
     """
 
     def __init__(
@@ -50,8 +52,10 @@ class CrawlIndex:
         failed: Callable[[StorageError, str], None],
         debug: bool,
         spider: Spider | None,
+        texts: PageTexts | None = None,
     ) -> None:
         self.index = index
+        self._texts = texts
         self.stats = stats
         self._detector = detector
         self._identity = identity
@@ -74,6 +78,8 @@ class CrawlIndex:
         except StorageError as error:
             self._failed(error, key)
             return None
+        if self._texts is not None:
+            self._texts.judged(self.index, verdict, page)
         verdict = self._with_canonical(verdict, canonical)
         if self.stats.judge(verdict) or (self._debug and verdict.kind == "near-duplicate"):
             logger.info(
@@ -112,6 +118,8 @@ class CrawlIndex:
 
     def settle(self, observation: Observation, *, confirmed: bool) -> None:
         """Confirm what was observed, or discard it."""
+        if self._texts is not None:
+            self._texts.settled(self.index, observation, confirmed=confirmed)
         try:
             if confirmed:
                 self.index.confirm(observation)

@@ -17,10 +17,12 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.crawl.clusters import Clusters
 from scrapy_simhash.crawl.crawl_index import CrawlIndex
+from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import Job
 from scrapy_simhash.crawl.page_passages import PagePassages
+from scrapy_simhash.crawl.page_texts import PageTexts
 from scrapy_simhash.crawl.second_chances import ITEM_META_KEY, SecondChances
 from scrapy_simhash.crawl.settings import SimhashSettings, is_enabled, unknown_settings
 from scrapy_simhash.crawl.settlement import Settlement
@@ -62,7 +64,8 @@ class SimhashExtension:
         self.detector = Detector(
             self.settings.scheme,
             min_tokens=self.settings.min_tokens,
-            keep_text=self.settings.passages is not None and not self.settings.item_fields,
+            keep_text=bool(self.settings.keep_text_bytes)
+            or (self.settings.passages is not None and not self.settings.item_fields),
         )
         stats = crawler.stats
         if stats is None:  # pragma: no cover - Scrapy makes it before extensions
@@ -84,6 +87,7 @@ class SimhashExtension:
         # From the downloader middleware to the spider middleware. Not by meta, which spiders
         # copy to other requests; a response that no callback gets takes its entry with it.
         self.pages: WeakKeyDictionary[Response, PageFingerprint] = WeakKeyDictionary()
+        self.page_texts = PageTexts(self.settings.keep_text_bytes, self.stats, self.failed)
         self.page_passages = PagePassages(
             self.settings.passages, CrawlStats(stats, "simhash/passages"), self.failed
         )
@@ -202,9 +206,12 @@ class SimhashExtension:
             index.stats.index_size(len(index.index))
             if index.stats.anything:
                 logger.info("%s", index.stats.summary(what), extra={"spider": spider})
+        opened = self.index is not None
         self._close_indexes()
         if reason == "finished":
             self._job.finished()
+        if opened:
+            write_crawl_report(self.crawler, self.settings, reason)
 
     def item_scraped(self, item: Any, response: Response | None) -> None:
         """Scrapy's signal."""
@@ -268,6 +275,7 @@ class SimhashExtension:
             failed=lambda error, key: self.failed("index", error, key),
             debug=settings.debug,
             spider=self.crawler.spider,
+            texts=self.page_texts if what == "page" else None,
         )
 
     def _close_indexes(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -201,6 +202,27 @@ class SettingsReader:
             # Under Scrapyd there is a settings module, but no scrapy.cfg to find a project by.
             path = Path(".scrapy", value)
         return path.absolute()
+
+    def file(self, name: str, spider_name: str) -> Path | None:
+        """A file in a folder that is there; ``%(name)s`` is the spider's, ``%(time)s`` now."""
+        value = self._value(name)
+        if value is None:
+            return None
+        wanted = (
+            "the path of a file, such as report.html or %(name)s-%(time)s.html, in a directory "
+            "that is there; %% for %"
+        )
+        if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
+            raise SettingsError(name, value, wanted)
+        now = datetime.now(tz=timezone.utc).replace(microsecond=0, tzinfo=None).isoformat()
+        parts = {"name": _file_name(spider_name), "time": now.replace(":", "-")}
+        try:
+            path = Path(str(value) % parts).absolute()
+        except (KeyError, TypeError, ValueError) as error:
+            raise SettingsError(name, value, wanted) from error
+        if path.is_dir() or not path.parent.is_dir():
+            raise SettingsError(name, value, wanted)
+        return path
 
     def directories(self, spider_name: str) -> tuple[Path, Path]:
         """Of pages and of items; that of pages is made if absent.

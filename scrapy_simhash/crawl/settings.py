@@ -18,6 +18,7 @@ from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.errors import PlanError, SettingsError
 from scrapy_simhash.index import SyncPolicy, TablePlan, choose_plan
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+from scrapy_simhash.index.texts import DEFAULT_MAX_BYTES
 from scrapy_simhash.policy import Policy, PolicyAction
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
 from scrapy_simhash.workers.pool import DEFAULT_TIMEOUT_MS
@@ -59,6 +60,9 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_ITEM_TAGS": {field: f"simhash_{field}" for field in TAGGED_FIELDS},
         "SIMHASH_ITEM_FIELDS": [],
         "SIMHASH_ITEM_ACTION": None,
+        "SIMHASH_KEEP_TEXT": False,
+        "SIMHASH_KEEP_TEXT_BYTES": DEFAULT_MAX_BYTES,
+        "SIMHASH_REPORT": None,
         "SIMHASH_DEBUG": False,
         **PASSAGE_SETTINGS,
     }
@@ -79,6 +83,8 @@ class SimhashSettings:
     :param index_kind: kind of database; None: what the directory holds, or the installed one.
     :param plan: of a new index's tables; None where they are chosen, or those that it has.
     :param item_tags: verdict field → item field.
+    :param keep_text_bytes: of compressed main texts that are kept; 0 keeps none.
+    :param report: file that is written when the spider closes, or None.
     :param passages: None where they are not asked for.
     """
 
@@ -103,6 +109,8 @@ class SimhashSettings:
     max_bytes: int
     item_tags: Mapping[str, str]
     item_fields: tuple[str, ...]
+    keep_text_bytes: int
+    report: Path | None
     debug: bool
     passages: PassageSettings | None
 
@@ -155,6 +163,9 @@ class SimhashSettings:
             max_bytes=read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40),
             item_tags=read.item_tags(),
             item_fields=read.names("SIMHASH_ITEM_FIELDS"),
+            keep_text_bytes=read.whole("SIMHASH_KEEP_TEXT_BYTES", 1, 1 << 50)
+            * read.boolean("SIMHASH_KEEP_TEXT"),
+            report=read.file("SIMHASH_REPORT", spider_name),
             debug=read.boolean("SIMHASH_DEBUG"),
             passages=PassageSettings.read(read),
         )

@@ -30,6 +30,7 @@ from scrapy_simhash.index.observing import ObservingIndex
 from scrapy_simhash.index.offline import require_whole
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
 from scrapy_simhash.index.shared import SharedStore
+from scrapy_simhash.index.texts import texts_path
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
 
 if TYPE_CHECKING:
@@ -157,7 +158,8 @@ def reset_index(url: str) -> bool:
             except (IndexCorrupt, IndexMismatch):
                 existed = True
             if existed:
-                for path in databases(directory):
+                texts = (texts_path(directory, kind) for kind in DATABASES)
+                for path in (*databases(directory), *filter(Path.is_dir, texts)):
                     kind = database_kind(path.name.partition("-")[0])
                     kind.destroy(str(directory), path)
                 (directory / REPAIRING).unlink(missing_ok=True)
@@ -324,4 +326,7 @@ def _release(shared: SharedStore) -> None:
             return
         for name in [name for name, known in _shared_stores.items() if known is shared]:
             del _shared_stores[name]
-        shared.store.close()
+        try:
+            shared.texts.close()
+        finally:
+            shared.store.close()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import ObservationKind
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.shared import SharedStore
+    from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.scheme import Scheme
 
 
@@ -71,6 +72,11 @@ class ObservingIndex:
     def location(self) -> str:
         """Directory of the index, or ``memory``."""
         return self._shared.location
+
+    @property
+    def texts(self) -> Texts:
+        """The texts of pages that are kept; all who look at the store share them."""
+        return self._open().texts
 
     def observe(
         self,
@@ -162,8 +168,7 @@ class ObservingIndex:
     def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
         """The near-duplicate log, oldest first; of this crawl alone, or of all."""
         with self._shared.lock:
-            shared = self._open()
-            return shared.store.near_duplicates(self.began if this_crawl else 0)
+            return self._open().store.near_duplicates(self.began if this_crawl else 0)
 
     def sync(self) -> None:
         """With the policy ``everysec``: bring what was confirmed to the disk now. To be called
@@ -183,8 +188,7 @@ class ObservingIndex:
 
     def __len__(self) -> int:
         with self._shared.lock:
-            shared = self._open()
-            return len(shared.store)
+            return len(self._open().store)
 
     def __enter__(self) -> Self:
         return self
@@ -317,9 +321,7 @@ class ObservingIndex:
         if key is None or self._shared.pending.of_key(key):
             return None
         stored = self._shared.store.entry(key)
-        if stored is None or not self._near(stored, entry):
-            return None
-        return stored
+        return stored if stored is not None and self._near(stored, entry) else None
 
     def _near(self, one: Entry, other: Entry) -> bool:
         return hamming_distance(one.fingerprint, other.fingerprint) <= self.max_distance

@@ -38,7 +38,7 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
     if name == STANDARD:
         return _write_lines(sys.stdout, records)
     path = Path(name)
-    with _whole_or_nothing(path) as temporary:
+    with whole_or_nothing(path) as temporary:
         if is_parquet(name):
             return _write_parquet(temporary, records, types)
         opened = gzip.open if name.lower().endswith(".gz") else open
@@ -134,7 +134,8 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 @contextmanager
-def _whole_or_nothing(path: Path) -> Iterator[Path]:
+def whole_or_nothing(path: Path) -> Iterator[Path]:
+    """A file to write that takes the place of `path` at the end, unless an error comes."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield temporary

@@ -15,9 +15,10 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind
-from scrapy_simhash.index.manifest import databases
+from scrapy_simhash.index.manifest import DATABASES, databases
 from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.tables import TableStore
+from scrapy_simhash.index.texts import texts_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,8 +38,8 @@ class Source:
 
     def __init__(self, database: Database, manifest: Manifest, location: str) -> None:
         self.manifest = manifest
+        self.location = location
         self._database = database
-        self._location = location
         self._width_bytes = manifest.plan.bits // 8
         value = database.get(records.STATE_KEY)
         try:
@@ -71,7 +72,7 @@ class Source:
             try:
                 yield records.decode_near_duplicate(number, value, self._width_bytes)
             except ValueError as error:
-                raise corrupt(self._location, error) from error
+                raise corrupt(self.location, error) from error
 
     def _entries(self, first_ordinal: int) -> Iterator[Entry]:
         for row, value in self._database.rows(records.entry_row(first_ordinal), b"F"):
@@ -81,7 +82,7 @@ class Source:
         try:
             return records.decode_entry(ordinal, value, self._width_bytes)
         except ValueError as error:
-            raise corrupt(self._location, error) from error
+            raise corrupt(self.location, error) from error
 
 
 class Rewriting(NamedTuple):
@@ -160,8 +161,11 @@ def _new_store(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
 
 
 def _delete_leftovers(directory: Path, made: Manifest) -> None:
-    """Databases beside that of the index: of earlier generations, or of an interruption."""
-    for path in databases(directory):
-        if path != made.database_path(directory):
+    """Databases beside that of the index: of earlier generations, or of an interruption; and
+    texts in another kind of database.
+    """
+    texts = [texts_path(directory, kind) for kind in DATABASES if kind != made.database]
+    for path in (*databases(directory), *texts):
+        if path.is_dir() and path != made.database_path(directory):
             kind = database_kind(path.name.partition("-")[0])
             kind.destroy(str(directory), path)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.pending import PendingPages
+from scrapy_simhash.index.texts import Texts, texts_path
 
 if TYPE_CHECKING:
     from scrapy_simhash.index.base import Store
@@ -16,7 +18,9 @@ _Found = list[tuple[int, Entry]]
 
 
 class SharedStore:
-    """A store with what all who look at it share: the lock, the clock and the pending pages."""
+    """A store with what all who look at it share: the lock, the clock, the pending pages, and the
+    texts that are kept.
+    """
 
     def __init__(self, store: Store, manifest: Manifest, location: str) -> None:
         self.store = store
@@ -24,6 +28,9 @@ class SharedStore:
         self.location = location
         self.lock = RLock()
         self.pending = PendingPages()
+        kind = manifest.database
+        path = None if kind == "memory" else texts_path(Path(location), kind)
+        self.texts = Texts(location, path, kind)
         self.next_sequence = store.next_sequence
         self.users = 0
 

@@ -16,6 +16,7 @@ from scrapy_simhash.index.offline import opened_database, read_manifest, require
 from scrapy_simhash.index.plan import MIN_RECALL
 from scrapy_simhash.index.rewriting import opened_source, rewriting
 from scrapy_simhash.index.tables import TableStore
+from scrapy_simhash.index.texts import copy_texts, opened_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -66,6 +67,12 @@ def expire(
                 store.log(line, max(store.next_sequence, line.sequence + 1))
                 kept.near_duplicates += 1
         kept.entries = len(store)
+        keys = {entry.key for entry in store.entries()}
+        keys.update(line.key for line in store.near_duplicates(0))
+        database = source.manifest.database
+    with opened_texts(directory, database) as texts:
+        if texts is not None:
+            texts.forget_all_but(keys)
     return kept
 
 
@@ -104,6 +111,8 @@ def rebuild(
     kept = Kept()
     with rewriting(directory, **changes) as (source, store):
         _copy_all(source, store, kept, moved)
+        if changes["database"] != made.database:
+            copy_texts(directory, made.database, directory, str(changes["database"]))
         kept.entries = len(store)
     return kept
 
@@ -140,6 +149,7 @@ def merge(directory: Path, other: Path, *, moved: Moved = lambda: None) -> Kept:
             kept.near_duplicates += 1
         merging.end(later.next_sequence)
         kept.entries, kept.removed_entries = len(rewritten.store), merging.yielded
+        copy_texts(other, theirs.database, directory, mine.database)
     return kept
 
 

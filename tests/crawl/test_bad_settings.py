@@ -40,6 +40,12 @@ BAD = {
     "SIMHASH_ITEM_TAGS": ([{"kinds": "kind"}, {"kind": ""}, {"kind": 1}, "kind", 5], "kind"),
     "SIMHASH_ITEM_FIELDS": ([[""], [1], 7], "field"),
     "SIMHASH_ITEM_ACTION": (["delete", 0], "'drop', 'tag'"),
+    "SIMHASH_KEEP_TEXT": (["zlib"], "True"),
+    "SIMHASH_KEEP_TEXT_BYTES": ([0, -1, "1GB", 1e9, True], "1"),
+    "SIMHASH_REPORT": (
+        [True, 7, "", "a\0b", "/no/such/folder/r.html", ".", "%(spider)s.html", "100%.html"],
+        "%(name)s",
+    ),
     "SIMHASH_DEBUG": (["loud"], "True"),
     "SIMHASH_PASSAGES": (["some"], "True"),
     "SIMHASH_PASSAGES_DIR": (["", 3, "a\0b"], "path"),

@@ -1,0 +1,163 @@
+"""The main texts of pages, kept beside an index: for reports, and for another scheme.
+
+A database of its own, in ``leveldb-texts/`` or ``rocksdb-texts/``: ``X`` and the page's key → the
+text, compressed; ``S`` → how many bytes there are. It may lack any page: it is bounded, and it is
+not written in one step with the index.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.records import decode_key, encode_key
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+    from scrapy_simhash.index.database import Database
+
+DEFAULT_MAX_BYTES = 1 << 30
+# Of one page; what follows is not kept.
+MAX_CHARACTERS = 200_000
+_STATE = b"S"
+_COMPRESSION_LEVEL = 1
+
+
+class KeptText(NamedTuple):
+    """The main text of a page, with its title."""
+
+    title: str
+    text: str
+
+
+class Texts:
+    """The texts of an index; opened when the first is asked for.
+
+    :param path: of the database; None keeps texts in memory.
+    :param max_bytes: of compressed texts and keys; more are not kept.
+    """
+
+    def __init__(
+        self, location: str, path: Path | None, kind: str, *, max_bytes: int = DEFAULT_MAX_BYTES
+    ) -> None:
+        self._location = location
+        self._path = path
+        self._kind = kind
+        self._database: Database | None = None
+        self._memory: dict[bytes, bytes] = {}
+        self._bytes = 0
+        self.max_bytes = max_bytes
+
+    def keep(self, key: str, text: KeptText) -> bool:
+        """Keep the text of a page in the place of an earlier one. False: there is no room.
+
+        :raises StorageError: the disk fails.
+        """
+        row = b"X" + encode_key(key)
+        kept = text._replace(text=text.text[:MAX_CHARACTERS])
+        content = json.dumps(kept._asdict(), ensure_ascii=False)
+        value = zlib.compress(content.encode("utf-8", "surrogatepass"), _COMPRESSION_LEVEL)
+        before = self._get(row)
+        if before is not None and zlib.decompress(before) == zlib.decompress(value):
+            return True
+        grown = self._bytes + len(value) - (len(row) + len(before) if before is not None else 0)
+        grown += len(row)
+        if grown > self.max_bytes:
+            return False
+        self._write([(row, value)], [], grown)
+        return True
+
+    def get(self, key: str) -> KeptText | None:
+        """The text of a page. :raises StorageError: it cannot be read."""
+        value = self._get(b"X" + encode_key(key))
+        if value is None:
+            return None
+        try:
+            return KeptText(**json.loads(zlib.decompress(value).decode("utf-8", "surrogatepass")))
+        except (zlib.error, ValueError, TypeError) as error:
+            raise corrupt(self._location, f"the text of {key!r}: {error}") from error
+
+    def compressed(self, key: str) -> bytes | None:
+        """A text as it is kept: zlib's form of a JSON object with title and text, in UTF-8."""
+        return self._get(b"X" + encode_key(key))
+
+    def keys(self) -> Iterator[str]:
+        """The pages whose texts are kept."""
+        rows = self._opened().rows(b"X", b"Y") if self._path is not None else self._memory.items()
+        for row, _ in rows:
+            yield decode_key(row[1:])
+
+    def forget_all_but(self, keys: Collection[str]) -> int:
+        """Delete the texts of other pages; returns how many."""
+        gone = [key for key in self.keys() if key not in keys]
+        for key in gone:
+            row = b"X" + encode_key(key)
+            size = len(row) + len(self._get(row) or b"")
+            self._write([], [row], self._bytes - size)
+        return len(gone)
+
+    def close(self) -> None:
+        """Give the database back. Harmless when repeated."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _get(self, row: bytes) -> bytes | None:
+        if self._path is None:
+            return self._memory.get(row)
+        return self._opened().get(row)
+
+    def _write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], size: int) -> None:
+        if self._path is None:
+            self._memory.update(puts)
+            for row in deletes:
+                self._memory.pop(row, None)
+        else:
+            state = (_STATE, size.to_bytes(8, "big"))
+            self._opened().write([*puts, state], deletes)
+        self._bytes = size
+
+    def _opened(self) -> Database:
+        if self._database is None:
+            if self._path is None:  # pragma: no cover - asked for above
+                raise ValueError("texts in memory have no database")
+            self._database = database_kind(self._kind)(self._location, self._path)
+            self._bytes = int.from_bytes(self._database.get(_STATE) or b"", "big")
+        return self._database
+
+
+@contextmanager
+def opened_texts(directory: Path, kind: str, *, create: bool = False) -> Iterator[Texts | None]:
+    """The texts of an index that nobody else has open; None if none are kept."""
+    path = texts_path(directory, kind)
+    if not (create or path.is_dir()):
+        yield None
+        return
+    texts = Texts(str(directory), path, kind)
+    try:
+        yield texts
+    finally:
+        texts.close()
+
+
+def copy_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> None:
+    """Take the texts of an index into those of another, or into another kind of database."""
+    with opened_texts(directory, kind) as texts:
+        if texts is None:
+            return
+        with opened_texts(to_directory, to_kind, create=True) as others:
+            for key in texts.keys():  # noqa: SIM118 - a method
+                text = texts.get(key)
+                if text is not None and others is not None:
+                    others.keep(key, text)
+
+
+def texts_path(directory: Path, kind: str) -> Path:
+    """Where the texts of an index are."""
+    return directory / f"{kind}-texts"

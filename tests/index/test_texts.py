@@ -1,0 +1,151 @@
+"""Texts beside an index: kept, bounded, and there where the index goes."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.errors import IndexCorrupt
+from scrapy_simhash.index import open_index, reset_index
+from scrapy_simhash.index.texts import (
+    MAX_CHARACTERS,
+    KeptText,
+    Texts,
+    copy_texts,
+    opened_texts,
+    texts_path,
+)
+from scrapy_simhash.index.upkeep import expire, merge, rebuild
+
+from .backends import INSTALLED_KINDS, PLAN, SCHEME, K
+
+ONE = KeptText("A title", "The ferry leaves at nine. 渡轮九点离开。\n\udcff\x00")
+
+
+@pytest.fixture(params=["memory", *INSTALLED_KINDS])
+def texts(request, tmp_path):
+    path = None if request.param == "memory" else texts_path(tmp_path, request.param)
+    with closing(Texts(str(tmp_path), path, request.param)) as opened:
+        yield opened
+
+
+def test_a_text_is_kept_as_it_is(texts):
+    assert texts.get("a") is None
+    assert texts.compressed("a") is None
+    assert texts.keep("a", ONE)
+    assert texts.get("a") == ONE
+    assert texts.keep("\udcff", KeptText("", ""))
+    assert sorted(texts.keys()) == ["a", "\udcff"]
+    content = zlib.decompress(texts.compressed("a")).decode("utf-8", "surrogatepass")
+    assert json.loads(content) == {"title": ONE.title, "text": ONE.text}
+
+
+def test_another_text_takes_its_place_and_room(texts):
+    texts.max_bytes = 400
+    for number in range(100):
+        assert texts.keep("a", KeptText("", str(number)))
+    assert texts.get("a").text == "99"
+
+
+def test_it_is_bounded(texts):
+    texts.max_bytes = 300
+    kept = [key for key in map(str, range(50)) if texts.keep(key, KeptText("", f"text {key}"))]
+    assert 0 < len(kept) < 50
+    assert sorted(texts.keys()) == sorted(kept)
+    assert texts.keep(kept[0], KeptText("", f"text {kept[0]}"))  # it is there
+    assert texts.forget_all_but(kept[:1]) == len(kept) - 1
+    assert texts.keep("new", KeptText("", "fits again"))
+
+
+def test_a_long_text_is_cut(texts):
+    texts.keep("a", KeptText("", "x" * (MAX_CHARACTERS + 5)))
+    assert texts.get("a").text == "x" * MAX_CHARACTERS
+
+
+@pytest.mark.parametrize("kind", INSTALLED_KINDS)
+def test_what_was_kept_is_there_when_it_is_opened_again(tmp_path, kind):
+    with opened_texts(tmp_path, kind) as texts:
+        assert texts is None
+    assert list(tmp_path.iterdir()) == []
+    with opened_texts(tmp_path, kind, create=True) as texts:
+        texts.keep("a", ONE)
+    with opened_texts(tmp_path, kind) as texts:
+        assert texts.get("a") == ONE
+        texts.max_bytes = 100  # what is there counts
+        assert not texts.keep("b", KeptText("", "x" * 50 + "yz"))
+
+
+@pytest.mark.parametrize("value", [b"", b"rubbish", zlib.compress(b"[1]"), zlib.compress(b"\xff")])
+def test_a_damaged_text_is_said(tmp_path, value):
+    kind = INSTALLED_KINDS[0]
+    with opened_texts(tmp_path, kind, create=True) as texts:
+        texts._opened().write([(b"Xa", value)])
+        with pytest.raises(IndexCorrupt, match="the text of 'a'"):
+            texts.get("a")
+
+
+@given(st.text(), st.text(), st.text(min_size=1))
+def test_any_text_under_any_key(title, text, key):
+    texts = Texts("memory", None, "memory")
+    texts.keep(key, KeptText(title, text))
+    assert texts.get(key) == KeptText(title, text)
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Two indexes with the texts of their pages."""
+    for name, keys in (("one", ["a", "b"]), ("other", ["b", "c"])):
+        url = f"{INSTALLED_KINDS[0]}:{tmp_path / name}"
+        with open_index(url, SCHEME, max_distance=K, plan=PLAN) as index:
+            for key in keys:
+                index.confirm(index.observe(key, ord(key) * 0x0101 & 0xFFFF))
+                index.texts.keep(key, KeptText(name, key))
+    return tmp_path
+
+
+def kept(directory, kind=INSTALLED_KINDS[0]):
+    with opened_texts(directory, kind) as texts:
+        return {} if texts is None else {key: texts.get(key).title for key in texts.keys()}  # noqa: SIM118
+
+
+def test_all_who_look_at_an_index_share_its_texts(made):
+    url = f"{INSTALLED_KINDS[0]}:{made / 'one'}"
+    with open_index(url) as one, open_index(url) as other:
+        one.texts.keep("z", ONE)
+        assert other.texts.get("z") == ONE
+    assert kept(made / "one") == {"a": "one", "b": "one", "z": ONE.title}
+
+
+def test_merged_texts_are_those_of_the_later(made):
+    merge(made / "one", made / "other")
+    assert kept(made / "one") == {"a": "one", "b": "other", "c": "other"}
+    assert kept(made / "other") == {"b": "other", "c": "other"}
+
+
+def test_texts_of_expired_pages_are_deleted(made):
+    expire(made / "one", 0)
+    assert kept(made / "one") == {"a": "one", "b": "one"}
+    expire(made / "one", 1 << 32, log=True)
+    assert kept(made / "one") == {}
+
+
+def test_texts_go_with_an_index_to_another_kind_of_database(made):
+    for kind in (*INSTALLED_KINDS[1:], INSTALLED_KINDS[0]):
+        rebuild(made / "one", database=kind)
+        assert kept(made / "one", kind) == {"a": "one", "b": "one"}
+        assert len([path for path in (made / "one").iterdir() if "texts" in path.name]) == 1
+
+
+def test_they_are_reset_with_the_index(made):
+    assert reset_index(f"{INSTALLED_KINDS[0]}:{made / 'one'}")
+    assert not (made / "one").exists() or not list((made / "one").iterdir())
+
+
+def test_copying_without_texts_makes_none(tmp_path):
+    copy_texts(tmp_path / "a", INSTALLED_KINDS[0], tmp_path / "b", INSTALLED_KINDS[0])
+    assert list(tmp_path.iterdir()) == []
