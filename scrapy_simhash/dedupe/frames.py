@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import io
 import zlib
-from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +124,7 @@ class Gunzip(io.RawIOBase):
     def __init__(self, compressed: BinaryIO) -> None:
         self._compressed = compressed
         self._decompressor = zlib.decompressobj(_GZIP_WINDOW)
-        self._waiting = b""
+        self._waiting = self._content = b""
         self._within = False
         self.damage: str | None = None
 
@@ -133,31 +134,45 @@ class Gunzip(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         """See `io.RawIOBase.readinto`."""
-        while self.damage is None:
-            ended = False
-            if not self._waiting:
-                self._waiting = self._compressed.read(_GZIP_INPUT_BYTES)
-                ended = not self._waiting
-                if not self._within:
-                    self._waiting = self._waiting.lstrip(b"\0")  # padding
-                    if ended:
-                        return 0
-                    if not self._waiting:
-                        continue
-            try:
-                content = self._decompressor.decompress(self._waiting, len(buffer))
-            except zlib.error as error:
-                self.damage = str(error)
-                return 0
-            self._within = True
-            self._waiting = self._decompressor.unconsumed_tail
-            if self._decompressor.eof:
-                self._waiting = self._decompressor.unused_data
-                self._decompressor = zlib.decompressobj(_GZIP_WINDOW)
-                self._within = False
-            if content:
-                buffer[: len(content)] = content
-                return len(content)
-            if ended and self._within:
-                self.damage = "it ends too early"
-        return 0
+        size = len(buffer)
+        while not self._content and self.damage is None and self._take(size):
+            pass
+        content, self._content = self._content[:size], self._content[size:]
+        buffer[: len(content)] = content
+        return len(content)
+
+    def _take(self, size: int) -> bool:
+        """Decompress about so much. False at the end."""
+        if not self._within:
+            self._waiting = self._waiting.lstrip(b"\0")  # padding
+        ended = False
+        if not self._waiting:
+            self._waiting = self._compressed.read(_GZIP_INPUT_BYTES)
+            ended = not self._waiting
+            if not self._within:
+                return not ended
+        before = self._decompressor.copy()
+        try:
+            self._content = self._decompressor.decompress(self._waiting, size)
+        except zlib.error as error:
+            self.damage = str(error)
+            self._content = _all_before_error(before, self._waiting)
+            return False
+        self._within = True
+        self._waiting = self._decompressor.unconsumed_tail
+        if self._decompressor.eof:
+            self._waiting = self._decompressor.unused_data
+            self._decompressor = zlib.decompressobj(_GZIP_WINDOW)
+            self._within = False
+        elif ended and not self._content:
+            self.damage = "it ends too early"
+        return True
+
+
+def _all_before_error(decompressor: Any, compressed: bytes) -> bytes:
+    """What zlib keeps to itself when it meets an error."""
+    parts = []
+    with suppress(zlib.error):
+        for at in range(len(compressed)):
+            parts.append(decompressor.decompress(compressed[at : at + 1]))  # noqa: PERF401
+    return b"".join(parts)

@@ -83,3 +83,22 @@ def run(folder: Path, *files: str, out: str | None = "out", **changes: object) -
         ),
         options(**changes),
     )
+
+
+def http_response(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
+    """As a server sends it; of HTML, unless headers say something else."""
+    told = headers or ("Content-Type: text/html",)
+    head = "\r\n".join((f"HTTP/1.1 {status}", *told, "", "")).encode("latin-1")
+    return head + body
+
+
+def warc_record(kind: str, block: bytes, url: str = "https://example.com/") -> bytes:
+    """As any tool writes it."""
+    types = {"warcinfo": "application/warc-fields"}
+    head = (
+        f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:uuid:0>\r\n"
+        f"WARC-Target-URI: {url}\r\nWARC-Date: 2026-01-01T00:00:00Z\r\n"
+        f"Content-Type: {types.get(kind, f'application/http; msgtype={kind}')}\r\n"
+        f"Content-Length: {len(block)}\r\n\r\n"
+    )
+    return head.encode() + block + b"\r\n\r\n"

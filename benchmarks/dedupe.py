@@ -1,0 +1,173 @@
+"""De-duplicating a generated feed: records per second with one worker and with two, peak memory
+of all processes, recall and precision of what was planted, and the package `simhash` on a part.
+
+    python benchmarks/dedupe.py [--records 1e6] [--words 220] [--html] [--repeat N] [--json FILE]
+
+At a million records, 2 GB in the temporary directory and half an hour. Where others use the
+machine, too, trust the run with the smallest share of others (--repeat, --wait-s).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from crawl_lib.processes import MemorySampler, children_cpu_s, machine_cpu_s
+from dedupe_lib.feed import score, write_feed
+
+PACKAGES = ("scrapy-simhash", "numpy", "plyvel", "xxhash", "simhash")
+# Of all processors, that others may use before a run begins.
+_QUIET_SHARE = 0.05
+_LOOK_S = 2.0
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    options = _options()
+    count = int(options.records)
+    with tempfile.TemporaryDirectory(prefix="dedupe-benchmark-") as folder:
+        feed = Path(folder, "feed.jsonl")
+        write_feed(feed, count, words=options.words, html=options.html, seed=options.seed)
+        report: dict[str, Any] = {
+            "command": shlex.join([Path(sys.executable).name, *sys.argv]),
+            "seed": options.seed,
+            "python": platform.python_version(),
+            "processors": os.cpu_count(),
+            "packages": {name: _version(name) for name in PACKAGES},
+            "records": count,
+            "bytes_per_record": feed.stat().st_size / count,
+            "runs": [],
+        }
+        print(json.dumps(report, indent=2))
+        for _ in range(options.repeat):
+            for workers in options.workers:
+                _wait_until_quiet(options.wait_s)
+                run = _run(feed, workers, count)
+                report["runs"].append(run)
+                print(_line(run), flush=True)
+        report["ratios"] = _ratios(report["runs"])
+        if options.peer_records and not options.html:
+            report["simhash_package"] = _peer(feed, min(count, int(options.peer_records)))
+        for name in ("ratios", "simhash_package"):
+            if name in report:
+                print(name, json.dumps(report[name]))
+    if options.json is not None:
+        options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="ascii")
+
+
+def _run(feed: Path, workers: int, count: int) -> dict[str, Any]:
+    out, verdicts = feed.with_name("out.jsonl"), feed.with_name("verdicts.jsonl")
+    arguments = [str(feed), "-o", str(out), "--verdicts", str(verdicts), "--overwrite", "--json"]
+    busy_s, own_s, started_s = machine_cpu_s(), children_cpu_s(), time.monotonic()
+    with subprocess.Popen(
+        [
+            *(sys.executable, "-m", "scrapy_simhash", "dedupe", *arguments),
+            *("--workers", str(workers)),
+        ],
+        stdout=subprocess.PIPE,
+    ) as process:
+        sampler = MemorySampler(process.pid)
+        sampler.start()
+        summary, _ = process.communicate()
+        elapsed_s = time.monotonic() - started_s
+        peak_bytes = sampler.end()
+    if process.returncode:
+        raise SystemExit(f"dedupe ended with {process.returncode}")
+    cpu_s = children_cpu_s() - own_s
+    others_s = max(0.0, machine_cpu_s() - busy_s - cpu_s)
+    return {
+        "workers": workers,
+        "elapsed_s": elapsed_s,
+        "records_per_s": count / elapsed_s,
+        "cpu_s": cpu_s,
+        "others_share": others_s / elapsed_s / (os.cpu_count() or 1),
+        "peak_memory_bytes": peak_bytes,
+        "kept": json.loads(summary)["kept"],
+        **score(feed, verdicts),
+    }
+
+
+def _ratios(runs: list[dict[str, Any]]) -> dict[str, float]:
+    """Of the fastest run with each number of workers to the fastest with the first."""
+    best: dict[int, float] = {}
+    for run in runs:
+        best[run["workers"]] = max(best.get(run["workers"], 0.0), run["records_per_s"])
+    first = next(iter(best.values()))
+    return {f"{workers} workers": speed / first for workers, speed in best.items()}
+
+
+def _peer(feed: Path, count: int) -> dict[str, Any]:
+    """The package `simhash`, as its documentation has it: words as features, k = 3."""
+    try:
+        from simhash import Simhash, SimhashIndex
+    except ImportError:
+        return {"missing": "pip install simhash"}
+    found = planted = 0
+    index = SimhashIndex([], k=3)
+    started_s = time.process_time()
+    with feed.open(encoding="ascii") as file:
+        for number, line in zip(range(count), file, strict=False):
+            record = json.loads(line)
+            value = Simhash(record["text"].split())
+            planted += record["of"] is not None
+            if index.get_near_dups(value):
+                found += record["of"] is not None
+            else:
+                index.add(str(number), value)
+    cpu_s = time.process_time() - started_s
+    return {"records": count, "records_per_cpu_s": count / cpu_s, "recall": found / max(planted, 1)}
+
+
+def _wait_until_quiet(at_most_s: float) -> None:
+    deadline_s = time.monotonic() + at_most_s
+    while time.monotonic() < deadline_s:
+        before_s = machine_cpu_s()
+        time.sleep(_LOOK_S)
+        if machine_cpu_s() - before_s < _QUIET_SHARE * _LOOK_S * (os.cpu_count() or 1):
+            return
+
+
+def _line(run: dict[str, Any]) -> str:
+    return (
+        f"{run['workers']} workers: {run['records_per_s']:,.0f} records/s, "
+        f"{run['elapsed_s']:,.1f} s, CPU {run['cpu_s']:,.1f} s, others "
+        f"{run['others_share']:.0%} of the machine, peak {run['peak_memory_bytes'] / 1e6:,.0f} MB, "
+        f"kept {run['kept']:,}, recall {run['recall']:.4f}, precision {run['precision']:.4f}"
+    )
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--records", type=float, default=1e6)
+    parser.add_argument("--words", type=int, default=220, help="of a text, about")
+    parser.add_argument("--html", action="store_true", help="pages instead of texts")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--wait-s", type=float, default=0.0, help="for others to be quiet")
+    parser.add_argument("--peer-records", type=float, default=2e4, help="0 for no peer")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

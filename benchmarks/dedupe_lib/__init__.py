@@ -1,0 +1,1 @@
+"""What `benchmarks/dedupe.py` is made of."""

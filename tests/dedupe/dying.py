@@ -1,0 +1,53 @@
+"""A run that is killed at a step: python -m tests.dedupe.dying FOLDER STEP COUNT [NAME=VALUE…]."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from scrapy_simhash.dedupe import run as run_module
+from scrapy_simhash.dedupe.judging import Judge
+from scrapy_simhash.dedupe.state import State
+from scrapy_simhash.dedupe.writing import LineWriter
+from scrapy_simhash.index import ObservingIndex
+
+from .samples import run
+
+# Before, and half through where there is a half.
+STEPS = {
+    "begin": (State, "begin"),
+    "journal": (State, "write"),
+    "log": (Judge, "_write"),
+    "observe": (ObservingIndex, "observe"),
+    "confirm": (ObservingIndex, "confirm"),
+    "close": (ObservingIndex, "close"),
+    "output": (LineWriter, "frame"),
+    "replace": (Path, "replace"),
+    "remove": (State, "remove"),
+    "forget": (Path, "unlink"),
+}
+
+
+def main() -> None:
+    folder, step, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    options = dict(argument.split("=") for argument in sys.argv[4:])
+    where, name = STEPS[step]
+    method = getattr(where, name)
+    calls = 0
+
+    def dying(*arguments, **named):
+        nonlocal calls
+        calls += 1
+        if calls == count:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return method(*arguments, **named)
+
+    setattr(where, name, dying)
+    assert run_module.dedupe
+    run(folder, "in.jsonl", workers=int(options.get("workers", 1)), index=folder / "index")
+
+
+if __name__ == "__main__":
+    main()

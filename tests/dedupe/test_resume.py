@@ -1,0 +1,220 @@
+"""A run that was killed goes on, and ends as one that was not."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from scrapy_simhash.dedupe.pool import Workers
+from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.check import check
+
+from .dying import STEPS
+from .samples import json_lines, records, run
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_S = 120
+COUNT = 1500
+
+
+@pytest.fixture(scope="module")
+def lines():
+    values = records(COUNT)
+    # Some keys come again, with the same content and with other content.
+    for number in range(0, COUNT, 40):
+        values.append(values[number])
+        values.append({"url": values[number]["url"], "text": values[number + 1]["text"][::-1]})
+    return json_lines(values)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, lines):
+    """What a run that nobody interrupts leaves."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "in.jsonl").write_bytes(lines)
+    run(folder, "in.jsonl", index=folder / "index")
+    return left_in(folder)
+
+
+def left_in(folder):
+    directory = folder / "index"
+    assert check(directory).problems == []
+    with open_index(index_url(directory)) as index:
+        told = [line for line in (folder / "verdicts").read_text().splitlines() if "new" in line]
+        keys = sorted({line.split('"')[3] for line in told})
+        entries = [(key, index.entry(key).fingerprint) for key in keys if index.entry(key)]
+        size = len(index)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "in.jsonl",
+        "index",
+        "out",
+        "verdicts",
+    ]
+    return (folder / "out").read_bytes(), (folder / "verdicts").read_bytes(), entries, size
+
+
+def test_the_whole_is_what_it_should_be(whole):
+    out, verdicts, entries, size = whole
+    assert verdicts.count(b"\n") == COUNT + 2 * len(range(0, COUNT, 40))
+    assert 0 < out.count(b"\n") < COUNT
+    assert b"changed" in verdicts
+    assert b"unchanged" in verdicts
+    assert size == len(entries) > 0
+
+
+# Which call it does not survive: of those of each step, an early one and a late one.
+CALLS = {
+    "begin": [1],
+    "journal": [1, 2, 9, 60],
+    "log": [1, 9, 60],
+    "observe": [1, 300],
+    "confirm": [1, 2, 130, 900],
+    "close": [1],
+    "output": [1, 900],
+    "replace": [2, 3],
+    "remove": [1],
+    "forget": [1, 2, 3, 4, 5],
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "call"), [(step, call) for step, calls in CALLS.items() for call in calls]
+)
+def test_killed_at_a_step(tmp_path, lines, whole, step, call):
+    assert set(CALLS) == set(STEPS)
+    (tmp_path / "in.jsonl").write_bytes(lines)
+    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, step, str(call)]
+    died = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    if (tmp_path / "out").exists() and not any((tmp_path / "state").glob("order.json")):
+        # It was done but for the last file of its state.
+        with pytest.raises(SimhashError, match="is there already"):
+            run(tmp_path, "in.jsonl", index=tmp_path / "index")
+        assert left_in(tmp_path) == whole
+        return
+    run(tmp_path, "in.jsonl", index=tmp_path / "index")
+    assert left_in(tmp_path) == whole
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_killed_at_random_moments(tmp_path, lines, whole, seed):
+    """Several times in a row, with any number of workers."""
+    chance = random.Random(seed)
+    (tmp_path / "in.jsonl").write_bytes(lines)
+    log = tmp_path / "state" / "verdicts.jsonl"
+    size, kills = 0, 0
+    for _ in range(4):
+        workers = f"workers={chance.choice((1, 2))}"
+        command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "begin", "0", workers]
+        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
+        size += chance.randrange(1, 150_000)
+        deadline = time.monotonic() + DEADLINE_S
+        while process.poll() is None and not (log.exists() and log.stat().st_size >= size):
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        time.sleep(chance.random() / 50)
+        process.kill()
+        _, said = process.communicate()
+        assert process.returncode in (0, -signal.SIGKILL), said
+        kills += process.returncode != 0
+        if process.returncode == 0:
+            break
+    else:
+        summary = run(tmp_path, "in.jsonl", index=tmp_path / "index", workers=2)
+        assert summary.went_on_after > 0
+    assert kills
+    assert left_in(tmp_path) == whole
+
+
+def test_a_run_that_differs_does_not_go_on(tmp_path, lines, monkeypatch):
+    (tmp_path / "in.jsonl").write_bytes(lines)
+    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "log", "3"]
+    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=DEADLINE_S)
+    index = tmp_path / "index"
+    with pytest.raises(SimhashError, match=r"min_tokens \(30 before\)"):
+        run(tmp_path, "in.jsonl", index=index, min_tokens=31)
+    with pytest.raises(SimhashError, match="differs in index"):
+        run(tmp_path, "in.jsonl")
+    with pytest.raises(SimhashError, match="differs in output"):
+        run(tmp_path, "in.jsonl", index=index, out="other")
+    (tmp_path / "in.jsonl").write_bytes(lines + b"\n")
+    with pytest.raises(SimhashError, match=r"differs in inputs: .*--restart"):
+        run(tmp_path, "in.jsonl", index=index)
+    summary = run(tmp_path, "in.jsonl", index=index, restart=True)
+    # The index has met what it holds in an earlier run, which does not count.
+    assert (summary.went_on_after, summary.kinds["unchanged"] > 0) == (0, True)
+
+
+def test_to_restart_would_drop_what_the_index_met_before(tmp_path, lines):
+    (tmp_path / "in.jsonl").write_bytes(lines)
+    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "log", "3"]
+    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=DEADLINE_S)
+    with pytest.raises(SimhashError, match="it would count as seen"):
+        run(tmp_path, "in.jsonl", index=tmp_path / "index", incremental=True, restart=True)
+
+
+def test_an_input_that_changes_meanwhile(tmp_path, lines, monkeypatch):
+    (tmp_path / "in.jsonl").write_bytes(lines)
+    judged = Workers.answers
+
+    def changing(self, jobs):
+        yield from judged(self, jobs)
+        (tmp_path / "in.jsonl").write_bytes(lines + lines)
+
+    monkeypatch.setattr(Workers, "answers", changing)
+    with pytest.raises(SimhashError, match="was changed meanwhile: begin anew, with --restart"):
+        run(tmp_path, "in.jsonl", workers=2)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("damage", ["journal", "order", "log"])
+def test_a_state_that_is_damaged(tmp_path, lines, damage):
+    (tmp_path / "in.jsonl").write_bytes(lines)
+    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "log", "4"]
+    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=DEADLINE_S)
+    state = tmp_path / "state"
+    if damage == "journal":
+        for slot in (state / "journal-0", state / "journal-1"):
+            slot.write_bytes(slot.read_bytes()[:-5])
+    elif damage == "order":
+        (state / "order.json").write_text("{")
+    else:
+        (state / "verdicts.jsonl").write_bytes(b"")
+    with pytest.raises(SimhashError, match=r"damaged, as after a power loss: .* --restart"):
+        run(tmp_path, "in.jsonl", index=tmp_path / "index")
+    run(tmp_path, "in.jsonl", index=tmp_path / "index", restart=True)
+    assert (tmp_path / "out").exists()
+
+
+def test_one_slot_of_the_journal_is_enough(tmp_path, lines, whole):
+    (tmp_path / "in.jsonl").write_bytes(lines)
+    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "log", "4"]
+    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=DEADLINE_S)
+    # The youngest was being written: that batch was neither logged nor confirmed.
+    (tmp_path / "state" / "journal-1").write_bytes(b"half of a jour")
+    run(tmp_path, "in.jsonl", index=tmp_path / "index")
+    assert left_in(tmp_path) == whole
+
+
+def test_two_at_once(tmp_path, lines):
+    from scrapy_simhash.dedupe.state import State
+
+    (tmp_path / "in.jsonl").write_bytes(lines)
+    with State(tmp_path / "state"), pytest.raises(SimhashError, match="another process is at it"):
+        run(tmp_path, "in.jsonl")
+
+
+def test_a_directory_of_somebody_else(tmp_path, lines):
+    (tmp_path / "in.jsonl").write_bytes(lines)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "diary.txt").write_text("dear")
+    with pytest.raises(SimhashError, match=r"holds other things \(diary.txt\)"):
+        run(tmp_path, "in.jsonl")
+    assert (tmp_path / "state" / "diary.txt").read_text() == "dear"
