@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from scrapy_simhash.commands import (
     calibrate,
     check,
+    clusters,
     compact,
     compare,
     dedupe,
@@ -27,6 +28,7 @@ from scrapy_simhash.commands import (
     rebuild,
     remove,
     repair,
+    report,
     stats,
     upgrade,
 )
@@ -68,7 +70,9 @@ class Subcommand(Protocol):
 
 # By the names of their parsers, in the order in which --help lists them.
 SUBCOMMANDS: dict[str, Subcommand] = {
+    "report": report,
     "stats": stats,
+    "clusters": clusters,
     "query": query,
     "explain": explain,
     "extract": extract,

@@ -1,0 +1,222 @@
+"""``clusters``: representatives with their near-duplicates, as found or grouped anew."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_simhash.commands.index_options import index_directory
+from scrapy_simhash.commands.output import escaped, note, show
+from scrapy_simhash.commands.parsers import add_index_command, whole
+from scrapy_simhash.parameters import MAX_BITS
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from scrapy_simhash.index.rewriting import Source
+
+_DESCRIPTION = """\
+Lists clusters, the largest first: a representative, and below it its near-duplicates with their
+distances. Without more options, as the crawls found them.
+
+  {program} clusters --top 5
+  {program} clusters --max-distance 20
+  {program} clusters --method connected --host www.example.com
+  {program} clusters --file entries.jsonl.gz --max-distance 3
+
+With --max-distance, --method or --file, the fingerprints are grouped anew, among all of them: by
+leader as a crawl would in their order, or as connected components, of which each member is near
+another. All near-duplicates were found with the index's k: a larger one joins clusters, but finds
+no pages that a crawl has not stored. A file is what {program} export wrote.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add ``clusters``."""
+    parser = add_index_command(subparsers, "clusters", _DESCRIPTION, "list clusters")
+    parser.add_argument(
+        "--max-distance", metavar="K", type=whole(0, MAX_BITS - 1), help="group by this k"
+    )
+    parser.add_argument(
+        "--method",
+        choices=("leader", "connected"),
+        help="group by leader, or as connected components (default: leader)",
+    )
+    parser.add_argument(
+        "--file", metavar="FILE", help="group the records of an export, not an index"
+    )
+    parser.add_argument("--host", metavar="NAME", help="clusters with a page of this host")
+    parser.add_argument(
+        "--min-pages",
+        metavar="N",
+        type=whole(1),
+        default=2,
+        help="in a cluster (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=whole(0),
+        default=20,
+        help="clusters that are shown; 0 for all (default: %(default)s)",
+    )
+
+
+class Member(NamedTuple):
+    """A page of a cluster; its distance is to the representative, or to the one that was."""
+
+    key: str
+    distance: int
+    weak: bool = False
+
+
+class Cluster(NamedTuple):
+    """A representative's key, and its near-duplicates."""
+
+    representative: str
+    near_duplicates: list[Member]
+
+
+def run(options: argparse.Namespace) -> int:
+    """List."""
+    if options.file is not None and (options.index is not None or options.spider is not None):
+        options.wrong_usage("--file is instead of --index or --spider")
+    clusters = [
+        cluster
+        for cluster in _found(options)
+        if len(cluster.near_duplicates) + 1 >= options.min_pages and _on_host(cluster, options.host)
+    ]
+    shown = clusters[: options.top] if options.top else clusters
+    if options.json:
+        found = {
+            "clusters": len(clusters),
+            "pages": sum(len(cluster.near_duplicates) + 1 for cluster in clusters),
+            "shown": [
+                {
+                    "representative": cluster.representative,
+                    "near_duplicates": [member._asdict() for member in cluster.near_duplicates],
+                }
+                for cluster in shown
+            ],
+        }
+        show(json.dumps(found, indent=2))
+        return 0
+    for cluster in shown:
+        show(escaped(cluster.representative))
+        for key, distance, weak in cluster.near_duplicates:
+            show(f"  distance {distance:>3}  {escaped(key)}{', weak' if weak else ''}")
+    if len(clusters) > len(shown):
+        note(f"{len(clusters) - len(shown):,} more clusters: --top 0 shows all")
+    elif not clusters:
+        note("no cluster was found")
+    return 0
+
+
+def _on_host(cluster: Cluster, host: str | None) -> bool:
+    from scrapy_simhash.index.clusters import host_of
+
+    if host is None:
+        return True
+    keys = [cluster.representative, *(member.key for member in cluster.near_duplicates)]
+    return any(host_of(key) == host.lower() for key in keys)
+
+
+def _found(options: argparse.Namespace) -> list[Cluster]:
+    if options.file is not None:
+        return _of_file(options)
+    from scrapy_simhash.index.clusters import duplication
+    from scrapy_simhash.index.rewriting import opened_source
+
+    with opened_source(index_directory(options)) as source:
+        if options.max_distance is not None or options.method is not None:
+            made = source.manifest
+            pages = sorted(_pages(source))
+            return _grouped(
+                [key for _, key, *_ in pages],
+                [fingerprint for *_, fingerprint in pages],
+                made.scheme.bits,
+                made.max_distance if options.max_distance is None else options.max_distance,
+                options,
+            )
+        return [
+            Cluster(
+                cluster.representative,
+                [Member(line.key, line.distance, line.weak) for line in cluster.near_duplicates],
+            )
+            for cluster in duplication(source).clusters
+        ]
+
+
+def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
+    """(when it came, key, fingerprint) of each page, by the last that is known of it."""
+    last = {line.key: line for line in source.near_duplicates()}
+    for entry in source.entries():
+        line = last.get(entry.key)
+        if line is not None and entry.met > line.sequence:
+            del last[entry.key]
+        elif line is not None:
+            continue
+        yield entry.number, entry.key, entry.fingerprint
+    for line in last.values():
+        yield line.sequence, line.key, line.fingerprint
+
+
+def _of_file(options: argparse.Namespace) -> list[Cluster]:
+    from scrapy_simhash.errors import SimhashError
+    from scrapy_simhash.fingerprint import from_hex
+    from scrapy_simhash.index.record_files import read_records
+    from scrapy_simhash.scheme import PRESETS
+
+    keys: list[str] = []
+    fingerprints: list[int] = []
+    bits, schemes = 0, set()
+    for place, record in read_records(options.file):
+        try:
+            bits = bits or 4 * len(record["fingerprint"])
+            fingerprints.append(from_hex(record["fingerprint"], bits))
+            keys.append(str(record["key"]))
+        except (KeyError, TypeError, ValueError) as error:
+            missing = f"it has no {error}" if isinstance(error, KeyError) else error
+            raise SimhashError(f"{place}: {missing}") from error
+        schemes.add(record.get("scheme"))
+    if len(schemes) > 1:
+        raise SimhashError(f"{options.file}: fingerprints of several schemes cannot be compared")
+    if not keys:
+        return []
+    max_distance = options.max_distance
+    if max_distance is None:
+        known = [p.max_distance for p in PRESETS.values() if {p.scheme.id} == schemes]
+        if not known:
+            options.wrong_usage("--max-distance is needed: no preset has the scheme of the file")
+        max_distance = known[0]
+    return _grouped(keys, fingerprints, bits, max_distance, options)
+
+
+def _grouped(
+    keys: list[str],
+    fingerprints: list[int],
+    bits: int,
+    max_distance: int,
+    options: argparse.Namespace,
+) -> list[Cluster]:
+    from scrapy_simhash.clustering import cluster
+
+    if max_distance >= bits:
+        options.wrong_usage(f"--max-distance {max_distance}: less than {bits}, the bits")
+    found = cluster(
+        fingerprints, bits=bits, max_distance=max_distance, method=options.method or "leader"
+    )
+    if found.recall < 1:
+        note(f"so many were grouped that {1 - found.recall:.1%} of the pairs may be missed")
+    return [
+        Cluster(
+            keys[one.representative],
+            [
+                Member(keys[member], int(found.distance[member]))
+                for member in one.members
+                if member != one.representative
+            ],
+        )
+        for one in found.clusters(options.min_pages)
+    ]

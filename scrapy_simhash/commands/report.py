@@ -1,0 +1,86 @@
+"""``report``: an index as one page for browsers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.commands.index_options import index_directory
+from scrapy_simhash.commands.output import show
+from scrapy_simhash.commands.parsers import add_index_command, whole
+
+if TYPE_CHECKING:
+    import argparse
+
+_DESCRIPTION = """\
+Writes one HTML file that opens anywhere, without a network: what was found, duplication over time,
+distances, clusters to search, sort and regroup for a smaller k, hosts and URL patterns on which
+requests are wasted, and pages side by side where texts are kept (SIMHASH_KEEP_TEXT).
+
+  {program} report
+  {program} report --spider news news.html
+
+A crawl writes its own when it ends, with its counts, if SIMHASH_REPORT names a file.
+"""
+DEFAULT_FILE = "simhash-report.html"
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add ``report``."""
+    parser = add_index_command(subparsers, "report", _DESCRIPTION, "an index as one HTML page")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        default=DEFAULT_FILE,
+        help="is written anew (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-pages",
+        metavar="N",
+        type=whole(1),
+        default=200_000,
+        help="in clusters; the largest clusters are shown (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-text-bytes",
+        metavar="N",
+        type=whole(0),
+        default=20_000_000,
+        help="of compressed texts to compare pages by; 0 for none (default: %(default)s)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write."""
+    from scrapy_simhash.commands.project import cluster_limit
+    from scrapy_simhash.errors import SimhashError
+    from scrapy_simhash.report.writing import write_report
+
+    directory = index_directory(options)
+    if not options.file or Path(options.file).is_dir():
+        raise SimhashError(f"{options.file or 'a file without a name'}: name a file to write")
+    data = write_report(
+        Path(options.file),
+        directory,
+        cluster_limit=cluster_limit(options.settings),
+        max_pages=options.max_pages,
+        max_text_bytes=options.max_text_bytes,
+    )
+    index = data["index"]
+    if options.json:
+        result = {
+            "index": str(directory),
+            "file": options.file,
+            "representatives": index["representatives"],
+            "near_duplicates": index["near_duplicates"],
+            "left_out": data["left_out"],
+        }
+        show(json.dumps(result, indent=2))
+    else:
+        show(
+            f"{index['near_duplicates']:,} near-duplicates of {index['representatives']:,} "
+            f"representatives, in {options.file}"
+        )
+    return 0

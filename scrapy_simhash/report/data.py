@@ -1,0 +1,274 @@
+"""What a report says of an index, as plain values that become JSON.
+
+`build` gives the head, counts, distances, hosts, URL patterns, and the pages of all clusters with
+their fingerprints, so that they can be regrouped for a smaller k. Pages within k of each other,
+directly or through others, are a *component*: whatever the smaller k, clusters lie within them.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from scrapy_simhash.index.clusters import duplication
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from scrapy_simhash.index.base import NearDuplicate
+    from scrapy_simhash.index.clusters import Duplication
+    from scrapy_simhash.index.rewriting import Source
+    from scrapy_simhash.index.texts import Texts
+
+MAX_PAGES = 200_000
+MAX_TEXT_BYTES = 20_000_000
+_TOP = 100
+_BINS = 120
+_STEPS_S = (1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000)
+
+
+class _Page(NamedTuple):
+    """A page as a report shows it; `came` is its place in the order of all."""
+
+    came: int
+    key: str
+    fingerprint: int
+    seen_at_s: int
+    representative: str
+    distance: int
+    weak: bool
+
+
+def build(
+    source: Source,
+    texts: Texts | None,
+    *,
+    file_bytes: int,
+    crawl: Mapping[str, Any] | None = None,
+    cluster_limit: int = 0,
+    max_pages: int = MAX_PAGES,
+    max_text_bytes: int = MAX_TEXT_BYTES,
+) -> dict[str, Any]:
+    """The report's data.
+
+    :param texts: of the index; None where none are kept.
+    :param file_bytes: of the index.
+    :param crawl: of the crawl that has just ended, see `scrapy_simhash.crawl.crawl_report`.
+    :param cluster_limit: clusters with more near-duplicates are floods; 0 for none.
+    :param max_pages: in clusters; the largest clusters are kept.
+    :param max_text_bytes: of compressed texts.
+    :raises IndexCorrupt: rows make no sense.
+    """
+    from scrapy_simhash import __version__
+
+    doubled = duplication(source)
+    pages, components, left_out = _pages(source, doubled, max_pages)
+    shown_texts, numbers, no_room = _texts(texts, pages, doubled, max_text_bytes)
+    made = source.manifest
+    places = {page.key: number for number, page in enumerate(pages)}
+    return {
+        "version": __version__,
+        "made_at_s": int(time.time()),
+        "index": {
+            "directory": source.location,
+            "scheme": made.scheme.id,
+            "bits": made.scheme.bits,
+            "max_distance": made.max_distance,
+            "tables": str(made.plan),
+            "file_bytes": file_bytes,
+            "representatives": doubled.entries,
+            "near_duplicates": doubled.near_duplicates,
+            "weak": doubled.weak,
+            "log_lines": doubled.lines,
+        },
+        "crawl": crawl,
+        "timeline": _timeline(source),
+        "distances": [doubled.distances[distance] for distance in range(made.max_distance + 1)],
+        "hosts": [
+            {"host": host, "near_duplicates": count, "representatives": doubled.host_entries[host]}
+            for host, count in doubled.hosts.most_common(_TOP)
+        ],
+        "patterns": _patterns(source, doubled),
+        "pages": {
+            "key": [page.key for page in pages],
+            "seen_at_s": [page.seen_at_s for page in pages],
+            "weak": [int(page.weak) for page in pages],
+            "representative": [
+                places.get(page.representative, number) for number, page in enumerate(pages)
+            ],
+            "distance": [page.distance for page in pages],
+            "component": components,
+            "text": numbers,
+        },
+        "fingerprints": base64.b64encode(
+            b"".join(page.fingerprint.to_bytes(made.scheme.bits // 8, "big") for page in pages)
+        ).decode("ascii"),
+        "texts": shown_texts,
+        "cluster_limit": cluster_limit,
+        "left_out": {**left_out, "texts": no_room},
+    }
+
+
+def url_pattern(key: str) -> str:
+    """A URL with what varies replaced by ``*``: segments with digits, the last segment's name, and
+    the values of its query; other keys are their own pattern.
+    """
+    try:
+        parts = urlsplit(key)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return key
+    if not host:
+        return key
+    *folders, last = parts.path.split("/")
+    folders = ["*" if re.search(r"\d", folder) else folder for folder in folders]
+    if last:
+        _, dot, ending = last.rpartition(".")
+        last = f"*.{ending}" if dot and re.fullmatch(r"[A-Za-z]\w{0,4}", ending) else "*"
+    names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
+    query = "&".join(f"{name}=*" for name in names)
+    return f"{host}{'/'.join([*folders, last])}" + (f"?{query}" if query else "")
+
+
+def _pages(
+    source: Source, doubled: Duplication, max_pages: int
+) -> tuple[list[_Page], list[int], dict[str, int]]:
+    """(pages of components with two or more, the component of each, what was left out)."""
+    from scrapy_simhash.clustering import cluster
+
+    left_out = {"clusters": 0, "near_duplicates": 0}
+    near: dict[str, tuple[NearDuplicate, str]] = {}
+    for found in doubled.clusters:
+        if len(near) + len(found) > max_pages:
+            left_out["clusters"] += 1
+            left_out["near_duplicates"] += len(found) - 1
+            continue
+        for line in found.near_duplicates:
+            near[line.key] = (line, found.representative)
+    representatives = {representative for _, representative in near.values()}
+    # A representative that nobody was found to be like may be near a near-duplicate all the same.
+    all_entries = doubled.entries + len(near) <= max_pages
+    pages = [
+        _Page(
+            entry.number,
+            entry.key,
+            entry.fingerprint,
+            entry.first_seen_s,
+            entry.key,
+            0,
+            weak=False,
+        )
+        for entry in source.entries()
+        if entry.key not in near and (all_entries or entry.key in representatives)
+    ]
+    pages += [
+        _Page(
+            line.sequence,
+            line.key,
+            line.fingerprint,
+            line.seen_at_s,
+            representative,
+            line.distance,
+            line.weak,
+        )
+        for line, representative in near.values()
+    ]
+    pages.sort()
+    made = source.manifest
+    components = cluster(
+        [page.fingerprint for page in pages],
+        bits=made.scheme.bits,
+        max_distance=made.max_distance,
+        method="connected",
+    ).representative.tolist()
+    sizes = Counter(components)
+    kept = [
+        number
+        for number, page in enumerate(pages)
+        if sizes[components[number]] > 1 or page.key in near or page.key in representatives
+    ]
+    return [pages[number] for number in kept], [components[number] for number in kept], left_out
+
+
+def _texts(
+    texts: Texts | None, pages: Sequence[_Page], doubled: Duplication, max_bytes: int
+) -> tuple[list[str], list[int], int]:
+    """(texts, the number of each page's or -1, how many had no room): largest clusters first."""
+    numbers = [-1] * len(pages)
+    if texts is None:
+        return [], numbers, 0
+    places = {page.key: number for number, page in enumerate(pages)}
+    shown: list[str] = []
+    of_bytes: dict[bytes, int] = {}
+    no_room = size = 0
+    for found in doubled.clusters:
+        for key in (found.representative, *(line.key for line in found.near_duplicates)):
+            value = texts.compressed(key) if key in places else None
+            if value is None:
+                continue
+            number = of_bytes.get(value)
+            if number is None:
+                if size + len(value) > max_bytes:
+                    no_room += 1
+                    continue
+                size += len(value)
+                number = of_bytes[value] = len(shown)
+                shown.append(base64.b64encode(value).decode("ascii"))
+            numbers[places[key]] = number
+    return shown, numbers, no_room
+
+
+def _timeline(source: Source) -> dict[str, Any]:
+    first: Counter[int] = Counter(entry.first_seen_s for entry in source.entries())
+    later: Counter[int] = Counter(line.seen_at_s for line in source.near_duplicates())
+    moments = [*first, *later]
+    if not moments:
+        return {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []}
+    from_s, to_s = min(moments), max(moments)
+    fitting = (step for step in _STEPS_S if (to_s - from_s) // step < _BINS)
+    step_s = next(fitting, (to_s - from_s) // _BINS + 1)
+    from_s -= from_s % step_s
+    bins = (to_s - from_s) // step_s + 1
+    return {
+        "from_s": from_s,
+        "step_s": step_s,
+        "representatives": _binned(first, from_s, step_s, bins),
+        "near_duplicates": _binned(later, from_s, step_s, bins),
+    }
+
+
+def _binned(moments: Mapping[int, int], from_s: int, step_s: int, bins: int) -> list[int]:
+    binned = [0] * bins
+    for moment, count in moments.items():
+        binned[(moment - from_s) // step_s] += count
+    return binned
+
+
+def _patterns(source: Source, doubled: Duplication) -> list[dict[str, Any]]:
+    near: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    for found in doubled.clusters:
+        for line in found.near_duplicates:
+            pattern = url_pattern(line.key)
+            near[pattern] += 1
+            examples.setdefault(pattern, line.key)
+    top = near.most_common(_TOP)
+    shown = {pattern for pattern, _ in top}
+    entries = _counted((entry.key for entry in source.entries()), shown)
+    return [
+        {
+            "pattern": pattern,
+            "near_duplicates": count,
+            "representatives": entries[pattern],
+            "example": examples[pattern],
+        }
+        for pattern, count in top
+    ]
+
+
+def _counted(keys: Iterable[str], shown: set[str]) -> Counter[str]:
+    return Counter(pattern for key in keys if (pattern := url_pattern(key)) in shown)

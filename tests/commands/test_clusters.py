@@ -1,0 +1,165 @@
+"""clusters: as the crawl found them, and grouped anew."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from scrapy_simhash.index import index_url, new_manifest, open_index
+from scrapy_simhash.index.exchange import (
+    Given,
+    entry_records,
+    import_entries,
+    near_duplicate_records,
+)
+from scrapy_simhash.scheme import Scheme
+
+from .demo_index import crawl_demo_site
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    return crawl_demo_site(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture
+def index(demo, folder):
+    return shutil.copytree(demo, folder / "index")
+
+
+@pytest.fixture
+def clusters(run):
+    """Run the command for its JSON."""
+
+    def run_it(*arguments):
+        ran = run("clusters", "--json", "--top", "0", *arguments)
+        assert (ran.code, ran.err) == (0, "")
+        found = json.loads(ran.out)
+        assert found["clusters"] == len(found["shown"])
+        return {
+            one["representative"]: {
+                member["key"]: member["distance"] for member in one["near_duplicates"]
+            }
+            for one in found["shown"]
+        }
+
+    return run_it
+
+
+@pytest.fixture
+def small(folder):
+    """Fingerprints of 64 bits: a and b are near each other, c is near b alone."""
+    prints = {"https://x.example/a": 0, "https://x.example/b": 0b11, "https://Y.example/c": 0b11111}
+    records = [Given(key, {"key": key, "fingerprint": f"{fp:016x}"}) for key, fp in prints.items()]
+    import_entries(folder / "small", new_manifest(Scheme(bits=64, tie="one"), 1, 1000), records)
+    return folder / "small"
+
+
+def test_as_the_crawl_found_them(clusters, run, index):
+    log = list(near_duplicate_records(index))
+    found = clusters("--index", index)
+    pairs = {(key, other) for key, members in found.items() for other in members}
+    assert pairs == {(line["representative"], line["key"]) for line in log}
+    sizes = [len(members) for members in found.values()]
+    assert sizes == sorted(sizes, reverse=True)
+    ran = run("clusters", "--index", index, "--top", "2")
+    assert ran.out.count("  distance ") == sum(sizes[:2])
+    assert ran.err == f"{len(sizes) - 2} more clusters: --top 0 shows all\n"
+
+
+def test_grouped_anew_by_the_same_distance_it_is_the_same(clusters, index):
+    assert clusters("--index", index, "--method", "leader") == clusters("--index", index)
+
+
+def test_a_smaller_distance_leaves_less(clusters, index):
+    found = clusters("--index", index, "--max-distance", "12")
+    assert 0 < len(found) < len(clusters("--index", index))
+    assert all(distance <= 12 for members in found.values() for distance in members.values())
+    assert clusters("--index", index, "--max-distance", "0") == {}
+
+
+def test_connected_components(clusters, small):
+    assert clusters("--index", small, "--max-distance", "3") == {
+        "https://x.example/a": {"https://x.example/b": 2}
+    }
+    found = clusters("--index", small, "--max-distance", "3", "--method", "connected")
+    assert list(found) == ["https://x.example/a"]
+    assert list(found["https://x.example/a"]) == ["https://x.example/b", "https://Y.example/c"]
+
+
+def test_clusters_of_a_host(clusters, small):
+    options = ("--index", small, "--max-distance", "3", "--method")
+    assert clusters(*options, "connected", "--host", "Y.EXAMPLE")
+    assert not clusters(*options, "leader", "--host", "y.example")
+
+
+@pytest.mark.parametrize("name", ["e.jsonl.gz", "e.parquet"])
+def test_an_export_is_grouped(clusters, run, small, name):
+    assert run("export", "--index", small, name).code == 0
+    found = clusters("--file", name, "--max-distance", "3")
+    assert found == {"https://x.example/a": {"https://x.example/b": 2}}
+    ran = run("clusters", "--file", name)
+    assert (ran.code, ran.out) == (2, "")
+    assert "--max-distance is needed" in ran.err
+
+
+def test_the_distance_of_a_presets_export_is_known(clusters, run, index):
+    run("export", "--index", index, "e.jsonl")
+    assert clusters("--file", "e.jsonl") == {}  # representatives are far from each other
+    run("export", "--index", index, "--near-duplicates", "n.jsonl")
+    assert clusters("--file", "n.jsonl", "--min-pages", "1")
+
+
+def test_small_clusters(clusters, index):
+    entries = len(list(entry_records(index)))
+    found = clusters("--index", index, "--method", "leader", "--min-pages", "1")
+    assert len(found) == entries
+    assert all(
+        len(members) > 1 for members in clusters("--index", index, "--min-pages", "3").values()
+    )
+
+
+def test_weak_ones_are_marked(run, small):
+    with open_index(index_url(small), incremental=True) as opened:
+        opened.observe("https://x.example/weak", 1, weak=True)
+    assert "https://x.example/weak, weak\n" in run("clusters", "--index", small).out
+
+
+def test_nothing_to_show(run, small, folder):
+    ran = run("clusters", "--index", small)
+    assert (ran.code, ran.out, ran.err) == (0, "", "no cluster was found\n")
+    (folder / "empty.jsonl").write_text("")
+    assert run("clusters", "--file", "empty.jsonl").code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"key": "a"}', "it has no 'fingerprint'"),
+        ('{"key": "a", "fingerprint": 7}', "line 1"),
+        ('{"key": "a", "fingerprint": ""}', "line 1"),
+        ('{"key": "a", "fingerprint": "00"}\n{"key": "b", "fingerprint": "0000"}', "line 2"),
+        (
+            '{"key": "a", "fingerprint": "00"}\n{"key": "b", "fingerprint": "00", "scheme": "s"}',
+            "several",
+        ),
+        ("[]", "JSON"),
+    ],
+)
+def test_files_that_make_no_sense(run, folder, line, told):
+    (folder / "e.jsonl").write_text(line + "\n")
+    ran = run("clusters", "--file", "e.jsonl", "--max-distance", "3")
+    assert (ran.code, ran.out) == (1, "")
+    assert told in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_options_that_do_not_go_together(run, small):
+    for arguments in (
+        ["--file", "e", "--index", small],
+        ["--index", small, "--max-distance", "64"],
+    ):
+        ran = run("clusters", *arguments)
+        assert (ran.code, ran.out) == (2, "")

@@ -1,0 +1,330 @@
+"""Commands on an index with bad input: one line that says what to do, and nothing is changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_simhash.commands.main import SUBCOMMANDS
+from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.check import check
+from scrapy_simhash.index.exchange import entry_records
+from scrapy_simhash.index.manifest import Manifest
+
+from .conftest import MODULE, finish, start
+from .demo_index import crawl_demo_site
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = "<p>" + " ".join(f"Nobody else wrote sentence {n} of mine." for n in range(40))
+# What each takes besides --index; `other`, `page` and `new` are in the working directory.
+ARGUMENTS = {
+    "report": ["report.html"],
+    "stats": [],
+    "query": ["page"],
+    "explain": ["https://nowhere.example/"],
+    "clusters": [],
+    "check": [],
+    "repair": [],
+    "expire": ["--not-seen-for", "1d"],
+    "remove": ["https://nowhere.example/"],
+    "rebuild": [],
+    "merge": ["other"],
+    "export": ["-"],
+    "compact": [],
+    "upgrade": ["new"],
+}
+# Those that take an index, but not by --index.
+OTHERS = {"passages", "plan", "import", "extract", "compare", "calibrate", "dedupe"}
+READERS = sorted(ARGUMENTS.keys() - {"repair", "upgrade"})
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    return crawl_demo_site(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture
+def index(demo, folder):
+    shutil.copytree(demo, folder / "other")
+    (folder / "page").write_text(PAGE)
+    return shutil.copytree(demo, folder / "index")
+
+
+def state_of(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file() and not path.name.startswith("LOG")
+    }
+
+
+def content(index):
+    return [(record["key"], record["fingerprint"]) for record in entry_records(index)]
+
+
+def assert_error(ran, *told):
+    assert (ran.code, ran.out) == (1, ""), ran
+    assert ran.err.startswith("error: ")
+    assert ran.err.count("\n") == 1
+    assert "Traceback" not in ran.err
+    for text in told:
+        assert text in ran.err
+
+
+def test_all_commands_are_tried():
+    assert set(ARGUMENTS) | OTHERS == set(SUBCOMMANDS)
+
+
+@pytest.mark.parametrize("command", ARGUMENTS)
+def test_a_missing_index(run, index, folder, command):
+    before = state_of(folder)
+    ran = run(command, "--index", "missing", *ARGUMENTS[command])
+    assert_error(ran, "missing", "no such directory")
+    ran = run(command, "--index", "", *ARGUMENTS[command])
+    assert_error(ran)
+    assert state_of(folder) == before
+
+
+@pytest.mark.parametrize("command", ARGUMENTS)
+def test_no_index_at_all(run, folder, command):
+    assert_error(run(command, *ARGUMENTS[command]), ".scrapy/simhash", "--index")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ARGUMENTS)
+@pytest.mark.parametrize("what", ["empty", "foreign", "file"])
+def test_a_directory_that_is_no_index(run, index, folder, command, what):
+    place = folder / "place"
+    if what == "file":
+        place.write_text("mine")
+    else:
+        place.mkdir()
+        if what == "foreign":
+            (place / "notes.txt").write_text("mine")
+    before = state_of(folder)
+    assert_error(run(command, "--index", place, *ARGUMENTS[command]), str(place))
+    assert state_of(folder) == before
+
+
+HOLDING = """
+import sys
+from scrapy_simhash.index import open_index
+with open_index(sys.argv[1]):
+    print("open", flush=True)
+    input()
+"""
+
+
+@pytest.mark.parametrize("command", ARGUMENTS)
+def test_an_index_that_is_open_elsewhere(run, index, folder, command):
+    if command == "upgrade":
+        pytest.skip("it takes indexes of an older format: tests/index/test_upgrade.py")
+    before = content(index)
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            HOLDING,
+            index_url(index),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert holder.stdout.readline() == "open\n"
+        ran = run(command, "--index", index, *ARGUMENTS[command])
+        assert_error(ran, str(index), "another process has it open")
+    finally:
+        holder.communicate("\n", timeout=60)
+    assert content(index) == before
+
+
+@pytest.mark.parametrize("command", ARGUMENTS)
+@pytest.mark.parametrize("version", [1, 99])
+def test_an_index_of_another_format(run, index, folder, command, version):
+    if (command, version) == ("upgrade", 1):
+        pytest.skip("that is what it is for: tests/index/test_upgrade.py")
+    manifest = index / "manifest.json"
+    made = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**made, "format_version": version}))
+    before = state_of(index)
+    told = "scrapy simhash upgrade --index" if version == 1 else "version"
+    assert_error(run(command, "--index", index, *ARGUMENTS[command]), told)
+    assert state_of(index) == before
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("what", ["manifest", "files", "repairing"])
+def test_a_damaged_index(run, index, command, what):
+    database = Manifest.read(index).database_path(index)
+    if what == "manifest":
+        (index / "manifest.json").write_text("{")
+    elif what == "files":
+        (database / "CURRENT").unlink()
+    else:
+        (index / ".repairing").touch()
+    before = state_of(index)
+    ran = run(command, "--index", index, *ARGUMENTS[command])
+    if what == "repairing" and command in {"check", "compact"}:
+        assert (ran.code, ran.err) == (1 if command == "check" else 0, "")
+        return
+    assert_error(ran, str(index))
+    after = state_of(index)
+    assert {name: after.get(name) for name in before} == before
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_ctrl_c_in_the_middle(run, index, command, monkeypatch):
+    made = Manifest.read(index)
+    before = content(index)
+    name = {"leveldb": "LevelDB", "rocksdb": "RocksDB"}[made.database]
+    class_ = getattr(import_module(f"scrapy_simhash.index.{made.database}"), name)
+    steps = []
+
+    def interrupt(method):
+        original = getattr(class_, method)
+
+        def do(*arguments, **named):
+            steps.append(method)
+            if len(steps) == (1 if command == "compact" else 3):
+                raise KeyboardInterrupt
+            return original(*arguments, **named)
+
+        return do
+
+    with monkeypatch.context() as patch:
+        for method in ("get", "get_all", "rows", "write", "compact", "close"):
+            patch.setattr(class_, method, interrupt(method))
+        ran = run(command, "--index", index, *ARGUMENTS[command])
+    assert (ran.code, ran.err) == (130, "interrupted\n")
+    assert content(index) == before
+    assert check(index).problems == []
+    again = run(command, "--index", index, *ARGUMENTS[command])
+    assert again.code == (1 if command in {"explain", "remove"} else 0), again.err
+
+
+@pytest.mark.parametrize("command", ["expire", "rebuild", "merge", "export", "check", "stats"])
+def test_ctrl_c_to_a_process(index, folder, command):
+    """With the default handler of the signal; whether it comes early or late."""
+    before = content(index)
+    for line_first in (False, True):
+        process = start(
+            *(sys.executable, "-c", WAITING, command, "--index", index, *ARGUMENTS[command]),
+            in_folder=folder,
+            stdin=subprocess.PIPE,
+        )
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        ran = finish(process, told="\n" if line_first else None)
+        assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
+        assert content(index) == before
+
+
+# Stops at the first row that is read, and says so.
+WAITING = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from scrapy_simhash.commands.main import main
+from scrapy_simhash.index import records
+decode = records.decode_entry
+def wait(*arguments):
+    os.write(1, b"waiting\\n")
+    while True:
+        signal.pause()
+records.decode_entry = wait
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("command", sorted(ARGUMENTS.keys() - {"upgrade"}))
+def test_nobody_reads_the_result(index, folder, command):
+    ours, theirs = os.pipe()
+    os.close(ours)
+    process = start(
+        *(*MODULE, command, "--index", index, *ARGUMENTS[command]), in_folder=folder, stdout=theirs
+    )
+    os.close(theirs)
+    ran = finish(process)
+    assert ran.code == 0
+    assert ran.err in {"", "no entry: https://nowhere.example/\n"}
+    assert check(index).problems == []
+
+
+def test_head_of_an_export(index, folder):
+    process = start(*MODULE, "export", "--index", index, "-", in_folder=folder)
+    assert json.loads(process.stdout.readline())["key"] == content(index)[0][0]
+    process.stdout.close()
+    assert process.wait(60) == 0
+    assert process.stderr.read() == ""
+    process.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("none.jsonl", "none.jsonl"), ("folder", "folder"), ("binary", "line 1"), ("", "name")],
+)
+def test_files_that_cannot_be_imported(run, folder, name, told):
+    (folder / "folder").mkdir()
+    (folder / "binary").write_bytes(b"\x00\xff" * 100)
+    assert_error(run("import", name, "new"), told)
+    assert not (folder / "new").exists() or not list((folder / "new").iterdir())
+
+
+def test_an_index_is_not_imported_over(run, index, folder):
+    (folder / "none.jsonl").write_text("")
+    before = state_of(index)
+    assert_error(run("import", "none.jsonl", index), "not empty")
+    assert state_of(index) == before
+    assert run("import", "none.jsonl", "new").code == 0
+    with open_index(index_url(folder / "new")) as empty:
+        assert len(empty) == 0
+
+
+@pytest.mark.parametrize("name", ["folder", "no/such/place.jsonl", "", "taken.jsonl"])
+def test_files_that_cannot_be_exported_to(run, index, folder, name):
+    (folder / "folder").mkdir()
+    (folder / "taken.jsonl").write_text("mine")
+    before = state_of(folder)
+    assert_error(run("export", "--index", index, name))
+    assert state_of(folder) == before
+
+
+@pytest.mark.parametrize("other", ["missing", "page", ""])
+def test_what_is_no_index_is_not_merged(run, index, folder, other):
+    before = content(index)
+    assert_error(run("merge", "--index", index, other))
+    assert content(index) == before
+
+
+@pytest.mark.parametrize("page", ["missing.html", ".", "", "empty", "binary"])
+def test_what_is_no_page_is_not_asked_for(run, index, folder, page):
+    (folder / "empty").touch()
+    (folder / "binary").write_bytes(bytes(range(256)) * 10)
+    ran = run("query", "--index", index, page)
+    if ran.code == 0:  # a page without text is skipped, as in a crawl
+        assert "skipped: " in ran.out
+        assert page in {"empty", "binary"}
+    else:
+        assert_error(ran)
+
+
+def test_names_with_control_characters_are_shown_escaped(run, index):
+    with open_index(index_url(index)) as opened:
+        key = "https://a.example/\x1b[31m\u202e"
+        opened.confirm(opened.observe(key, 1 << 250))
+        opened.observe("https://b.example/\x07", 1 << 250)
+    for arguments in (["stats", "--top", "99"], ["explain", key], ["clusters", "--top", "99"]):
+        ran = run(*arguments, "--index", index)
+        assert ran.code == 0
+        assert not any(c in ran.out for c in "\x1b\x07\u202e")
