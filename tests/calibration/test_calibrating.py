@@ -1,0 +1,201 @@
+"""From documents to the k that fits them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scrapy_simhash.calibration.calibrating import Preset, calibrate
+from scrapy_simhash.calibration.counting import Pairs
+from scrapy_simhash.calibration.sampling import Sample
+from scrapy_simhash.detector import Detector
+from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.passages.reading import Document, HtmlDocument, Reading
+from scrapy_simhash.resemblance import resemblance
+from scrapy_simhash.scheme import PRESETS
+
+from .pages import articles, page
+
+TEXTS = articles(40, 25)
+
+
+def preset(name):
+    return Preset(name, PRESETS[name].scheme, PRESETS[name].max_distance)
+
+
+def calibrated(documents, *names, **options):
+    sample = Sample.draw(documents, 1000, 1)
+    presets = [preset(name) for name in names or ("wide",)]
+    return calibrate(sample, presets, **{"min_tokens": 30, "seed": 1, **options})
+
+
+def documents(texts):
+    return [Document(f"d{number}", text) for number, text in enumerate(texts)]
+
+
+def test_every_pair_is_counted_once_by_what_it_is():
+    texts = [
+        *TEXTS,
+        "渡轮九点出发，六点回来，船上没有座位。" * 9,
+        "渡轮九点出发，六点回来，船上没有座位！" * 9,
+    ]
+    found = calibrated(documents(texts), "wide", "classic", "ascii-mt19937")
+    for one in found.presets:
+        detector = Detector(one.preset.scheme)
+        pages = [detector.fingerprint_text(text).fingerprint for text in texts]
+        expected = {kind: [0] * (one.preset.scheme.bits + 1) for kind in range(3)}
+        for b in range(len(texts)):
+            for a in range(b):
+                if pages[a] is None or pages[b] is None:
+                    continue
+                alike = resemblance(texts[a], texts[b])
+                kind = 0 if alike >= 0.8 else 1 if alike >= 0.2 else 2
+                expected[kind][hamming_distance(pages[a], pages[b])] += 1
+        counts = one.counts
+        assert [counts.near_duplicate, counts.between, counts.different] == list(expected.values())
+        assert one.fingerprints == sum(page is not None for page in pages)
+    assert found.presets[0].near_duplicate_pairs == 26
+    assert found.presets[2].skipped == {"unsupported_text": 2}
+
+
+def test_a_k_that_tells_them_apart():
+    found = calibrated(documents(TEXTS), "wide", "classic")
+    wide, classic = found.presets
+    assert wide.made_pairs == classic.made_pairs == 0
+    assert (wide.found.recall, wide.found.precision, wide.table_recall) == (1, 1, pytest.approx(1))
+    farthest = max(d for d, count in enumerate(wide.counts.near_duplicate) if count)
+    nearest = next(d for d, count in enumerate(wide.counts.different) if count)
+    assert (wide.choice.low, wide.choice.high) == (farthest, nearest - 1)
+    assert wide.choice.middle == (farthest + nearest - 1) // 2
+    assert found.best is wide
+    assert found.best.found.f1 >= classic.found.f1
+
+
+def test_copies_are_made_where_there_are_few():
+    texts = TEXTS[:-6]
+    found = calibrated(documents(texts)).presets[0]
+    assert found.near_duplicate_pairs == 19
+    assert found.made_pairs > 100
+    assert found.choice is not None
+    assert found.rows[-1].all_near_duplicates == 19 + found.made_pairs
+    assert calibrated(documents(texts)) == calibrated(documents(texts))
+    none = calibrated(documents(TEXTS[:40]))
+    assert none.presets[0].near_duplicate_pairs == 0
+    assert none.presets[0].choice is not None
+
+
+def test_too_few_pages():
+    for texts in ([], ["too short"], TEXTS[:3]):
+        found = calibrated(documents(texts))
+        assert found.presets[0].choice is None
+        assert found.presets[0].table_recall is None
+        assert found.best is None
+
+
+def test_copies_that_extraction_takes_apart_count_as_near_duplicates():
+    """Of one page the article, of its copy a part of it that somebody selected."""
+    body = "".join(f"<p>{text}</p>" for text in TEXTS[0].split(". "))
+    half = "".join(f"<p>{text}</p>" for text in TEXTS[0].split(". ")[:4])
+    whole = f"<html><body><article>{body}</article></body></html>"
+    marked = whole.replace(half, f"<div class='lead'>{half}</div>")
+    scheme = preset("wide")
+    from dataclasses import replace
+
+    scheme = scheme._replace(scheme=replace(scheme.scheme, select=(".none",)))
+    pages = Sample.draw([HtmlDocument("a", whole), HtmlDocument("b", marked)], 9, 1).pages(
+        [scheme.scheme], 30
+    )
+    short = pages[1]._replace(
+        extraction=replace(pages[1].extraction, text=" ".join(TEXTS[0].split(". ")[:4]))
+    )
+    assert resemblance(pages[0].extraction.text, short.extraction.text) < 0.8
+    (counts,) = Pairs([pages[0], short], [256], 0.8).count()
+    assert sum(counts.near_duplicate) == 1
+    (counts,) = Pairs([pages[0], short._replace(content=short.extraction.text)], [256], 0.8).count()
+    assert sum(counts.near_duplicate) == 0
+
+
+def test_the_threshold():
+    alike = resemblance(TEXTS[0], TEXTS[40])
+    for threshold, pairs in ((alike, 1), (alike + 1e-9, 0)):
+        found = calibrated(documents([TEXTS[0], TEXTS[40]]), threshold=threshold)
+        assert found.presets[0].near_duplicate_pairs == pairs
+        assert found.threshold == threshold
+
+
+def test_pairs_near_k_begin_with_those_that_it_gets_wrong():
+    texts = [*TEXTS, TEXTS[0].split(". ", 9)[-1] + " " + TEXTS[0]]
+    found = calibrated(documents(texts), list_pairs=True)
+    (pairs,) = found.pairs
+    k = found.presets[0].choice.max_distance
+    wrong = [
+        (one.kind == "different") == (one.distance <= k) and one.kind != "between" for one in pairs
+    ]
+    assert wrong == sorted(wrong, reverse=True)
+    margins = [abs(one.distance - k) for one in pairs if one.kind == "between"]
+    assert margins == sorted(margins)
+    assert all(margin <= 8 for margin in margins)
+    assert all(0 <= one.resemblance <= 1 for one in pairs)
+
+
+def test_a_weak_page_is_told(monkeypatch):
+    short = [" ".join(text.split()[:40]) for text in TEXTS]
+    found = calibrated([HtmlDocument(f"d{n}", page(text)) for n, text in enumerate(short)])
+    assert found.presets[0].weak == len(short)
+    assert found.presets[0].counts.weak == found.presets[0].counts.near_duplicate
+
+
+def test_progress():
+    pages, pairs = [], []
+    calibrated(
+        documents(TEXTS),
+        page_moved=lambda: pages.append(1),
+        pairs_moved=lambda done, of: pairs.append((done, of)),
+    )
+    assert len(pages) == len(TEXTS)
+    assert pairs[-1] == (len(TEXTS), len(TEXTS))
+
+
+@pytest.mark.parametrize("name", ["daniel", "ota_html", "cc_legalcode"])
+def test_on_real_pages_the_k_is_one_of_the_best(shared, name):
+    """As benchmarks/calibration.py measures it, against pairs that people's texts make."""
+    folder = shared / "data" / name
+    if not folder.is_dir():
+        pytest.skip(f"there is no page set {name}")
+    lines = (folder / "docs.jsonl").read_text(encoding="utf-8").splitlines()
+    docs = [json.loads(line) for line in lines]
+    files = [folder / doc["file"] for doc in docs]
+    wide = calibrated(Reading(keep_html=True).documents(files)).presets[0]
+    long = {doc["id"]: doc for doc in docs if doc["ntok"] >= 50}
+    detector = Detector(wide.preset.scheme)
+    prints = {}
+    for doc in long.values():
+        (read,) = Reading(keep_html=True).file(folder / doc["file"])
+        prints[doc["id"]] = detector.fingerprint_page(read.text).fingerprint
+    judged = {}
+    with (folder / "pairs.tsv").open(encoding="utf-8") as rows:
+        header = next(rows).rstrip("\n").split("\t")
+        for row in rows:
+            pair = dict(zip(header, row.rstrip("\n").split("\t"), strict=True))
+            judged[frozenset((pair["a"], pair["b"]))] = float(pair["jaccard"])
+    near, different = [0] * 257, [0] * 257
+    known = [one for one in long if prints[one] is not None]
+    for number, a in enumerate(known):
+        for b in known[:number]:
+            if long[a]["lang"] == long[b]["lang"]:
+                alike = judged.get(frozenset((a, b)), 0.0)
+                apart = hamming_distance(prints[a], prints[b])
+                near[apart] += alike >= 0.8
+                different[apart] += alike < 0.2
+    must = sum(value >= 0.8 and set(pair) <= set(long) for pair, value in judged.items())
+
+    def measured(k):
+        found, wrong = sum(near[: k + 1]), sum(different[: k + 1])
+        recall, precision = found / must, found / (found + wrong) if found + wrong else 1.0
+        return recall, precision, 2 * recall * precision / (recall + precision or 1)
+
+    best = max((measured(k) for k in range(256)), key=lambda one: one[2])
+    chosen = measured(wide.choice.max_distance)
+    assert abs(chosen[0] - best[0]) <= 0.02
+    assert abs(chosen[1] - best[1]) <= 0.02

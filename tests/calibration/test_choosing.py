@@ -1,0 +1,93 @@
+"""The rule: the middle of the best k, and what it costs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.calibration.choosing import Found, choose, figures, table_recall, wilson
+from scrapy_simhash.index import choose_plan
+
+
+def counts(bits, **at):
+    row = [0] * (bits + 1)
+    for distance, count in at.items():
+        row[int(distance[1:])] = count
+    return row
+
+
+def test_figures_are_of_all_pairs_within_k():
+    rows = figures([3, 0, 1, 0], [0, 2, 0, 7])
+    assert rows == [Found(0, 3, 4, 0), Found(1, 3, 4, 2), Found(2, 4, 4, 2), Found(3, 4, 4, 9)]
+    assert [row.recall for row in rows] == [0.75, 0.75, 1, 1]
+    assert [row.precision for row in rows] == [1, 0.6, 4 / 6, 4 / 13]
+    assert rows[0].f1 == pytest.approx(2 * 0.75 / 1.75)
+    nothing = Found(0, 0, 0, 0)
+    assert (nothing.recall, nothing.precision, nothing.f1) == (1, 1, 1)
+    assert Found(0, 0, 4, 4).f1 == 0
+
+
+def test_the_middle_of_the_gap():
+    choice = choose(figures(counts(256, d3=20, d21=5), counts(256, d60=100)), 256)
+    assert (choice.low, choice.middle, choice.max_distance, choice.high) == (21, 40, 40, 59)
+    assert choice.plan == choose_plan(256, 40)
+
+
+def test_where_they_overlap_the_best_balance():
+    near = counts(64, d2=90, d5=5, d9=5)
+    choice = choose(figures(near, counts(64, d6=1, d8=40, d20=100)), 64)
+    assert (choice.low, choice.max_distance, choice.high) == (5, 5, 5)
+    # One wrong pair is worth five right ones.
+    choice = choose(figures(near, counts(64, d8=1, d14=100)), 64)
+    assert (choice.low, choice.max_distance, choice.high) == (9, 11, 13)
+
+
+def test_tables_that_are_very_many_lower_it():
+    rows = figures(counts(256, d21=20), counts(256, d110=100))
+    choice = choose(rows, 256)
+    assert (choice.low, choice.middle, choice.high) == (21, 65, 109)
+    assert 21 <= choice.max_distance < 65
+    assert len(choice.plan.tables) <= 100
+    assert len(choose_plan(256, choice.max_distance + 1).tables) > 100
+    # There is no lower one that is as good.
+    choice = choose(figures(counts(32, d15=20), counts(32, d16=100)), 32)
+    assert choice.max_distance == 15
+    assert choice.plan is None
+
+
+def test_too_little_to_choose_by():
+    assert choose(figures(counts(64), counts(64, d30=1000)), 64) is None
+    assert choose(figures(counts(64, d3=1000), counts(64, d30=99)), 64) is None
+    assert choose(figures(counts(64, d3=1), counts(64, d30=100)), 64) is not None
+
+
+@given(
+    st.lists(st.integers(0, 9), min_size=65, max_size=65),
+    st.lists(st.integers(0, 99), min_size=65, max_size=65),
+)
+def test_no_other_k_is_better(near, different):
+    near[3] += 1
+    different[64] += 100
+    rows = figures(near, different)
+    choice = choose(rows, 64)
+    best = max(row.f1 for row in rows[:64])
+    assert choice.low <= choice.max_distance <= choice.high < 64
+    for k in range(choice.low, choice.high + 1):
+        assert rows[k].f1 == pytest.approx(best, abs=1e-9)
+
+
+def test_what_tables_find():
+    plan = choose_plan(64, 7)
+    assert plan.guaranteed_distance < 7
+    assert table_recall(plan, counts(64, d2=9), 7) == 1
+    near = counts(64, d2=1, d7=3, d9=50)
+    assert table_recall(plan, near, 7) == pytest.approx((1 + 3 * plan.expected_recall(7)) / 4)
+    assert table_recall(plan, counts(64), 7) == 1
+
+
+def test_intervals():
+    assert wilson(0, 0) == (0, 1)
+    assert wilson(10, 10)[1] == 1
+    assert wilson(10, 10)[0] == pytest.approx(0.7225, abs=1e-4)
+    assert wilson(0, 10) == pytest.approx((0, 0.2775), abs=1e-4)

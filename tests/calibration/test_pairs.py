@@ -1,0 +1,70 @@
+"""All pairs at once, against one by one."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.calibration import pairs
+from scrapy_simhash.calibration.pairs import Resemblances, distance_blocks
+from scrapy_simhash.resemblance import shingle_length, shingle_tokens, shingles
+
+WORDS = "boat sea pier nine 九 点 渡 轮".split()
+TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=24).map(" ".join), max_size=12)
+
+
+def matrix(texts):
+    blocks = list(Resemblances(texts).blocks())
+    assert [start for start, _ in blocks] == list(range(0, len(texts), pairs._BLOCK_ROWS))
+    return np.concatenate([rows for _, rows in blocks]) if blocks else np.zeros((0, 0))
+
+
+def one_by_one(texts):
+    """Each text's own length of shingles; a short one is one, whatever its own would be."""
+    sets = []
+    for text in texts:
+        tokens = shingle_tokens(text)
+        sets.append(shingles(tokens, shingle_length([tokens])))
+    return [[len(a & b) / len(a | b) if a | b else 0.0 for b in sets] for a in sets]
+
+
+@given(TEXTS)
+def test_resemblances(texts):
+    assert matrix(texts).tolist() == one_by_one(texts)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 256])
+@pytest.mark.parametrize(("texts_of_a_common_one", "at_once"), [(0, 2), (1, 3), (4, 2048), (99, 2)])
+def test_neither_the_rows_nor_what_is_common_change_them(
+    monkeypatch, rows, texts_of_a_common_one, at_once
+):
+    monkeypatch.setattr(pairs, "_BLOCK_ROWS", rows)
+    monkeypatch.setattr(pairs, "_COMMON_TEXTS", texts_of_a_common_one)
+    monkeypatch.setattr(pairs, "_COMMON_AT_ONCE", at_once)
+    dice = random.Random(4)
+    texts = [" ".join(dice.choices(WORDS, k=dice.randint(0, 40))) for _ in range(30)]
+    texts += [texts[3]] * 9
+    assert matrix(texts).tolist() == one_by_one(texts)
+
+
+def test_a_text_of_characters_shares_nothing_with_one_of_words():
+    words = "one two three four five 渡轮九点出发六点回来"
+    characters = words.removeprefix("one two three four ")
+    found = matrix([words, characters, characters])
+    assert found[1, 2] == 1
+    assert found[0, 1] == 0
+
+
+@given(
+    st.sampled_from([8, 64, 72, 256]).flatmap(
+        lambda bits: st.tuples(st.just(bits), st.lists(st.integers(0, (1 << bits) - 1), max_size=9))
+    )
+)
+def test_distances(bits_and_fingerprints):
+    bits, fingerprints = bits_and_fingerprints
+    found = [row for _, rows in distance_blocks(fingerprints, bits) for row in rows.tolist()]
+    assert found == [[(a ^ b).bit_count() for b in fingerprints] for a in fingerprints]
