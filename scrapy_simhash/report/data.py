@@ -142,8 +142,11 @@ def _pages(
 
     left_out = {"clusters": 0, "near_duplicates": 0}
     near: dict[str, tuple[NearDuplicate, str]] = {}
+    shown = 0
     for found in doubled.clusters:
-        if len(near) + len(found) > max_pages:
+        shown += len(found)
+        if shown > max_pages:
+            shown -= len(found)
             left_out["clusters"] += 1
             left_out["near_duplicates"] += len(found) - 1
             continue

@@ -1,0 +1,124 @@
+"""SIMHASH_REPORT and SIMHASH_KEEP_TEXT: what a crawl leaves to look at."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from scrapy_simhash.index.offline import read_manifest
+from scrapy_simhash.index.texts import opened_texts
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import page
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    site.put("/mill", page("mill"))
+    site.put("/mill-copy", page("mill", copy=1))
+    site.put("/bees", page("bees"))
+    site.put("/failing", page("tram"))
+    site.put("/short", "<p>Too short.")
+    return site
+
+
+PATHS = ["/mill", "/mill-copy", "/bees", "/failing", "/short"]
+
+
+@pytest.fixture(scope="module")
+def results(pages, module_path):
+    def crawl(name, **settings):
+        return Crawl(
+            requests=[pages.url(path) for path in PATHS],
+            settings={"SIMHASH_DIR": str(module_path / name), "CONCURRENT_REQUESTS": 1} | settings,
+            name=name,
+            arguments={"failing": ["/failing"]},
+        )
+
+    crawls = {
+        "texts": crawl(
+            "texts",
+            SIMHASH_KEEP_TEXT=True,
+            SIMHASH_REPORT=str(module_path / "%(name)s-%(time)s.html"),
+        ),
+        "thread": crawl("thread", SIMHASH_KEEP_TEXT=True, SIMHASH_WORKERS=0),
+        "bounded": crawl("bounded", SIMHASH_KEEP_TEXT=True, SIMHASH_KEEP_TEXT_BYTES=100),
+        "none": crawl("none", SIMHASH_REPORT=str(module_path / "none.html")),
+    }
+    return dict(zip(crawls, run(*crawls.values()), strict=True))
+
+
+def texts_of(module_path, name):
+    directory = module_path / name / "spiders" / name
+    with opened_texts(directory, read_manifest(directory).database) as texts:
+        if texts is None:
+            return None
+        return {key.rpartition("/")[2]: texts.get(key) for key in texts.keys()}  # noqa: SIM118
+
+
+@pytest.mark.parametrize("name", ["texts", "thread"])
+def test_texts_of_pages_that_were_handled_are_kept(results, module_path, name):
+    kept = texts_of(module_path, name)
+    assert set(kept) == {"mill", "mill-copy", "bees"}
+    assert len(kept["bees"].text) > 200
+    assert "<" not in kept["bees"].text
+    assert kept["bees"].title
+
+
+def test_texts_are_bounded(results, module_path):
+    assert texts_of(module_path, "bounded") == {}
+    assert results["bounded"].stats["simhash/texts_not_kept"] == 3
+
+
+def test_texts_are_not_kept_unasked(results, module_path):
+    assert texts_of(module_path, "none") is None
+
+
+def data_of(path):
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL)
+    return json.loads(found[1])
+
+
+def test_the_report_of_a_crawl(results, module_path):
+    [path] = module_path.glob("texts-*.html")
+    assert re.fullmatch(r"texts-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.html", path.name)
+    data = data_of(path)
+    stats = results["texts"].stats
+    crawl = data["crawl"]
+    assert (crawl["spider"], crawl["reason"]) == ("texts", "finished")
+    assert crawl["judged"] == stats["simhash/checked"] == 4
+    assert (crawl["new"], crawl["near_duplicate"], crawl["dropped"], crawl["tagged"]) == (
+        3,
+        1,
+        1,
+        0,
+    )
+    assert crawl["skipped"] == {"few_tokens": 1}
+    assert crawl["started_at_s"] <= crawl["ended_at_s"]
+    assert crawl["stats"]["simhash/near_duplicate"] == 1
+    assert len(data["texts"]) == 2
+    assert [key.rpartition("/")[2] for key in data["pages"]["key"]] == ["mill", "mill-copy"]
+    assert data["index"]["directory"] == str(module_path / "texts" / "spiders" / "texts")
+    assert data_of(module_path / "none.html")["texts"] == []
+
+
+def test_a_report_that_cannot_be_written_is_an_error_in_the_log(pages, tmp_path):
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    [result] = run(
+        Crawl(
+            requests=[pages.url("/mill")],
+            settings={
+                "SIMHASH_DIR": str(tmp_path / "index"),
+                # Too long a name for a file.
+                "SIMHASH_REPORT": str(folder / ("x" * 300)),
+            },
+            name="long",
+        )
+    )
+    assert result.stats["simhash/errors/report"] == 1
+    assert "was not written" in result.log
+    assert f"scrapy simhash report --index {tmp_path}" in result.log
+    assert list(folder.iterdir()) == []
