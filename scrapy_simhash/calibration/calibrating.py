@@ -136,8 +136,7 @@ def calibrate(
                 copies = _copies(used, seed, threshold)
             made = _distances_of(copies, used, place, preset.scheme, min_tokens)
         found = [page.fingerprints[place] for page in pages]
-        near = [a + b for a, b in zip(counts.near_duplicate, made, strict=True)]
-        rows = figures(near, counts.different)
+        rows = figures(counts.near_duplicate, counts.different, made if sum(made) else ())
         calibrated.append(
             Calibrated(
                 preset=preset,

@@ -30,12 +30,16 @@ _EQUAL = 1e-12
 
 
 class Found(NamedTuple):
-    """Pairs within k, of those that should be found and those that should not."""
+    """Pairs within k, of those that should be found and those that should not.
+
+    :param different_weight: what a different pair counts, where others were made.
+    """
 
     max_distance: int
     near_duplicates: int
     all_near_duplicates: int
     different: int
+    different_weight: float = 1.0
 
     @property
     def recall(self) -> float:
@@ -47,7 +51,7 @@ class Found(NamedTuple):
     @property
     def precision(self) -> float:
         """Share of those that should be found among both; 1 if none is found."""
-        judged = self.near_duplicates + self.different
+        judged = self.near_duplicates + self.different * self.different_weight
         return self.near_duplicates / judged if judged else 1.0
 
     @property
@@ -63,8 +67,9 @@ class Found(NamedTuple):
 
     @property
     def precision_95(self) -> tuple[float, float]:
-        """Its 95 % interval, as if pairs were independent."""
-        return wilson(self.near_duplicates, self.near_duplicates + self.different)
+        """Its 95 % interval, as if pairs were independent and none were made."""
+        near_duplicates = self.near_duplicates / self.different_weight
+        return wilson(near_duplicates, near_duplicates + self.different)
 
 
 class Choice(NamedTuple):
@@ -81,14 +86,23 @@ class Choice(NamedTuple):
     plan: TablePlan | None
 
 
-def figures(near_duplicates: Sequence[int], different: Sequence[int]) -> list[Found]:
-    """For each k from 0 on. Pairs come as their numbers at each distance."""
-    found, wrong, total = 0, 0, sum(near_duplicates)
+def figures(
+    near_duplicates: Sequence[int], different: Sequence[int], made: Sequence[int] = ()
+) -> list[Found]:
+    """For each k from 0 on. Pairs come as their numbers at each distance.
+
+    :param made: near-duplicate pairs that are there besides. Recall is that of all; but there are
+        no more of them among one's pages for it, so together they weigh as much as the others do.
+    """
+    real = sum(near_duplicates)
+    every = [a + b for a, b in zip(near_duplicates, made or [0] * len(different), strict=True)]
+    weight = sum(every) / max(real, 1) if made else 1.0
+    found, wrong, total = 0, 0, sum(every)
     rows = []
-    for k, (some, others) in enumerate(zip(near_duplicates, different, strict=True)):
+    for k, (some, others) in enumerate(zip(every, different, strict=True)):
         found += some
         wrong += others
-        rows.append(Found(k, found, total, wrong))
+        rows.append(Found(k, found, total, wrong, weight))
     return rows
 
 
@@ -131,7 +145,7 @@ def _plan(bits: int, max_distance: int) -> TablePlan | None:
         return None
 
 
-def wilson(successes: int, trials: int) -> tuple[float, float]:
+def wilson(successes: float, trials: float) -> tuple[float, float]:
     """95 % score interval of a share (Wilson 1927); of no trials, anything."""
     if not trials:
         return 0.0, 1.0

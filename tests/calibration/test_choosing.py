@@ -28,6 +28,17 @@ def test_figures_are_of_all_pairs_within_k():
     assert Found(0, 0, 4, 4).f1 == 0
 
 
+def test_copies_that_were_made_weigh_as_much_as_there_are_others():
+    rows = figures([1, 0, 0, 0], [0, 0, 1, 9], [0, 9, 0, 0])
+    assert [row.recall for row in rows] == [0.1, 1, 1, 1]
+    # As many wrong pairs as the one that is there, not as one in eleven.
+    assert [row.precision for row in rows] == [1, 1, 0.5, 1 / 11]
+    assert rows[2].precision_95 == wilson(1, 2)
+    # Where there are none, as one.
+    assert figures([0, 0], [0, 1], [9, 0])[1].precision == 0.5
+    assert figures([0, 0], [0, 0], [9, 0])[1].precision == 1
+
+
 def test_the_middle_of_the_gap():
     choice = choose(figures(counts(256, d3=20, d21=5), counts(256, d60=100)), 256)
     assert (choice.low, choice.middle, choice.max_distance, choice.high) == (21, 40, 40, 59)
