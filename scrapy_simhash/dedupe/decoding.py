@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mimetypes
 from email.message import Message
-from urllib.parse import urlsplit
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 # Of these Scrapy makes other responses; of all else it goes by the name and the content.
@@ -40,7 +39,7 @@ def is_html(
         header["Content-Disposition"] = disposition.replace("\r", " ").replace("\n", " ")
         names.insert(0, header.get_filename() or "")
     for name in names:
-        guessed, encoding = mimetypes.guess_type(_path(name))
+        guessed, encoding = _guessed(name)
         known = None if guessed is None or encoding else _by_type(guessed)
         if known is not None:
             return known
@@ -59,11 +58,11 @@ def _by_type(mime_type: str) -> bool | None:
     return None
 
 
-def _path(name: str) -> str:
+def _guessed(name: str) -> tuple[str | None, str | None]:
     try:
-        return urlsplit(name).path or name
-    except ValueError:
-        return name
+        return mimetypes.guess_type(name)
+    except ValueError:  # brackets that are no IPv6 address
+        return None, None
 
 
 def _detected(body: bytes) -> str | None:

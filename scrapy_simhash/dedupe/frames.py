@@ -5,6 +5,7 @@ A record that is too long is cut in pieces, so that no file takes more memory th
 
 from __future__ import annotations
 
+import csv
 import io
 import zlib
 from contextlib import suppress
@@ -56,30 +57,74 @@ def array_frames(stream: BinaryIO, max_bytes: int) -> Iterator[Frame]:
 
 def csv_frames(stream: BinaryIO, max_bytes: int) -> Iterator[Frame]:
     """Records of CSV, some of them over several lines; the first is the header."""
+    csv.field_size_limit(max(csv.field_size_limit(), max_bytes + 1))
+    lines = _CsvLines(stream, max_bytes)
     kind: Literal["record", "other"] = "other"
-    parts: list[bytes] = []
-    size = quotes = 0
-    while line := stream.readline(max_bytes - size + 1):
-        parts.append(line)
-        size += len(line)
-        quotes += line.count(b'"')
-        too_large = size > max_bytes
-        if quotes % 2 and not too_large:
-            continue
-        data = line if len(parts) == 1 else b"".join(parts)
-        if too_large:
+    reader: Any = None
+    while True:
+        try:
+            if reader is None:
+                reader = csv.reader(lines, delimiter=lines.delimiter)
+            row = next(reader, None)
+        except csv.Error:
+            row, reader = [""], None
+        data, ended_within = lines.taken()
+        if not data:
+            return
+        # A reader that was told that there are no more lines is of no more use.
+        reader = None if ended_within or row is None else reader
+        if len(data) > max_bytes:
             yield Frame(data, kind, "too_large")
-            if not line.endswith(b"\n"):
+            if not data.endswith(b"\n"):
                 yield from _rest_of_line(stream)
-        elif not data.isspace():
-            yield Frame(data, kind)
-        else:
-            kind = "record" if kind == "record" else "other"
-            parts, size, quotes = [], 0, 0
+        elif row or ended_within:
+            yield Frame(data, kind, "not_csv" if ended_within else None)
+        else:  # a blank line
             continue
-        kind, parts, size, quotes = "record", [], 0, 0
-    if parts:  # a quotation mark that nothing closes
-        yield Frame(b"".join(parts), kind, "not_csv")
+        kind = "record"
+
+
+def csv_delimiter(header: bytes) -> str:
+    """Of a file with that header: a comma, unless only tabs or semicolons can be meant."""
+    if b"," in header:
+        return ","
+    return next((other for other in "\t;" if other.encode() in header), ",")
+
+
+class _CsvLines:
+    """Lines for a `csv.reader`, which says by taking them where its records end.
+
+    Whatever the encoding is, bytes that mean something in CSV mean themselves.
+    """
+
+    def __init__(self, stream: BinaryIO, max_bytes: int) -> None:
+        self._stream = stream
+        self._max_bytes = max_bytes
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._ended = False
+        self._next = stream.readline(max_bytes + 1)
+        self.delimiter = csv_delimiter(self._next)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line, self._next = self._next, b""
+        if not line and self._size <= self._max_bytes:
+            line = self._stream.readline(self._max_bytes - self._size + 1)
+        if not line:
+            self._ended = True
+            raise StopIteration
+        self._lines.append(line)
+        self._size += len(line)
+        return line.decode("latin-1")
+
+    def taken(self) -> tuple[bytes, bool]:
+        """The bytes of a record, and whether the lines ended in the middle of it."""
+        data, ended = b"".join(self._lines), self._ended
+        self._lines, self._size, self._ended = [], 0, False
+        return data, ended
 
 
 def _is_cut(line: bytes, max_bytes: int) -> bool:

@@ -14,8 +14,15 @@ from typing import TYPE_CHECKING, Any, cast
 from scrapy_simhash.dedupe import parquet
 from scrapy_simhash.dedupe.extras import needed
 from scrapy_simhash.dedupe.fields import find_fields
-from scrapy_simhash.dedupe.frames import Frame, Gunzip, array_frames, csv_frames, line_frames
-from scrapy_simhash.dedupe.records import Unreadable, csv_delimiter, read_csv, read_json
+from scrapy_simhash.dedupe.frames import (
+    Frame,
+    Gunzip,
+    array_frames,
+    csv_delimiter,
+    csv_frames,
+    line_frames,
+)
+from scrapy_simhash.dedupe.records import Unreadable, read_csv, read_json
 from scrapy_simhash.dedupe.warc_frames import (
     is_compressed_by_record,
     warc_frames,
@@ -84,7 +91,7 @@ class Inputs:
         self._encoding = options.encoding
         self._compressed = compressed
         self._file: io.BufferedReader | None = None
-        self._bytes_before = 0
+        self._bytes_before = self._unreadable = 0
         self.copies_members = False
         """Whether the frames of now are compressed as they stand in the file."""
         self.damaged: dict[str, str] = {}
@@ -241,6 +248,15 @@ class Inputs:
         if self.format == "parquet":
             names = parquet.column_names(self.files[0].path)
         records = list(islice(self._first_records(names), _PROBED_RECORDS))
+        if (
+            self._unreadable
+            and not records
+            and (self.format == "json" or not (asked.text or asked.html))
+        ):
+            raise SimhashError(
+                f"{self.files[0].name}: no record of it can be read; an item in each line is "
+                "needed, as Scrapy writes them (FEED_EXPORT_INDENT is 0), and the right --encoding"
+            )
         return find_fields(asked, names, records, self.files[0].name)
 
     def _first_records(self, names: list[str] | None) -> Iterator[dict[str, Any]]:
@@ -255,7 +271,7 @@ class Inputs:
                     if frame.reason is None:
                         yield self._parsed(frame.content or frame.data)
                 except Unreadable:  # noqa: PERF203 - of few records
-                    continue
+                    self._unreadable += 1
 
     def _parsed(self, content: bytes) -> dict[str, Any]:
         if self.format == "csv":

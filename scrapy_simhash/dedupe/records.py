@@ -133,9 +133,10 @@ class Parser:
         except Exception:  # noqa: BLE001 - of whatever kind
             raise Unreadable("not_warc") from None
         key = urldefrag(without_surrogates(url)).url or None
-        if headers is None or key is None:
+        status = "" if headers is None else str(headers.get_statuscode())
+        if not status.isdecimal() or key is None:
             raise Unreadable("not_warc", key)
-        if not str(headers.get_statuscode()).startswith("2"):
+        if not status.startswith("2"):
             raise Unreadable("status", key)
         try:
             body = record.content_stream().read(self._max_bytes + 1)
@@ -181,13 +182,6 @@ def read_csv(content: bytes, encoding: str, delimiter: str) -> list[str]:
     if len(rows) != 1:
         raise Unreadable("not_csv")
     return rows[0]
-
-
-def csv_delimiter(header: bytes) -> str:
-    """Of a file with that header: a comma, unless only tabs or semicolons can be meant."""
-    if b"," in header:
-        return ","
-    return next((other for other in "\t;" if other.encode() in header), ",")
 
 
 def plain(value: Any) -> str:

@@ -1,0 +1,16 @@
+"""An extractor for workers to die of."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+
+def deadly(html: str) -> str:
+    if "DIE" in html:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "RAISE" in html:
+        raise ValueError("no")
+    while "HANG" in html:
+        pass
+    return html.replace("<html><p>", "").replace("</p></html>", "")
