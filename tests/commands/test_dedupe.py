@@ -1,0 +1,211 @@
+"""``dedupe``: what it shows, what it takes from the project, and wrong usage."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from scrapy_simhash.index import index_url, open_index
+from tests.dedupe.samples import json_lines, read_lines, records, text
+
+from .conftest import MODULE, SCRAPY
+from .samples import written
+
+HELP_NAMES = (
+    *("--output", "--verdicts", "--action", "--overwrite", "--json", "--format", "--text-field"),
+    *("--html-field", "--key-field", "--encoding", "--max-bytes", "--index", "--incremental"),
+    *("--drop-weak", "--keep-index", "--workers", "--restart", "--preset", "--max-distance"),
+    *("--extractor", "--select", "--remove", "--min-tokens"),
+)
+
+
+@pytest.fixture
+def feed(folder):
+    """A feed of five records, two of them near-duplicates; one has no text."""
+    values = [
+        {"url": "https://e.com/1", "text": text(1)},
+        {"url": "https://e.com/2", "text": text(1, edited=3)},
+        {"url": "https://e.com/3", "text": text(2)},
+        {"url": "https://e.com/4", "text": text(2, count=40)},
+        {"url": "https://e.com/5", "text": ""},
+    ]
+    return written(folder, json_lines(values), "in.jsonl")
+
+
+def test_what_it_shows(run, feed, folder):
+    ran = run("dedupe", feed, "-o", "out.jsonl", "--verdicts", "v.jsonl", "--index", "i")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == [
+        "records    5",
+        "kept       4 in out.jsonl",
+        "dropped    1",
+        "  near-duplicate  1",
+        "  new             3",
+        "  skipped         1",
+        "    no_text       1",
+        "verdicts   in v.jsonl",
+        "index      3 entries in i",
+    ]
+    with open_index(index_url(folder / "i")) as index:
+        assert len(index) == 3
+
+
+def test_as_json(run, feed):
+    ran = run("dedupe", feed, "-o", "out.jsonl", "--json")
+    assert json.loads(ran.out) == {
+        "records": 5,
+        "kept": 4,
+        "dropped": 1,
+        "weak_kept": 0,
+        "kinds": {"new": 3, "near-duplicate": 1, "skipped": 1},
+        "skipped": {"no_text": 1},
+        "went_on_after": 0,
+        "index_entries": 3,
+        "damaged": {},
+        "output": "out.jsonl",
+        "verdicts": None,
+        "index": None,
+    }
+
+
+def test_verdicts_alone(run, feed, folder):
+    assert run("dedupe", feed, "--verdicts", "v.jsonl").code == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["in.jsonl", "v.jsonl"]
+    assert [set(v) for v in read_lines(folder / "v.jsonl")] == [
+        {"key", "kind", "representative", "distance", "fingerprint", "weak", "reason", "dropped"}
+    ] * 5
+
+
+def test_to_standard_output(run_process, feed):
+    ran = run_process(*MODULE, "dedupe", feed, "-o", "-")
+    assert (ran.code, ran.err) == (0, "")
+    assert [json.loads(line)["url"][-1] for line in ran.out.splitlines()] == ["1", "3", "4", "5"]
+
+
+def test_the_options_of_a_crawl(run, feed, folder):
+    def kinds(*options):
+        ran = run("dedupe", feed, "-o", "out.jsonl", "--overwrite", "--json", *options)
+        assert ran.code == 0, ran.err
+        return json.loads(ran.out)
+
+    assert kinds("--min-tokens", 50)["skipped"] == {"no_text": 1, "few_tokens": 1}
+    assert kinds("--max-distance", 0)["kinds"] == {"new": 4, "skipped": 1}
+    assert kinds("--preset", "classic")["records"] == 5
+    assert kinds("--max-bytes", 500)["skipped"] == {"too_large": 3, "no_text": 1}
+    assert kinds("--action", "tag")["dropped"] == 0
+    tagged = read_lines(folder / "out.jsonl")
+    assert [one.get("simhash_kind") for one in tagged] == [
+        *("new", "near-duplicate", "new", "new", None)
+    ]
+
+
+def test_pages_by_selectors(run, folder):
+    def page(number):
+        return {"html": f"<html><nav>{text(number)}</nav><main>{text(9)}</main></html>"}
+
+    written(folder, json_lines([page(1), page(2)]), "in.jsonl")
+    ran = run("dedupe", "in.jsonl", "-o", "o.jsonl", "--json", "--select", "main")
+    assert json.loads(ran.out)["kinds"] == {"new": 1, "near-duplicate": 1}
+    ran = run(
+        *("dedupe", "in.jsonl", "-o", "o.jsonl", "--overwrite", "--json"),
+        *("--extractor", "text", "--remove", "main"),
+    )
+    assert json.loads(ran.out)["kinds"] == {"new": 2}
+
+
+def test_the_settings_of_a_project(run_process, folder, feed):
+    written(folder, "[settings]\ndefault = boats.settings\n", "scrapy.cfg")
+    (folder / "boats").mkdir()
+    written(folder / "boats", "", "__init__.py")
+    settings = (
+        'SIMHASH_ACTION = "tag"\nSIMHASH_ITEM_TAGS = {"kind": "was"}\nSIMHASH_SCOPE = "host"\n'
+        'SIMHASH_ITEM_FIELDS = ["story"]\nSIMHASH_MIN_TOKENS = 20\nSIMHASH_MAX_DISTANCE = 0\n'
+    )
+    written(folder / "boats", settings, "settings.py")
+    values = [
+        {"url": "https://a.example/1", "text": "", "story": text(1)},
+        {"url": "https://a.example/2", "text": "", "story": text(1, edited=2)},
+        {"url": "https://b.example/3", "text": "", "story": text(1)},
+        {"url": "https://a.example/4", "text": "", "story": text(1)},
+        {"url": "https://a.example/5", "text": "", "story": text(5, count=25)},
+    ]
+    written(folder, json_lines(values), "in.jsonl")
+    for program in (MODULE, SCRAPY):
+        ran = run_process(*program, "dedupe", "in.jsonl", "-o", "out.jsonl", "--overwrite")
+        assert (ran.code, ran.err) == (0, ""), ran.err
+        kinds = [one["was"] for one in read_lines(folder / "out.jsonl")]
+        assert kinds == ["new", "new", "new", "near-duplicate", "new"]
+    ran = run_process(
+        *(*MODULE, "dedupe", "in.jsonl", "-o", "out.jsonl", "--overwrite"),
+        *("--action", "drop", "--max-distance", "36", "--min-tokens", "30", "--drop-weak"),
+    )
+    assert "kept       3 in" in ran.out
+
+
+def test_an_index_and_those_before(run, feed, folder):
+    def summary(*options):
+        return run("dedupe", feed, "-o", "o.jsonl", "--overwrite", "--index", "i", *options)
+
+    assert summary().err == ""
+    again = summary()
+    assert "the index holds 3 records of before, which do not count" in again.err
+    assert "unchanged       3" in again.out
+    assert "dropped    1" in again.out
+    incremental = summary("--incremental")
+    assert incremental.err == ""
+    assert "dropped    3" in incremental.out  # the weak one is kept
+    assert "dropped    4" in summary("--incremental", "--drop-weak").out
+
+
+def test_the_index_of_the_run_can_be_kept(run, feed, folder):
+    assert run("dedupe", feed, "-o", "o.jsonl", "--keep-index").code == 0
+    assert [path.name for path in (folder / "o.jsonl.dedupe").iterdir()] == ["index"]
+    with open_index(index_url(folder / "o.jsonl.dedupe" / "index")) as index:
+        assert len(index) == 3
+
+
+def test_a_file_that_is_damaged_ends_with_1(run, folder):
+    content = gzip.compress(json_lines(records(200)))
+    written(folder, content[: len(content) // 2], "in.jsonl.gz")
+    ran = run("dedupe", "in.jsonl.gz", "-o", "out.jsonl")
+    assert ran.code == 1
+    assert "error: in.jsonl.gz is damaged (it ends too early)" in ran.err
+    # All that can be read is there, and the line in which it ends.
+    out = (folder / "out.jsonl").read_bytes()
+    verdicts = [line for line in ran.out.splitlines() if "not_json" in line]
+    assert verdicts == ["    not_json      1"]
+    assert json_lines(records(200)).startswith(out.splitlines()[0])
+    assert not out.splitlines()[-1].endswith(b"}")
+
+
+def test_help_explains(run):
+    ran = run("dedupe", "--help")
+    assert ran.code == 0
+    for name in HELP_NAMES:
+        assert name in ran.out
+    assert "python -m scrapy_simhash dedupe pages.jsonl.gz -o distinct.jsonl.gz" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "-o OUT or --verdicts FILE is needed"),
+        (["-o", "-", "--json"], "--json and -o - would both"),
+        (["-o", "o", "--keep-index", "--index", "i"], "--keep-index is for a run without --index"),
+        (["-o", "-", "--keep-index"], "--keep-index needs a file"),
+        (["-o", "o", "--encoding", "utf-16"], "lines cannot be told"),
+        (["-o", "o", "--encoding", "nonsense"], "no such encoding"),
+        (["-o", "o", "--text-field", "a", "--html-field", "b"], "not allowed with"),
+        (["-o", "o", "--workers", "0"], "1 to 256"),
+        (["-o", "o", "--max-bytes", "0"], "1 or more"),
+        (["-o", "o", "--preset", "none"], "invalid choice"),
+        (["-o", "o", "--max-distance", "256"], "less than 256"),
+        (["-o", "o", "--format", "xml"], "invalid choice"),
+    ],
+)
+def test_wrong_usage(run, feed, options, said):
+    ran = run("dedupe", feed, *options)
+    assert ran.code == 2
+    assert said in ran.err

@@ -1,0 +1,222 @@
+"""``dedupe`` with what is not there, not ours, or in the way; interrupted, and cut off."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import signal
+import struct
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from scrapy_simhash.index import open_index
+from scrapy_simhash.scheme import Scheme
+from tests.dedupe.samples import json_lines, read_lines, records, text
+
+from .conftest import DEADLINE_S, MODULE, finish, start
+from .samples import written
+
+MANY = 3000
+
+
+@pytest.fixture
+def feed(folder):
+    return written(folder, json_lines(records(10)), "in.jsonl")
+
+
+@pytest.fixture
+def many(folder):
+    return written(folder, json_lines(records(MANY)), "many.jsonl")
+
+
+def left(folder):
+    """What is there besides the input."""
+    return sorted(path.name for path in folder.iterdir() if path.name != "in.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["none.jsonl", "-o", "o"], "none.jsonl cannot be read or written: No such file"),
+        (["", "-o", "o"], "a file without a name"),
+        (["in.jsonl", "-o", "in.jsonl", "--overwrite"], "in.jsonl is an input"),
+        (["in.jsonl", "-o", "nowhere/o"], "there is no folder nowhere"),
+        (["in.jsonl", "-o", "o", "--verdicts", "o"], "both the output and the verdicts"),
+        (["in.jsonl", "-o", "there.jsonl"], "is there already: --overwrite"),
+        (["in.jsonl", "-o", "o", "--verdicts", "there.jsonl"], "is there already: --overwrite"),
+        (["in.jsonl", "-o", "full"], "full is a folder that is there already"),
+        (["strange", "-o", "o"], "its name does not say what it is: add --format"),
+        (["in.jsonl", "page.html", "-o", "o"], "of different formats"),
+        (["full", "-o", "o", "--format", "csv"], "full is a folder: only HTML"),
+        (["full", "-o", "full/o"], "full/o lies in full, which is read"),
+        (["full", "-o", "o", "--action", "tag"], "html has no fields for tags"),
+        (["in.jsonl", "-o", "o", "--text-field", "x"], "no field 'x'; there are 'url', 'text'"),
+        (["title.jsonl", "-o", "o"], "which field is the text? There are 'title', 'price'"),
+        (["bad.csv", "-o", "o"], "its first line cannot be read as names of columns"),
+        (["a.csv", "b.csv", "-o", "o"], "b.csv has other columns than a.csv"),
+        (["broken.jsonl", "-o", "o"], "broken.jsonl: no record of it can be read"),
+        (["/dev/null", "-o", "o", "--format", "csv"], "is not a regular file: it is read twice"),
+        (["in.jsonl", "-o", "o", "--index", "full"], "full"),
+        (["in.jsonl", "-o", "o", "--index", "classic"], "it was made with the scheme"),
+        (["in.jsonl", "-o", "o", "--preset", "lyq"], "15"),
+    ],
+)
+def test_what_cannot_be_done(run, feed, folder, arguments, said):
+    (folder / "full").mkdir()
+    written(folder / "full", "<p>x</p>", "a.html")
+    for name, content in {
+        "there.jsonl": "there",
+        "strange": "x",
+        "page.html": "x",
+        "title.jsonl": '{"title": "x", "price": 3}\n',
+        "bad.csv": b"\xff\xfe,x\n",
+        "a.csv": "text,b\n",
+        "b.csv": "text,c\n",
+        "broken.jsonl": "{\n}\n",
+    }.items():
+        written(folder, content, name)
+    open_index(f"leveldb:{folder / 'classic'}", Scheme.preset("classic")).close()
+    before = left(folder)
+    ran = run("dedupe", *arguments)
+    assert (ran.code, ran.out) == (1, "")
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert left(folder) == before
+    assert (folder / "there.jsonl").read_text() == "there"
+
+
+def test_an_index_that_is_locked(run, feed, folder):
+    process = start(
+        *MODULE[:1],
+        "-c",
+        "from scrapy_simhash import *; import sys; i = open_index('leveldb:i', "
+        "Scheme.preset('wide')); print('open', flush=True); sys.stdin.read()",
+        in_folder=folder,
+        stdin=-1,
+    )
+    assert process.stdout.readline() == "open\n"
+    ran = run("dedupe", feed, "-o", "o", "--index", "i")
+    assert ran.code == 1
+    assert "another process has it open" in ran.err
+    assert left(folder) == ["i"]
+    finish(process)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written(run, feed, folder):
+    (folder / "closed").mkdir(mode=0o500)
+    ran = run("dedupe", feed, "-o", "closed/o.jsonl")
+    assert ran.code == 1
+    assert "Permission denied" in ran.err
+
+
+def test_a_disk_that_is_full(run_process, feed, folder):
+    ran = run_process("sh", "-c", 'exec "$@" >/dev/full', "sh", *MODULE, "dedupe", feed, "-o", "-")
+    assert ran.code == 1
+    assert "No space left on device" in ran.err
+
+
+def test_names_that_are_hostile_are_escaped(run, folder):
+    name = written(folder, json_lines(records(3)), "a\x1b[31m.jsonl")
+    ran = run("dedupe", name, "-o", "o\x1b[2J")
+    assert ran.code == 0
+    assert "\x1b" not in ran.out + ran.err
+
+
+def test_a_reader_that_has_read_enough(folder, many):
+    process = start(*MODULE, "dedupe", many, "-o", "-", in_folder=folder)
+    assert process.stdout.read(1)
+    process.stdout.close()
+    assert process.wait(timeout=DEADLINE_S) == 0
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert [path.name for path in folder.iterdir()] == ["many.jsonl"]
+
+
+@pytest.mark.parametrize("redirected", [">&-", "<&-", "2>&-"])
+def test_streams_that_are_closed(run_process, folder, feed, redirected):
+    command = f'exec "$@" {redirected}'
+    ran = run_process("sh", "-c", command, "sh", *MODULE, "dedupe", feed, "-o", "out.jsonl")
+    assert (ran.code, ran.err) == (0, "")
+    assert (folder / "out.jsonl").stat().st_size
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_then_the_same_command(folder, many, run, workers):
+    command = ("dedupe", many, "-o", "out.jsonl", "--verdicts", "v.jsonl")
+    process = start(*MODULE, *command, "--workers", workers, in_folder=folder)
+    log = folder / "out.jsonl.dedupe" / "verdicts.jsonl"
+    deadline = time.monotonic() + DEADLINE_S
+    while not (log.exists() and log.stat().st_size > 30_000):
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    ran = finish(process)
+    assert (ran.code, ran.out) == (130, "")
+    assert ran.err.splitlines() == [
+        "what was judged is kept: the same command goes on from here",
+        "interrupted",
+    ]
+    assert not (folder / "out.jsonl").exists()
+    again = run(*command, "--json")
+    assert again.code == 0
+    assert "going on after" in again.err
+    assert json.loads(again.out)["went_on_after"] > 0
+    outcome = [(folder / name).read_bytes() for name in ("out.jsonl", "v.jsonl")]
+    assert run(*command, "--overwrite").code == 0
+    assert outcome == [(folder / name).read_bytes() for name in ("out.jsonl", "v.jsonl")]
+    assert len(read_lines(folder / "v.jsonl")) == MANY
+
+
+def test_workers_go_with_their_parent(folder, many):
+    process = start(*MODULE, "dedupe", many, "-o", "out.jsonl", "--workers", 2, in_folder=folder)
+    log = folder / "out.jsonl.dedupe" / "verdicts.jsonl"
+    deadline = time.monotonic() + DEADLINE_S
+    while not (log.exists() and log.stat().st_size):
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    workers = [Path("/proc", pid) for pid in children.read_text().split()]
+    assert len(workers) == 2
+    process.kill()
+    finish(process)
+    while any(worker.exists() for worker in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_bar_is_for_terminals(folder, many):
+    ours, theirs = pty.openpty()
+    # Of a terminal without a width, nothing would be seen.
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    process = start(
+        *MODULE, "dedupe", many, "-o", "o", "--workers", 1, in_folder=folder, stderr=theirs
+    )
+    os.close(theirs)
+    try:
+        seen = b""
+        while b" records" not in seen:
+            seen += os.read(ours, 1024)
+        process.send_signal(signal.SIGINT)
+        while b"interrupted" not in seen:
+            seen += os.read(ours, 1024)
+        assert finish(process).code == 130
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(ours)
+
+
+def test_a_text_of_one_line_that_is_huge(run, folder):
+    huge = b'{"url": "x", "text": "' + b"word " * 4_000_000 + b'"}'
+    lines = json_lines([{"url": "1", "text": text(1)}])
+    written(folder, lines + huge + b"\n" + lines, "in.jsonl")
+    ran = run("dedupe", "in.jsonl", "-o", "o.jsonl", "--json")
+    assert json.loads(ran.out)["skipped"] == {"too_large": 1}
+    assert (folder / "o.jsonl").read_bytes() == lines + huge + b"\n"
