@@ -13,6 +13,7 @@ from scrapy_simhash.calibration.choosing import (
     Found,
     choose,
     figures,
+    filled,
     table_recall,
 )
 from scrapy_simhash.calibration.counting import Counts, Pairs
@@ -81,8 +82,8 @@ class Calibrated:
         """Share of the pairs within the chosen k that its tables are expected to find."""
         if self.choice is None or self.choice.plan is None:
             return None
-        both = [a + b for a, b in zip(self.counts.near_duplicate, self.made, strict=True)]
-        return table_recall(self.choice.plan, both, self.choice.max_distance)
+        pairs = filled(self.counts.near_duplicate, self.made)
+        return table_recall(self.choice.plan, pairs, self.choice.max_distance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +137,7 @@ def calibrate(
                 copies = _copies(used, seed, threshold)
             made = _distances_of(copies, used, place, preset.scheme, min_tokens)
         found = [page.fingerprints[place] for page in pages]
-        rows = figures(counts.near_duplicate, counts.different, made if sum(made) else ())
+        rows = figures(filled(counts.near_duplicate, made), counts.different)
         calibrated.append(
             Calibrated(
                 preset=preset,

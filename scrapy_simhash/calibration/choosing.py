@@ -20,26 +20,25 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.plan import TablePlan
 
-# Of fewer copies little can be told: edited ones are made.
+# Of fewer pairs little can be told: edited copies are added.
 FEW_NEAR_DUPLICATES = 20
 # Of fewer different pairs nothing can be.
 LEAST_DIFFERENT = 100
 _MANY_TABLES = 100
 _Z95 = 1.959963984540054
-_EQUAL = 1e-12
+_EQUAL = 1e-9
 
 
 class Found(NamedTuple):
     """Pairs within k, of those that should be found and those that should not.
 
-    :param different_weight: what a different pair counts, where others were made.
+    Those that should are no whole numbers where edited copies are among them.
     """
 
     max_distance: int
-    near_duplicates: int
-    all_near_duplicates: int
+    near_duplicates: float
+    all_near_duplicates: float
     different: int
-    different_weight: float = 1.0
 
     @property
     def recall(self) -> float:
@@ -51,7 +50,7 @@ class Found(NamedTuple):
     @property
     def precision(self) -> float:
         """Share of those that should be found among both; 1 if none is found."""
-        judged = self.near_duplicates + self.different * self.different_weight
+        judged = self.near_duplicates + self.different
         return self.near_duplicates / judged if judged else 1.0
 
     @property
@@ -67,9 +66,8 @@ class Found(NamedTuple):
 
     @property
     def precision_95(self) -> tuple[float, float]:
-        """Its 95 % interval, as if pairs were independent and none were made."""
-        near_duplicates = self.near_duplicates / self.different_weight
-        return wilson(near_duplicates, near_duplicates + self.different)
+        """Its 95 % interval, as if pairs were independent."""
+        return wilson(self.near_duplicates, self.near_duplicates + self.different)
 
 
 class Choice(NamedTuple):
@@ -86,23 +84,25 @@ class Choice(NamedTuple):
     plan: TablePlan | None
 
 
-def figures(
-    near_duplicates: Sequence[int], different: Sequence[int], made: Sequence[int] = ()
-) -> list[Found]:
-    """For each k from 0 on. Pairs come as their numbers at each distance.
+def filled(near_duplicates: Sequence[int], made: Sequence[int]) -> list[float]:
+    """Few pairs, at each distance, filled up to 20 by edited copies, of which each counts the same.
 
-    :param made: near-duplicate pairs that are there besides. Recall is that of all; but there are
-        no more of them among one's pages for it, so together they weigh as much as the others do.
+    More of them would weigh more than what is known of one's pages, and would hide wrong pairs.
     """
-    real = sum(near_duplicates)
-    every = [a + b for a, b in zip(near_duplicates, made or [0] * len(different), strict=True)]
-    weight = sum(every) / max(real, 1) if made else 1.0
-    found, wrong, total = 0, 0, sum(every)
+    missing = max(FEW_NEAR_DUPLICATES - sum(near_duplicates), 0)
+    weight = missing / sum(made) if sum(made) else 0.0
+    return [a + b * weight for a, b in zip(near_duplicates, made, strict=True)]
+
+
+def figures(near_duplicates: Sequence[float], different: Sequence[int]) -> list[Found]:
+    """For each k from 0 on. Pairs come as their numbers at each distance."""
+    found, wrong, total = 0.0, 0, sum(near_duplicates)
     rows = []
-    for k, (some, others) in enumerate(zip(every, different, strict=True)):
+    for k, (some, others) in enumerate(zip(near_duplicates, different, strict=True)):
         found += some
         wrong += others
-        rows.append(Found(k, found, total, wrong, weight))
+        # Sums of fractions may differ in their last digits.
+        rows.append(Found(k, min(found, total), total, wrong))
     return rows
 
 
@@ -131,7 +131,7 @@ def choose(rows: Sequence[Found], bits: int) -> Choice | None:
     return Choice(chosen, low, high, middle, plan)
 
 
-def table_recall(plan: TablePlan, near_duplicates: Sequence[int], max_distance: int) -> float:
+def table_recall(plan: TablePlan, near_duplicates: Sequence[float], max_distance: int) -> float:
     """Share of the pairs within k that the tables are expected to find."""
     within = near_duplicates[: max_distance + 1]
     found = sum(count * plan.expected_recall(d) for d, count in enumerate(within) if count)
@@ -155,4 +155,4 @@ def wilson(successes: float, trials: float) -> tuple[float, float]:
     scale = 1 + _Z95**2 / trials
     low, high = (middle - spread) / scale, (middle + spread) / scale
     # Exact at the ends.
-    return (0.0 if successes == 0 else low, 1.0 if successes == trials else high)
+    return (0.0 if successes == 0 else low, 1.0 if successes >= trials else high)

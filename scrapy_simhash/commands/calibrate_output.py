@@ -7,6 +7,7 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES
 from scrapy_simhash.commands.output import escaped, show
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _show_preset(one: Calibrated, threshold: float) -> None:
     if one.made_pairs:
         show(
             f"            so few near-duplicates that {one.made_pairs:,} edited copies of pages "
-            "are added: what follows is of them, too"
+            f"are added; together they count as {FEW_NEAR_DUPLICATES - one.near_duplicate_pairs}"
         )
     near = [own + made for own, made in zip(counts.near_duplicate, one.made, strict=True)]
     k = None if one.choice is None else one.choice.max_distance
@@ -202,11 +203,11 @@ def _show_choice(one: Calibrated, choice: Choice) -> None:
         )
     show()
     show(f"k to choose {choice.max_distance}: {_rule(choice)}")
-    found = one.rows[choice.max_distance]
-    weak = sum(one.counts.weak[: choice.max_distance + 1])
+    within = slice(choice.max_distance + 1)
+    weak, found = sum(one.counts.weak[within]), sum(one.counts.near_duplicate[within])
     if weak:
         show(
-            f"            {weak:,} of the {found.near_duplicates:,} pairs that it finds are weak: "
+            f"            {weak:,} of the {found:,} pairs that it finds are weak: "
             "they are tagged, not dropped (SIMHASH_DROP_WEAK)"
         )
     if one.table_recall is None:

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.calibration.choosing import Found, choose, figures, table_recall, wilson
+from scrapy_simhash.calibration.choosing import (
+    Found,
+    choose,
+    figures,
+    filled,
+    table_recall,
+    wilson,
+)
 from scrapy_simhash.index import choose_plan
 
 
@@ -28,15 +35,16 @@ def test_figures_are_of_all_pairs_within_k():
     assert Found(0, 0, 4, 4).f1 == 0
 
 
-def test_copies_that_were_made_weigh_as_much_as_there_are_others():
-    rows = figures([1, 0, 0, 0], [0, 0, 1, 9], [0, 9, 0, 0])
-    assert [row.recall for row in rows] == [0.1, 1, 1, 1]
-    # As many wrong pairs as the one that is there, not as one in eleven.
-    assert [row.precision for row in rows] == [1, 1, 0.5, 1 / 11]
-    assert rows[2].precision_95 == wilson(1, 2)
-    # Where there are none, as one.
-    assert figures([0, 0], [0, 1], [9, 0])[1].precision == 0.5
-    assert figures([0, 0], [0, 0], [9, 0])[1].precision == 1
+def test_few_pairs_are_filled_up_to_twenty():
+    assert filled([4, 0, 1], [0, 30, 0]) == [4, 15, 1]
+    assert filled([0, 0], [150, 50]) == [15, 5]
+    # Not where there are enough, or none could be made.
+    assert filled([20, 1], [9, 9]) == [20, 1]
+    assert filled([1, 0], [0, 0]) == [1, 0]
+    rows = figures(filled([4, 0, 1, 0], [0, 20, 0, 10]), [0, 0, 5, 0])
+    assert [row.recall for row in rows] == pytest.approx([0.2, 0.7, 0.75, 1])
+    assert rows[3].precision == pytest.approx(20 / 25)
+    assert rows[3].recall_95 == wilson(20, 20)
 
 
 def test_the_middle_of_the_gap():
