@@ -1,0 +1,1 @@
+"""What an index and its crawls found, as one HTML file that opens anywhere."""

@@ -1,0 +1,51 @@
+// Tables for a spreadsheet (RFC 4180), of the clusters as they are grouped and filtered.
+
+// Spreadsheets take what begins so for a formula.
+const FORMULA = /^\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
+function cell(value) {
+  let text = String(value);
+  if (typeof value === "string" && (FORMULA.test(text) || /^[\t\r\n]/.test(text))) text = `'${text}`;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function* csvOfClusters() {
+  const { groups } = choice;
+  yield ["representative", "near_duplicates", "smallest_distance", "largest_distance",
+    "smallest_similarity_percent", "weak", "flood", "first_seen"];
+  for (const cluster of choice.shown) {
+    yield [pages.key[groups.heads[cluster]], groups.counts[cluster], groups.least[cluster],
+      groups.most[cluster], Number(similarity(groups.most[cluster])), groups.weak[cluster],
+      Number(groups.isFlood(cluster)), iso(groups.seen[cluster])];
+  }
+}
+
+function* csvOfPages() {
+  const { groups } = choice;
+  yield ["cluster", "url", "representative", "distance", "similarity_percent", "weak", "seen"];
+  let number = 0;
+  for (const cluster of choice.shown) {
+    number += 1;
+    const head = groups.heads[cluster], name = pages.key[head];
+    yield [number, name, name, 0, 100, pages.weak[head], iso(pages.seen[head])];
+    for (const page of membersInOrder(groups, cluster, choice.memberOrder)) {
+      const apart = groups.distance[page];
+      yield [number, pages.key[page], name, apart, Number(similarity(apart)), pages.weak[page],
+        iso(pages.seen[page])];
+    }
+  }
+}
+
+function iso(seconds) {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? "" : date.toISOString().replace(".000", "");
+}
+
+function download(name, rows) {
+  const lines = [];
+  for (const row of rows) lines.push(`${row.map(cell).join(",")}\r\n`);
+  const address = URL.createObjectURL(new Blob(lines, { type: "text/csv;charset=utf-8" }));
+  const { k } = choice.groups;
+  const link = element("a", { href: address, download: `near-duplicates-${name}-k${k}.csv` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}

@@ -1,0 +1,165 @@
+// What two texts have in common, word for word; in scripts without spaces, letter for letter.
+const MOST_WORDS = 60_000;
+// Differences that are looked for in one go; beyond, words that occur once in both lead the way.
+const MOST_EDITS = 1_000;
+const UNSPACED = "[\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}]";
+const WORD = new RegExp(`(?:${UNSPACED}\\p{M}*|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}_])+|\\S)\\s*`, "gu");
+
+// Words, each with the space behind it, which does not count when they are compared.
+function wordsOf(text) {
+  const words = text.trimStart().match(WORD) || [];
+  return words.length > MOST_WORDS ? words.slice(0, MOST_WORDS) : words;
+}
+
+// For each of the left words the right one that it is equal to in the alignment, or -1.
+function aligned(left, right) {
+  const known = new Map();
+  const numbered = (words) => Int32Array.from(words, (word) => {
+    const bare = word.trimEnd();
+    let number = known.get(bare);
+    if (number === undefined) known.set(bare, number = known.size);
+    return number;
+  });
+  const one = numbered(left), other = numbered(right);
+  const partner = new Int32Array(one.length).fill(-1);
+  const ranges = [[0, one.length, 0, other.length]];
+  while (ranges.length) {
+    let [from, to, otherFrom, otherTo] = ranges.pop();
+    while (from < to && otherFrom < otherTo && one[from] === other[otherFrom]) {
+      partner[from] = otherFrom;
+      from += 1;
+      otherFrom += 1;
+    }
+    while (from < to && otherFrom < otherTo && one[to - 1] === other[otherTo - 1]) {
+      to -= 1;
+      otherTo -= 1;
+      partner[to] = otherTo;
+    }
+    if (from === to || otherFrom === otherTo) continue;
+    if (byEdits(one, other, from, to, otherFrom, otherTo, partner)) continue;
+    let [before, otherBefore] = [from, otherFrom];
+    const anchors = anchorsIn(one, other, from, to, otherFrom, otherTo);
+    for (const [at, otherAt] of anchors) {
+      partner[at] = otherAt;
+      ranges.push([before, at, otherBefore, otherAt]);
+      [before, otherBefore] = [at + 1, otherAt + 1];
+    }
+    if (anchors.length) ranges.push([before, to, otherBefore, otherTo]);
+  }
+  return partner;
+}
+
+// The fewest insertions and deletions (Myers 1986, greedy); false if they are too many.
+function byEdits(one, other, from, to, otherFrom, otherTo, partner) {
+  const length = to - from, otherLength = otherTo - otherFrom;
+  const most = Math.min(MOST_EDITS, length + otherLength);
+  const furthest = new Int32Array(2 * most + 3), steps = [];
+  const middle = most + 1;
+  for (let edits = 0; edits <= most; edits += 1) {
+    steps.push(furthest.slice(middle - edits, middle + edits + 1));
+    for (let diagonal = -edits; diagonal <= edits; diagonal += 2) {
+      const at = middle + diagonal;
+      let x = diagonal === -edits || (diagonal !== edits && furthest[at - 1] < furthest[at + 1])
+        ? furthest[at + 1] : furthest[at - 1] + 1;
+      while (x < length && x - diagonal < otherLength
+        && one[from + x] === other[otherFrom + x - diagonal]) x += 1;
+      furthest[at] = x;
+      if (x >= length && x - diagonal >= otherLength) {
+        followBack(steps, edits, length, otherLength, (x_, y) => { partner[from + x_] = otherFrom + y; });
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+function followBack(steps, edits, length, otherLength, pair) {
+  let x = length, y = otherLength;
+  for (let step = edits; step >= 0; step -= 1) {
+    const before = (diagonal) => steps[step][diagonal + step] ?? -1;
+    const diagonal = x - y;
+    const down = diagonal === -step || (diagonal !== step && before(diagonal - 1) < before(diagonal + 1));
+    const beforeX = step === 0 ? 0 : down ? before(diagonal + 1) : before(diagonal - 1) + 1;
+    const beforeY = step === 0 ? 0 : beforeX - diagonal;
+    while (x > beforeX && y > beforeY) {
+      x -= 1;
+      y -= 1;
+      pair(x, y);
+    }
+    if (step > 0) {
+      x = down ? beforeX : beforeX - 1;
+      y = x - (down ? diagonal + 1 : diagonal - 1);
+    }
+  }
+}
+
+// Words that occur once in both parts, as many as stand in the same order.
+function anchorsIn(one, other, from, to, otherFrom, otherTo) {
+  const places = new Map();
+  const note = (words, begin, end, side) => {
+    for (let at = begin; at < end; at += 1) {
+      const known = places.get(words[at]) || [-1, -1];
+      known[side] = known[side] === -1 ? at : -2;
+      places.set(words[at], known);
+    }
+  };
+  note(one, from, to, 0);
+  note(other, otherFrom, otherTo, 1);
+  const both = [...places.values()].filter(([at, otherAt]) => at >= 0 && otherAt >= 0);
+  both.sort((first, second) => first[0] - second[0]);
+  // The longest ascending subsequence, by the ends of the best of each length.
+  const ends = [], previous = new Int32Array(both.length).fill(-1);
+  both.forEach(([, otherAt], number) => {
+    let low = 0, high = ends.length;
+    while (low < high) {
+      const half = (low + high) >> 1;
+      if (both[ends[half]][1] < otherAt) low = half + 1;
+      else high = half;
+    }
+    if (low > 0) previous[number] = ends[low - 1];
+    ends[low] = number;
+  });
+  const chain = [];
+  for (let number = ends.length ? ends[ends.length - 1] : -1; number >= 0; number = previous[number]) {
+    chain.push(both[number]);
+  }
+  return chain.reverse();
+}
+
+// Runs of words: equal ones of both sides, or what stands on either side between these.
+function runsOf(left, right, partner) {
+  const runs = [];
+  let at = 0, otherAt = 0;
+  while (at < left.length || otherAt < right.length) {
+    const [from, otherFrom] = [at, otherAt];
+    while (at < left.length && partner[at] === otherAt) {
+      at += 1;
+      otherAt += 1;
+    }
+    if (at > from) {
+      runs.push({ same: true, from, to: at, otherFrom, otherTo: otherAt });
+      continue;
+    }
+    while (at < left.length && partner[at] < 0) at += 1;
+    otherAt = at < left.length ? partner[at] : right.length;
+    runs.push({ same: false, from, to: at, otherFrom, otherTo: otherAt });
+  }
+  return withoutCrumbs(runs);
+}
+
+// A word or two that happen to be equal amid much that differs say nothing.
+function withoutCrumbs(runs) {
+  const size = (run) => Math.max(run.to - run.from, run.otherTo - run.otherFrom);
+  const joined = [];
+  runs.forEach((run, number) => {
+    const next = runs[number + 1], last = joined[joined.length - 1];
+    const crumb = run.same && last && next && size(run) <= 3
+      && size(last) >= 2 * size(run) && size(next) >= 2 * size(run);
+    if (last && !last.same && (crumb || !run.same)) {
+      joined[joined.length - 1] = { ...last, to: run.to, otherTo: run.otherTo };
+    } else {
+      joined.push(run);
+    }
+  });
+  return joined;
+}

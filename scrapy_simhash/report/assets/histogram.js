@@ -1,0 +1,91 @@
+// The histogram of distances, over the slider whose places are its columns.
+const PLOT_HEIGHT = 150;
+// As wide as the slider's thumb: its middle travels so much less than the slider's width.
+const THUMB = 18;
+const LABEL_ROOM = 16;
+
+function showHistogram() {
+  const plot = byId("histogram"), { groups } = choice, most = data.max_distance;
+  const width = Math.max(plot.parentElement.clientWidth, 240);
+  const asCrawledCounts = data.distances, now = groups.k === most ? asCrawledCounts : groups.distances;
+  const highest = Math.max(1, ...asCrawledCounts, ...now);
+  const room = most ? (width - THUMB) / most : width - THUMB;
+  const thickness = Math.max(Math.min(room * 0.78, 40, THUMB), 1);
+  const bottom = PLOT_HEIGHT - 1;
+  const scale = (bottom - LABEL_ROOM) / highest;
+  const columns = [];
+  for (let distance = 0; distance <= most; distance += 1) {
+    const x = THUMB / 2 + distance * room - thickness / 2;
+    const before = asCrawledCounts[distance] || 0, count = now[distance] || 0;
+    const title = `${counted(count, "near-duplicate")} at distance ${distance}, similarity ${similarity(distance)} %`;
+    const column = drawn("g", {}, drawn("title", {}, title));
+    column.append(drawn("rect", { class: "room", x: x - 1, y: 0, width: thickness + 2, height: PLOT_HEIGHT }));
+    column.append(bar("before", x, before), bar("near", x, count));
+    columns.push(column);
+  }
+  function bar(kind, x, count) {
+    // What there is can be seen, however little it is.
+    const height = count ? Math.max(count * scale, 1.5) : 0;
+    return drawn("rect", { class: kind, x, y: bottom - height, width: thickness, height });
+  }
+  const highestAt = now.indexOf(Math.max(...now));
+  const label = drawn("text", {
+    x: Math.min(Math.max(THUMB / 2 + highestAt * room, 30), width - 30),
+    y: bottom - now[highestAt] * scale - 4, "text-anchor": "middle",
+  }, now[highestAt] ? numbers.format(now[highestAt]) : "");
+  const edge = drawn("path", { class: "axis", d: `M0 ${bottom}H${width}` });
+  const title = byId("histogram-title");
+  title.textContent = `Near-duplicates by distance, 0 to ${most}; the table below has the same figures`;
+  plot.setAttribute("viewBox", `0 0 ${width} ${PLOT_HEIGHT}`);
+  plot.replaceChildren(title, ...columns, edge, label);
+  showDistanceTable(asCrawledCounts, now);
+}
+
+function showDistanceTable(before, now) {
+  const rows = before.map((count, distance) => element("tr", {},
+    element("th", { scope: "row" }, String(distance)),
+    element("td", {}, `${similarity(distance)}${NO_BREAK}%`),
+    element("td", {}, numbers.format(count)),
+    element("td", {}, numbers.format(now[distance] || 0))));
+  byId("distance-table").tBodies[0].replaceChildren(...rows);
+}
+
+function atLeast(k) {
+  return k === 0 ? "Fingerprints are equal." : `Similarity is ${similarity(k)}${NO_BREAK}% or more.`;
+}
+
+const kept = new Map();
+let wanted = 0;
+async function slideTo(k) {
+  wanted = k;
+  byId("k-now").textContent = `k = ${k}`;
+  byId("k").setAttribute("aria-valuetext", `k = ${k}, similarity ${similarity(k)} % or more`);
+  byId("k-reset").disabled = k === data.max_distance;
+  let groups = kept.get(k);
+  if (!groups) {
+    byId("k").setAttribute("aria-busy", "true");
+    const late = setTimeout(() => { byId("regrouped").textContent = "Putting pages in clusters…"; }, 300);
+    await breath();
+    if (wanted === k) groups = await regrouped(k, () => wanted !== k);
+    clearTimeout(late);
+    if (!groups || wanted !== k) return;
+    // Large arrays: the last few are enough to slide to and fro.
+    if (kept.size > 4) kept.delete([...kept.keys()].find((old) => old !== data.max_distance));
+    kept.set(k, groups);
+  }
+  byId("k").removeAttribute("aria-busy");
+  use(groups);
+}
+
+function use(groups) {
+  choice.groups = groups;
+  filter();
+  showClusters();
+  showHistogram();
+  const before = kept.get(data.max_distance);
+  const sums = `${counted(groups.count, "cluster")} with ${counted(groups.nearDuplicates, "near-duplicate")}`;
+  const text = groups.k === data.max_distance
+    ? `${sums}, as the crawls found them.`
+    : `${sums} are left; as crawled: ${numbers.format(before.count)} with ${numbers.format(before.nearDuplicates)}. ${atLeast(groups.k)}`;
+  byId("regrouped").textContent = text;
+}

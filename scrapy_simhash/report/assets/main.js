@@ -1,0 +1,164 @@
+// What the page's controls do.
+
+function listen(id, event, does) {
+  byId(id).addEventListener(event, does);
+}
+
+function filtered(change) {
+  return (event) => {
+    change(event.target.value);
+    filter();
+    showClusters();
+  };
+}
+
+function listenToFilters() {
+  listen("search", "input", filtered((value) => { choice.searched = value.trim().toLowerCase(); }));
+  listen("host", "input", filtered((value) => { choice.host = value.trim().toLowerCase(); }));
+  listen("weak", "change", filtered((value) => { choice.weak = value; }));
+  listen("flood", "change", filtered((value) => { choice.flood = value; }));
+  listen("least", "input", filtered((value) => { choice.least = Math.max(Number(value) || 1, 1); }));
+  listen("filters", "submit", (event) => event.preventDefault());
+  listen("clear", "click", () => {
+    byId("filters").reset();
+    Object.assign(choice, { searched: "", host: "", weak: "any", flood: "any", least: 1 });
+    filter();
+    showClusters();
+    byId("search").focus();
+  });
+  listen("host", "focus", () => {
+    if (byId("hosts").childElementCount) return;
+    const { names, sizes } = hosts();
+    const largest = Array.from(names.keys()).sort((one, other) => sizes[other] - sizes[one]);
+    byId("hosts").append(...largest.slice(0, 200).map((host) => element("option", { value: visible(names[host]) })));
+  });
+}
+
+function listenToTable() {
+  for (const head of byId("cluster-table").tHead.querySelectorAll("[data-sorts]")) {
+    head.firstElementChild.addEventListener("click", () => {
+      const by = head.dataset.sorts;
+      // First what is looked for: the largest numbers, or the first of an alphabet.
+      choice.ascending = choice.sort === by ? !choice.ascending : by === "key";
+      choice.sort = by;
+      choice.page = 0;
+      sort();
+      showClusters();
+    });
+  }
+  listen("cluster-table", "click", (event) => {
+    const button = event.target.closest("button"), body = event.target.closest("tbody");
+    if (!body || !body.dataset.cluster) return;
+    if (!button) {
+      const row = event.target.closest("tr.cluster");
+      if (row && !event.target.closest("a") && getSelection().isCollapsed) toggle(body);
+    } else if (button.classList.contains("open")) {
+      toggle(body);
+    } else if (button.classList.contains("compare")) {
+      compare(Number(body.dataset.cluster), Number(button.dataset.page));
+    } else {
+      showMore(body, Number(button.dataset.shown));
+    }
+  });
+  const toggle = (body) => open(body, !body.classList.contains("opened"));
+  listen("member-order", "change", (event) => {
+    choice.memberOrder = event.target.value;
+    for (const body of byId("cluster-table").querySelectorAll("tbody.opened")) open(body, true);
+  });
+  const top = () => byId("cluster-table").scrollIntoView({ block: "start" });
+  listen("first", "click", () => { turnTo(0); top(); });
+  listen("previous", "click", () => { turnTo(choice.page - 1); top(); });
+  listen("next", "click", () => { turnTo(choice.page + 1); top(); });
+  listen("last", "click", () => { turnTo(pageCount() - 1); top(); });
+  listen("page", "change", (event) => turnTo((Math.floor(Number(event.target.value)) || 1) - 1));
+  listen("csv-clusters", "click", () => download("clusters", csvOfClusters()));
+  listen("csv-pages", "click", () => download("pages", csvOfPages()));
+}
+
+function listenToSlider() {
+  listen("k", "input", (event) => slideTo(Number(event.target.value)));
+  listen("k-reset", "click", () => {
+    byId("k").value = data.max_distance;
+    byId("k").focus();
+    slideTo(data.max_distance);
+  });
+  let width = 0;
+  new ResizeObserver(([{ contentRect }]) => {
+    if (Math.abs(contentRect.width - width) < 1) return;
+    width = contentRect.width;
+    showHistogram();
+  }).observe(byId("histogram").parentElement);
+}
+
+function listenToComparison() {
+  for (const side of ["left", "right"]) {
+    listen(`choose-${side}`, "change", (event) => choose(side, Number(event.target.value)));
+    listen(`before-${side}`, "click", () => choose(side, comparison[side] - 1));
+    listen(`after-${side}`, "click", () => choose(side, comparison[side] + 1));
+  }
+  listen("swap", "click", () => {
+    [comparison.left, comparison.right] = [comparison.right, comparison.left];
+    showComparison();
+  });
+  listen("only", "change", (event) => byId("texts-compared").classList.toggle("only", event.target.checked));
+  listen("difference-before", "click", () => goToDifference(-1));
+  listen("difference-after", "click", () => goToDifference(1));
+  listen("close", "click", () => byId("comparison").close());
+}
+
+// From the overview to the clusters, of which only some are shown.
+function filterFrom(name, value) {
+  byId(name).value = value;
+  choice[name] = value;
+  filter();
+  showClusters();
+  byId("clusters").scrollIntoView();
+  byId(name).focus({ preventScroll: true });
+}
+
+function listenToOverview() {
+  for (const button of document.querySelectorAll("button[data-shows]")) {
+    const table = document.querySelector(`table[data-more="${button.dataset.shows}"]`), { textContent } = button;
+    button.disabled = false;
+    table.classList.add("short");
+    button.addEventListener("click", () => {
+      const short = table.classList.toggle("short");
+      button.setAttribute("aria-expanded", String(!short));
+      button.textContent = short ? textContent : "Show the first 10";
+    });
+  }
+  for (const button of document.querySelectorAll("button[data-host]")) {
+    button.disabled = !button.dataset.host;
+    button.addEventListener("click", () => filterFrom("host", button.dataset.host));
+  }
+  for (const button of document.querySelectorAll("button[data-floods]")) {
+    button.disabled = false;
+    button.addEventListener("click", () => filterFrom("flood", "some"));
+  }
+}
+
+function start() {
+  for (const section of document.querySelectorAll(".scripted")) section.hidden = false;
+  const groups = asCrawled();
+  kept.set(data.max_distance, groups);
+  wanted = data.max_distance;
+  // A reload keeps what was typed; the rest begins anew, so both do.
+  byId("filters").reset();
+  byId("k").value = data.max_distance;
+  byId("member-order").value = choice.memberOrder;
+  use(groups);
+  listenToFilters();
+  listenToTable();
+  listenToSlider();
+  listenToComparison();
+  listenToOverview();
+  addEventListener("beforeprint", openForPrint);
+  addEventListener("afterprint", closeAfterPrint);
+  whole().then(() => {
+    if (hasFingerprints()) return;
+    byId("k").disabled = true;
+    byId("regrouped").textContent += " The fingerprints are not in this file: k cannot be changed.";
+  });
+}
+
+start();

@@ -1,0 +1,147 @@
+// The table of clusters: a page of them at a time, each a body of its own with its pages.
+const MEMBERS_AT_ONCE = 100;
+
+function marks(cluster) {
+  const { groups } = choice, shown = [];
+  if (groups.isFlood(cluster)) shown.push(element("span", { className: "mark flood" }, "flood"));
+  const weak = groups.weak[cluster];
+  if (weak) shown.push(element("span", { className: "mark weak" }, `${numbers.format(weak)} weak`));
+  return shown;
+}
+
+function clusterBody(cluster) {
+  const { groups } = choice, head = groups.heads[cluster], { searched } = choice;
+  const least = groups.least[cluster], most = groups.most[cluster];
+  const opener = element("button", {
+    type: "button", className: "open", "aria-expanded": "false",
+    "aria-label": `Pages of the cluster of ${visible(cut(pages.key[head])) || "(no name)"}`,
+  });
+  const row = element("tr", { className: "cluster" },
+    element("td", { className: "opener" }, opener),
+    element("th", { scope: "row" }, nameOf(pages.key[head], { searched }), ...marks(cluster)),
+    element("td", { className: "number" }, numbers.format(groups.counts[cluster])),
+    element("td", { className: "number" }, distanceRange(least, most)),
+    element("td", { className: "number" }, similarityRange(least, most)),
+    element("td", { className: "number" }, moment(groups.seen[cluster])),
+  );
+  const body = element("tbody", {}, row);
+  body.dataset.cluster = cluster;
+  if (choice.opened.has(head)) open(body, true);
+  return body;
+}
+
+function open(body, opened, most = MEMBERS_AT_ONCE) {
+  const cluster = Number(body.dataset.cluster), head = choice.groups.heads[cluster];
+  body.querySelector("button.open").setAttribute("aria-expanded", String(opened));
+  body.classList.toggle("opened", opened);
+  for (const row of body.querySelectorAll("tr:not(.cluster)")) row.remove();
+  if (opened) {
+    const members = membersInOrder(choice.groups, cluster, choice.memberOrder);
+    body.append(...memberRows(cluster, members.subarray(0, most)), ...furtherRow(members, most));
+    choice.opened.add(head);
+  } else {
+    choice.opened.delete(head);
+  }
+}
+
+function memberRows(cluster, members) {
+  const { groups, searched } = choice, head = groups.heads[cluster];
+  return Array.from(members, (page) => {
+    const name = nameOf(pages.key[page], { searched, beside: pages.key[head] });
+    const compare = element("button", {
+      type: "button", className: "compare",
+      "aria-label": `Compare with ${visible(cut(pages.key[page])) || "(no name)"}`,
+    }, "Compare");
+    compare.dataset.page = page;
+    const weak = pages.weak[page] ? [element("span", { className: "mark weak" }, "weak")] : [];
+    const apart = groups.distance[page];
+    return element("tr", { className: "member" },
+      element("td", { className: "opener" }),
+      element("th", { scope: "row" }, name, ...weak),
+      element("td", { className: "number" }, compare),
+      element("td", { className: "number" }, String(apart)),
+      element("td", { className: "number" }, `${similarity(apart)}${NO_BREAK}%`),
+      element("td", { className: "number" }, moment(pages.seen[page])),
+    );
+  });
+}
+
+function furtherRow(members, shown) {
+  const left = members.length - shown;
+  if (left <= 0) return [];
+  const text = `Show ${numbers.format(Math.min(left, MEMBERS_AT_ONCE))} more of ${numbers.format(left)}`;
+  const button = element("button", { type: "button", className: "further-members" }, text);
+  button.dataset.shown = shown;
+  return [element("tr", { className: "member" }, element("td", { className: "opener" }),
+    element("td", { colSpan: 5 }, button))];
+}
+
+function showMore(body, shown) {
+  const cluster = Number(body.dataset.cluster);
+  const members = membersInOrder(choice.groups, cluster, choice.memberOrder);
+  const next = memberRows(cluster, members.subarray(shown, shown + MEMBERS_AT_ONCE));
+  body.lastElementChild.remove();
+  body.append(...next, ...furtherRow(members, shown + MEMBERS_AT_ONCE));
+  next[0].querySelector("button").focus();
+}
+
+function showClusters() {
+  const table = byId("cluster-table");
+  const from = choice.page * CLUSTERS_PER_PAGE;
+  const some = choice.shown.subarray(from, from + CLUSTERS_PER_PAGE);
+  const bodies = Array.from(some, clusterBody);
+  if (!bodies.length) {
+    const text = choice.groups.count ? "No cluster passes the filters." : "There are no near-duplicates.";
+    bodies.push(element("tbody", {}, element("tr", {}, element("td", { colSpan: 6, className: "none" }, text))));
+  }
+  for (const body of [...table.tBodies]) body.remove();
+  table.append(...bodies);
+  for (const head of table.tHead.querySelectorAll("[data-sorts]")) {
+    if (head.dataset.sorts === choice.sort) {
+      head.setAttribute("aria-sort", choice.ascending ? "ascending" : "descending");
+    } else {
+      head.removeAttribute("aria-sort");
+    }
+  }
+  showPager();
+}
+
+function showPager() {
+  const count = pageCount(), { page } = choice;
+  byId("page").value = page + 1;
+  byId("page").max = count;
+  byId("pages").textContent = `of ${numbers.format(count)}`;
+  for (const id of ["first", "previous"]) byId(id).disabled = page === 0;
+  for (const id of ["next", "last"]) byId(id).disabled = page === count - 1;
+  byId("clear").disabled = !isFiltered();
+  const { groups, shown } = choice;
+  const near = counted(choice.nearDuplicates, "near-duplicate");
+  const from = page * CLUSTERS_PER_PAGE;
+  const part = count > 1
+    ? `; shown here: ${numbers.format(from + 1)} to ${numbers.format(Math.min(from + CLUSTERS_PER_PAGE, shown.length))}`
+    : "";
+  const text = isFiltered()
+    ? `${numbers.format(shown.length)} of ${counted(groups.count, "cluster")}, with ${near}${part}`
+    : `${counted(groups.count, "cluster")} with ${near}${part}`;
+  // Said aloud: only when it changes.
+  if (byId("shown").textContent !== text) byId("shown").textContent = text;
+}
+
+function turnTo(page) {
+  choice.page = Math.min(Math.max(page, 0), pageCount() - 1);
+  showClusters();
+}
+
+// On paper there is nothing to click on: the clusters that are shown are printed with their pages.
+const closedForPrint = [];
+function openForPrint() {
+  for (const body of byId("cluster-table").tBodies) {
+    if (!body.dataset.cluster || body.classList.contains("opened")) continue;
+    open(body, true);
+    closedForPrint.push(body);
+  }
+}
+
+function closeAfterPrint() {
+  for (const body of closedForPrint.splice(0)) if (body.isConnected) open(body, false);
+}

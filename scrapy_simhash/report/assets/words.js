@@ -1,0 +1,118 @@
+// How values are written, and elements made. Texts are only ever put in as text.
+const NO_BREAK = "\u00a0";
+const LONGEST_SHOWN = 400;
+const SHOWN_AT_EACH_END = 190;
+const numbers = new Intl.NumberFormat("en-US");
+
+// What cannot be seen, or turns the order of letters round.
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffe\uffff]/gu;
+// In texts, lines break, and joiners belong to the spelling of some languages and of emoji.
+const UNSEEN_IN_TEXTS = /(?![\n\t\u200c\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffe\uffff]/gu;
+const WEB_ADDRESS = /^https?:\/\/[^\s\u0000-\u0020\u007f-\u009f\ud800-\udfff]+$/i;
+const WEB_ADDRESS_BEYOND_BMP = /^https?:\/\/[^\s\p{Cc}\p{Cs}]+$/iu;
+
+function escaped(character) {
+  const code = character.codePointAt(0);
+  if (code < 0x100) return `\\x${code.toString(16).padStart(2, "0")}`;
+  if (code < 0x10000) return `\\u${code.toString(16).padStart(4, "0")}`;
+  return `\\U${code.toString(16).padStart(8, "0")}`;
+}
+
+function visible(text) {
+  return text.replace(UNSEEN, escaped);
+}
+
+function visibleText(text) {
+  return text.replace(/\r\n?/g, "\n").replace(UNSEEN_IN_TEXTS, escaped);
+}
+
+function cut(text) {
+  if (text.length <= LONGEST_SHOWN) return text;
+  return `${text.slice(0, SHOWN_AT_EACH_END)}…${text.slice(-SHOWN_AT_EACH_END)}`;
+}
+
+function isAddress(text) {
+  return WEB_ADDRESS.test(text) || WEB_ADDRESS_BEYOND_BMP.test(text);
+}
+
+function element(name, properties, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(properties || {})) {
+    if (value === false || value === null || value === undefined) continue;
+    if (key in made && key !== "role") made[key] = value;
+    else made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+function drawn(name, attributes, ...children) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+// A page's name with what was searched for marked; or, if another's is given, with what both begin
+// with in a quieter colour.
+function nameOf(key, { searched = "", beside = "" } = {}) {
+  const shown = visible(cut(key)) || "(no name)";
+  const name = element("bdi", { dir: "ltr" });
+  const at = searched ? shown.toLowerCase().indexOf(searched) : -1;
+  const same = at < 0 && beside ? sameBeginning(shown, visible(cut(beside))) : 0;
+  if (at >= 0) {
+    const found = element("mark", {}, shown.slice(at, at + searched.length));
+    name.append(shown.slice(0, at), found, shown.slice(at + searched.length));
+  } else if (same) {
+    name.append(element("span", { className: "same" }, shown.slice(0, same)), shown.slice(same));
+  } else {
+    name.append(shown);
+  }
+  if (!isAddress(key)) return name;
+  return element("a", { href: key, rel: "noreferrer noopener", target: "_blank" }, name);
+}
+
+function sameBeginning(one, other) {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at += 1;
+  if (at === one.length) return 0;
+  const parts = "/?&=#.-_";
+  while (at > 0 && !parts.includes(one[at - 1]) && !parts.includes(one[at])) at -= 1;
+  return at;
+}
+
+function counted(number, one, more = `${one}s`) {
+  return `${numbers.format(number)} ${number === 1 ? one : more}`;
+}
+
+// Rounded down, so that only equal fingerprints have 100 %.
+function similarity(distance) {
+  const tenths = Math.floor((1000 * (data.bits - distance)) / data.bits + 1e-9);
+  return tenths === 1000 ? "100" : (tenths / 10).toFixed(1);
+}
+
+function similarityRange(least, most) {
+  const low = similarity(most), high = similarity(least);
+  return `${low === high ? low : `${low}–${high}`}${NO_BREAK}%`;
+}
+
+function distanceRange(least, most) {
+  return least === most ? `${least}` : `${least}–${most}`;
+}
+
+function moment(seconds) {
+  const date = new Date(seconds * 1000);
+  if (!(seconds > 0) || Number.isNaN(date.getTime())) return "–";
+  return date.toISOString().slice(0, 16).replace("T", NO_BREAK);
+}
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+// Time for the page to take in what was clicked or typed, and to paint.
+function breath() {
+  if (globalThis.scheduler && scheduler.yield) return scheduler.yield();
+  return new Promise((resolve) => setTimeout(resolve));
+}

@@ -1,0 +1,185 @@
+"""render: a report's data as one HTML file that needs nothing else, no network above all.
+
+Names and texts come from anywhere. The template escapes all of them, the script puts them in as
+text, only http and https names become links, and the page's own Content-Security-Policy lets
+nothing run but its one script, and nothing load at all.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections import Counter
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_simhash.report import visible
+from scrapy_simhash.report.timeline import HEIGHT, WIDTH, timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jinja2 import Template
+
+_SCRIPTS = (
+    "words", "pages", "grouping", "choice", "table", "histogram", "difference", "compare", "csv",
+    "main",
+)  # fmt: skip
+_MOST_FLOODS = 20
+_VERDICTS = (
+    ("new", "new", "content that was not seen before"),
+    ("changed", "changed", "known pages with other content"),
+    ("unchanged", "unchanged", "known pages with the same content"),
+    ("near_duplicate", "near-duplicate", "content of another page"),
+)
+
+
+class Flood(NamedTuple):
+    """A page that more near-duplicates stand behind than `cluster_limit`."""
+
+    key: str
+    near_duplicates: int
+
+
+class Judged(NamedTuple):
+    """Pages of one verdict, with their part of the bar, in percent."""
+
+    name: str
+    label: str
+    meaning: str
+    pages: int
+    start: float
+    width: float
+
+
+def render(report: Mapping[str, Any]) -> str:
+    """The page: ASCII but for its own text, so it can be written in UTF-8 whatever was crawled.
+
+    :param report: its data, as docs/report.md describes what is shown of it.
+    """
+    style, script = _asset("page.css"), _script()
+    groups = _near_duplicates(report["pages"])
+    limit = report["cluster_limit"]
+    floods = [Flood(key, number) for key, number in groups if 0 < limit < number]
+    crawl = report["crawl"]
+    return _template().render(
+        report=report,
+        index=report["index"],
+        crawl=crawl,
+        judged=_judged(crawl) if crawl else [],
+        policy=_policy(style, script),
+        style=style,
+        script=script,
+        timeline=timeline(report["timeline"]),
+        chart_width=WIDTH,
+        chart_height=HEIGHT,
+        clusters=len(groups) + report["left_out"]["clusters"],
+        floods=floods[:_MOST_FLOODS],
+        all_floods=len(floods),
+        data=_json(_for_the_script(report)),
+        fingerprints=_json(report["fingerprints"]),
+        texts=_json(report["texts"]),
+    )
+
+
+def _for_the_script(report: Mapping[str, Any]) -> dict[str, Any]:
+    index = report["index"]
+    return {
+        "bits": index["bits"],
+        "max_distance": index["max_distance"],
+        "cluster_limit": report["cluster_limit"],
+        "distances": report["distances"],
+        "left_out": report["left_out"],
+        "made_at_s": report["made_at_s"],
+        "pages": report["pages"],
+    }
+
+
+def _near_duplicates(pages: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Representatives that have some, and how many, those with most first."""
+    representatives = Counter(
+        representative
+        for page, representative in enumerate(pages["representative"])
+        if representative != page
+    )
+    return [(pages["key"][page], number) for page, number in representatives.most_common()]
+
+
+def _judged(crawl: Mapping[str, Any]) -> list[Judged]:
+    whole = sum(crawl[name] for name, *_ in _VERDICTS) or 1
+    rows, start = [], 0.0
+    for name, label, meaning in _VERDICTS:
+        width = 100 * crawl[name] / whole
+        rows.append(Judged(name, label, meaning, crawl[name], round(start, 3), round(width, 3)))
+        start += width
+    return rows
+
+
+def _json(data: Any) -> str:
+    """JSON that can stand in a script element: no character of it begins a tag or a comment.
+
+    It is ASCII, so U+2028 and U+2029 are escapes, too, and half a surrogate pair does no harm.
+    """
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _policy(style: str, script: str) -> str:
+    rules = (
+        "default-src 'none'",
+        f"script-src '{_digest(script)}'",
+        f"style-src '{_digest(style)}'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        # Not even the page's own script can make markup of a text.
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
+    return "; ".join(rules)
+
+
+def _digest(text: str) -> str:
+    """As the Content-Security-Policy names a style or script that it allows."""
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def _asset(name: str) -> str:
+    """With the ends of lines that a browser makes of any, lest the digest be another."""
+    source = files("scrapy_simhash.report") / "assets" / name
+    return source.read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+@cache
+def _script() -> str:
+    """One function, in which all parts of the script see one another and no one else does."""
+    parts = "\n".join(_asset(f"{name}.js") for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}}})();\n'
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        autoescape=True,
+        loader=FunctionLoader(_asset),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        visible=visible.visible,
+        address=visible.address,
+        count=visible.count,
+        share=visible.share,
+        moment=visible.moment,
+        duration=visible.duration,
+        size=visible.size,
+    )
+    return environment.get_template("page.html.j2")

@@ -1,0 +1,113 @@
+"""Where the columns of the chart of pages over time stand, and what is written beneath them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_simhash.report.visible import count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+WIDTH, HEIGHT = 1120, 190
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 10, 26
+_MOST_COLUMNS = 120
+_MOST_LABELS = 8
+_WIDEST_COLUMN = 48
+_DAY_S = 86_400
+_LEVELS = 4
+
+
+class Column(NamedTuple):
+    """A span of time. Representatives stand on near-duplicates; places are those of the SVG."""
+
+    start_s: float
+    representatives: int
+    near_duplicates: int
+    x: float
+    width: float
+    top: float
+    middle: float
+    bottom: float
+
+
+class Tick(NamedTuple):
+    """A line of the grid, or a mark beneath, and what is written there."""
+
+    place: float
+    label: str
+
+
+class Timeline(NamedTuple):
+    """The chart; `step_s` is the span of a column."""
+
+    columns: list[Column]
+    times: list[Tick]
+    levels: list[Tick]
+    step_s: float
+
+
+def timeline(data: Mapping[str, Any]) -> Timeline:
+    """At most 120 columns: more steps than that are put together."""
+    kept: Sequence[int] = data["representatives"]
+    copies: Sequence[int] = data["near_duplicates"]
+    steps = max(len(kept), len(copies))
+    joined = -(-steps // _MOST_COLUMNS) or 1
+    step_s = data["step_s"] * joined
+    sums = [
+        (sum(kept[first : first + joined]), sum(copies[first : first + joined]))
+        for first in range(0, steps, joined)
+    ]
+    levels = _levels(max((sum(pair) for pair in sums), default=0))
+    highest = levels[-1] if levels else 1
+    bottom = HEIGHT - _BOTTOM
+    scale = (bottom - _TOP) / highest
+    room = (WIDTH - _LEFT - _RIGHT) / max(len(sums), 1)
+    width = min(room * 0.8, _WIDEST_COLUMN)
+    columns = [
+        Column(
+            start_s=data["from_s"] + number * step_s,
+            representatives=representatives,
+            near_duplicates=near_duplicates,
+            x=round(_LEFT + (number + 0.5) * room - width / 2, 2),
+            width=round(width, 2),
+            top=round(bottom - (representatives + near_duplicates) * scale, 2),
+            middle=round(bottom - near_duplicates * scale, 2),
+            bottom=bottom,
+        )
+        for number, (representatives, near_duplicates) in enumerate(sums)
+    ]
+    return Timeline(
+        columns,
+        _times(columns, step_s),
+        [Tick(round(bottom - level * scale, 2), count(level)) for level in levels],
+        step_s,
+    )
+
+
+def _levels(highest: int) -> list[int]:
+    """Round numbers from 0 to the first that is not below the highest."""
+    if highest <= 0:
+        return []
+    step, turn = 1, 0
+    while highest > step * _LEVELS:
+        step = step * 5 // 2 if turn % 3 == 1 else step * 2
+        turn += 1
+    return list(range(0, highest + step, step))
+
+
+def _times(columns: Sequence[Column], step_s: float) -> list[Tick]:
+    if not columns:
+        return []
+    every = -(-len(columns) // _MOST_LABELS)
+    span_s = step_s * len(columns)
+    shape = "%H:%M" if span_s <= _DAY_S else "%d %b %H:%M" if step_s < _DAY_S else "%Y-%m-%d"
+    return [
+        Tick(round(column.x + column.width / 2, 2), _written(column.start_s, shape))
+        for column in columns[::every]
+    ]
+
+
+def _written(seconds: float, shape: str) -> str:
+    return datetime.fromtimestamp(max(seconds, 0), timezone.utc).strftime(shape)

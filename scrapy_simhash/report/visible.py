@@ -1,0 +1,72 @@
+"""Text of pages, URLs and settings as the report's page shows it. All of it may be hostile."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timezone
+
+_WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x20\x7f-\x9f\ud800-\udfff]+", re.IGNORECASE)
+_LONGEST_SHOWN = 400
+_SHOWN_AT_EACH_END = 190
+_UNITS = ("bytes", "KB", "MB", "GB", "TB")
+_STEP = 1000
+_PLACES_BELOW = 10
+_UNKNOWN = "\N{EN DASH}"
+_YEAR_TOO_LATE_S = 253_402_300_800
+
+
+def visible(text: object) -> str:
+    """With what cannot be seen, or turns the order of letters round, as escapes; long ones cut."""
+    shown = str(text)
+    if len(shown) > _LONGEST_SHOWN:
+        shown = f"{shown[:_SHOWN_AT_EACH_END]}…{shown[-_SHOWN_AT_EACH_END:]}"
+    return "".join(
+        character if character.isprintable() else ascii(character)[1:-1] for character in shown
+    )
+
+
+def address(text: object) -> str:
+    """The address that a name is, or nothing. `javascript:` is none, for one."""
+    return text if isinstance(text, str) and _WEB_ADDRESS.fullmatch(text) else ""
+
+
+def count(number: float) -> str:
+    """With commas between thousands."""
+    return f"{number:,}"
+
+
+def share(part: float, whole: float) -> str:
+    """Rounded down, with a place, so that only all is 100 %; and something is never 0 %."""
+    if whole <= 0:
+        return _UNKNOWN
+    tenths = int(1000 * min(max(part / whole, 0.0), 1.0) + 1e-9)
+    shown = "< 0.1" if not tenths and part > 0 else f"{tenths / 10:.1f}".replace("100.0", "100")
+    return f"{shown}\N{NO-BREAK SPACE}%"
+
+
+def moment(seconds: float) -> str:
+    """Unix time to the minute, UTC."""
+    if not 0 <= seconds < _YEAR_TOO_LATE_S:
+        return _UNKNOWN
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M")
+
+
+def duration(seconds: float) -> str:
+    """The two units that say most of it."""
+    left = max(int(seconds), 0)
+    parts = []
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        whole, left = divmod(left, length)
+        if whole:
+            parts.append(f"{whole}\N{NO-BREAK SPACE}{unit}")
+    return " ".join(parts[:2]) or "0\N{NO-BREAK SPACE}s"
+
+
+def size(number: float) -> str:
+    """Bytes, in a unit that leaves few digits."""
+    unit = 0
+    while number >= _STEP and unit < len(_UNITS) - 1:
+        number /= _STEP
+        unit += 1
+    shown = f"{number:.1f}" if unit and number < _PLACES_BELOW else f"{number:.0f}"
+    return f"{shown}\N{NO-BREAK SPACE}{_UNITS[unit]}"

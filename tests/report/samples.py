@@ -1,0 +1,301 @@
+"""Invented reports: a small one that reads like a real crawl, and large ones to be measured."""
+
+import json
+import random
+import zlib
+from base64 import b64encode
+from functools import cache
+
+BITS, MAX_DISTANCE = 256, 36
+FROM_S = 1_795_305_600
+
+SCENES = (
+    "The harbour council has voted {n} to 3 for a second breakwater north of the old pier.",
+    "Keeper {name} notes wind, rain and passing ships in the lighthouse book by the hour.",
+    "The night ferry leaves the western quay at half past {n}, weather permitting.",
+    "Divers have found the bell of the steamer {ship} in {n} metres of water.",
+    "A reading room with {n} thousand charts and letters reopens after the storm of last winter.",
+    "The crew of the {ship} was taken ashore by the lifeboat before the swell rose.",
+    "Batteries now drive {n} of the small ferries, whose engines hum instead of rattle.",
+    "Fishermen say the herring came {n} days late, and stayed longer than anyone remembers.",
+    "Masons are repairing the steps below the chapel, where the spring tide had loosened stones.",
+    "{name} of the port office warns that the sandbank has moved {n} cables to the east.",
+)
+NAMES = ("Aldous", "Berit", "Caspar", "Dagny", "Edvard", "Frida")
+SHIPS = ("Petrel", "Northern Star", "Halcyon", "Marigold", "Sea Campion")
+NEWS = "https://news.harbour.example"
+
+
+def bits_set(number):
+    return number.bit_count()
+
+
+def leader(fingerprints, components, k):
+    """(representative, distance) of each, as the report's data says they are: an oracle that
+    compares with all earlier representatives of the component."""
+    representative, distance, leaders = [], [], {}
+    for page, fingerprint in enumerate(fingerprints):
+        known = leaders.setdefault(components[page], [])
+        near = [(bits_set(fingerprint ^ fingerprints[one]), one) for one in known]
+        nearest = min(near, default=(k + 1, -1))
+        if nearest[0] <= k:
+            distance.append(nearest[0])
+            representative.append(nearest[1])
+        else:
+            known.append(page)
+            distance.append(0)
+            representative.append(page)
+    return representative, distance
+
+
+def flipped(fingerprint, count, chance, bits=BITS):
+    for bit in chance.sample(range(bits), count):
+        fingerprint ^= 1 << bit
+    return fingerprint
+
+
+def article(chance, sentences=14):
+    """Paragraphs of two sentences."""
+    said = [
+        chance.choice(SCENES).format(
+            n=chance.randint(4, 12), name=chance.choice(NAMES), ship=chance.choice(SHIPS)
+        )
+        for _ in range(sentences)
+    ]
+    return "\n".join(" ".join(said[at : at + 2]) for at in range(0, sentences, 2))
+
+
+def edited(text, chance, changes):
+    words = text.split(" ")
+    for _ in range(changes):
+        words[chance.randrange(len(words))] = chance.choice(
+            ("quietly", "twice", "at dawn", "again")
+        )
+    return " ".join(words)
+
+
+def compressed(title, text):
+    content = json.dumps({"title": title, "text": text}, ensure_ascii=False)
+    return b64encode(zlib.compress(content.encode("utf-8", "surrogatepass"))).decode()
+
+
+def columns(pages, components, texts):
+    """`pages`: (key, fingerprint, seen_at_s, weak, number of the text)."""
+    representative, distance = leader([page[1] for page in pages], components, MAX_DISTANCE)
+    return {
+        "pages": {
+            "key": [page[0] for page in pages],
+            "seen_at_s": [page[2] for page in pages],
+            "weak": [page[3] for page in pages],
+            "representative": representative,
+            "distance": distance,
+            "component": components,
+            "text": [page[4] for page in pages],
+        },
+        "fingerprints": b64encode(
+            b"".join(page[1].to_bytes(BITS // 8, "big") for page in pages)
+        ).decode(),
+        "texts": texts,
+    }
+
+
+def head(listed, *, crawl=None, cluster_limit=0):
+    """The rest of a report, of pages in `columns`."""
+    pages = listed["pages"]
+    near = [page for page, of in enumerate(pages["representative"]) if of != page]
+    distances = [0] * (MAX_DISTANCE + 1)
+    for page in near:
+        distances[pages["distance"][page]] += 1
+    return {
+        "version": "0.1.0",
+        "made_at_s": FROM_S + 3900,
+        "index": {
+            "directory": "/srv/crawls/.scrapy/simhash/spiders/harbour",
+            "scheme": "wide-1:readability:bigrams:log:xxh3:256",
+            "bits": BITS,
+            "max_distance": MAX_DISTANCE,
+            "tables": "16 tables of 16 bits (16 blocks, 1 chosen)",
+            "file_bytes": 4_217_334,
+            "representatives": len(pages["key"]) - len(near),
+            "near_duplicates": len(near),
+            "weak": sum(pages["weak"]),
+            "log_lines": len(near),
+        },
+        "crawl": crawl,
+        "timeline": {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []},
+        "distances": distances,
+        "hosts": [],
+        "patterns": [],
+        "cluster_limit": cluster_limit,
+        "left_out": {"clusters": 0, "near_duplicates": 0, "texts": 0},
+        **listed,
+    }
+
+
+def empty_report():
+    return head(columns([], [], []))
+
+
+ENDINGS = (
+    ("?sessionid={hex}", "news.harbour.example/news/*/*.html?sessionid=*"),
+    ("?print=1", "news.harbour.example/news/*/*.html?print=*"),
+    (
+        "?utm_source=mail&utm_medium={n}",
+        "news.harbour.example/news/*/*.html?utm_medium=*&utm_source=*",
+    ),
+    ("#", "mirror.harbour.example:8080/news/*/*.html"),
+    ("/", "syndicate.example/wire/*"),
+)
+
+
+@cache
+def small_report():
+    """Sixty clusters of an invented news site, with texts; one is a flood. Don't change it."""
+    chance = random.Random(5)
+    pages, components, texts, patterns = [], [], [], {}
+    for number in range(60):
+        fingerprint, text = chance.getrandbits(BITS), article(chance)
+        slug = "-".join(
+            chance.sample(("storm", "ferry", "pier", "chapel", "tide", "bell", "quay"), 3)
+        )
+        key = f"{NEWS}/news/{chance.randint(2004, 2026)}/{slug}-{number}.html"
+        members = 130 if number == 7 else min(int(chance.paretovariate(0.9)), 40)
+        chained, first_s = fingerprint, 0
+        for member in range(members + 1):
+            name, prints = key, fingerprint
+            if number == 7 and member:
+                name = f"{NEWS}/calendar/{2020 + member // 12}/{member % 12 + 1:02}/"
+            elif member:
+                ending, pattern = ENDINGS[chance.choice((0, 0, 0, 1, 1, 2, 3, 4))]
+                name = key + ending.format(
+                    hex=f"{chance.getrandbits(48):012x}", n=chance.randint(1, 9)
+                )
+                if ending == "#":
+                    name = key.replace("https://news.", "http://mirror.").replace(
+                        ".example", f".example:{8000 + member}"
+                    )
+                elif ending == "/":
+                    name = f"https://syndicate.example/wire/{number}-{member}"
+                patterns.setdefault(pattern, []).append(name)
+            if member:
+                bits = min(int(chance.gammavariate(1.6, 7)), 44)
+                # Some go further and further from the first: another representative among them.
+                prints = flipped(chained if chance.random() < 0.3 else fingerprint, bits, chance)
+                chained = prints
+            texts.append(
+                compressed(slug.replace("-", " ").title(), edited(text, chance, min(member, 9)))
+            )
+            first_s = first_s if member else int(chance.triangular(0, 3000, 900))
+            seen_at_s = (
+                FROM_S + first_s + int(bool(member) and chance.triangular(5, 3600 - first_s))
+            )
+            weak = int(bool(member) and number % 9 == 4 and chance.random() < 0.5)
+            pages.append((name, prints, seen_at_s, weak, len(texts) - 1))
+            components.append(number)
+    order = sorted(range(len(pages)), key=lambda page: pages[page][2])
+    listed = columns([pages[page] for page in order], [components[page] for page in order], texts)
+    report = head(listed, crawl=crawl(listed), cluster_limit=100)
+    report["timeline"] = timeline(listed["pages"])
+    near = report["index"]["near_duplicates"]
+    report["hosts"] = [
+        {"host": "news.harbour.example", "near_duplicates": near - 57, "representatives": 702},
+        {"host": "mirror.harbour.example", "near_duplicates": 31, "representatives": 2},
+        {"host": "syndicate.example", "near_duplicates": 26, "representatives": 11},
+    ]
+    report["patterns"] = [
+        {
+            "pattern": "news.harbour.example/calendar/*/*/",
+            "near_duplicates": 130,
+            "representatives": 1,
+            "example": f"{NEWS}/calendar/2024/05/",
+        },
+        *(
+            {
+                "pattern": pattern,
+                "near_duplicates": len(names),
+                "representatives": 12,
+                "example": names[0],
+            }
+            for pattern, names in sorted(patterns.items(), key=lambda item: -len(item[1]))
+        ),
+    ]
+    return report
+
+
+def crawl(listed):
+    near = sum(page != of for page, of in enumerate(listed["pages"]["representative"]))
+    return {
+        "spider": "harbour",
+        "reason": "finished",
+        "started_at_s": FROM_S,
+        "ended_at_s": FROM_S + 3725,
+        "judged": 715 + near + 48,
+        "new": 715,
+        "near_duplicate": near,
+        "unchanged": 41,
+        "changed": 7,
+        "dropped": near - 42,
+        "tagged": 42,
+        "skipped": {"few_tokens": 61, "not_html": 18, "no_callback": 4},
+        "kept": {"flood": 30, "method": 2},
+        "floods": 1,
+        "stats": {
+            "downloader/request_count": 1211,
+            "item_scraped_count": 702,
+            "simhash/checked": 1004,
+        },
+    }
+
+
+def timeline(pages, step_s=60):
+    steps = (max(pages["seen_at_s"]) - FROM_S) // step_s + 1
+    sums = {"representatives": [0] * steps, "near_duplicates": [0] * steps}
+    for page, of in enumerate(pages["representative"]):
+        kind = "representatives" if of == page else "near_duplicates"
+        sums[kind][(pages["seen_at_s"][page] - FROM_S) // step_s] += 1
+    return {"from_s": FROM_S, "step_s": step_s, **sums}
+
+
+@cache
+def large_report(clusters=10_000, near_duplicates=100_000):
+    """Each cluster a component, with its near-duplicates spread over the columns."""
+    chance = random.Random(8)
+    prints = [chance.getrandbits(BITS) for _ in range(clusters)]
+    pages = [
+        (
+            f"https://host{n % 997}.example/section/{n % 53}/article-{n}.html",
+            prints[n],
+            FROM_S + n,
+            0,
+            -1,
+        )
+        for n in range(clusters)
+    ]
+    components = list(range(clusters))
+    representative, distance = list(range(clusters)), [0] * clusters
+    for number in range(near_duplicates):
+        # All have one; some have hundreds.
+        of = number if number < clusters else int(clusters * chance.random() ** 4)
+        apart = min(int(chance.gammavariate(2, 6)), MAX_DISTANCE)
+        key = f"{pages[of][0]}?session={chance.getrandbits(64):016x}&from={number}"
+        weak = int(chance.random() < 0.05)
+        pages.append(
+            (key, flipped(prints[of], apart, chance), FROM_S + clusters + number, weak, -1)
+        )
+        components.append(of)
+        representative.append(of)
+        distance.append(apart)
+    listed = columns([], [], [])
+    listed["pages"] = {
+        "key": [page[0] for page in pages],
+        "seen_at_s": [page[2] for page in pages],
+        "weak": [page[3] for page in pages],
+        "representative": representative,
+        "distance": distance,
+        "component": components,
+        "text": [-1] * len(pages),
+    }
+    listed["fingerprints"] = b64encode(
+        b"".join(page[1].to_bytes(BITS // 8, "big") for page in pages)
+    ).decode()
+    return head(listed, cluster_limit=300)

@@ -1,0 +1,291 @@
+"""The report as a file: what its data becomes, without a browser."""
+
+import copy
+import json
+import re
+from base64 import b64encode
+from hashlib import sha256
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import pytest
+
+from scrapy_simhash.report.page import render
+from scrapy_simhash.report.timeline import timeline
+from scrapy_simhash.report.visible import address, duration, moment, share, size, visible
+from tests.report.browser import HOSTILE
+from tests.report.samples import MAX_DISTANCE, columns, empty_report, head, small_report
+
+MOST_LINES = 350
+
+
+class Read(HTMLParser):
+    """Elements with their attributes, and the text of scripts and styles."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements, self.raw, self.words, self.inside = [], [], [], None
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag in ("script", "style"):
+            self.inside = (tag, dict(attrs))
+            self.raw.append([tag, dict(attrs), ""])
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, data):
+        if self.inside:
+            self.raw[-1][2] += data
+        else:
+            self.words.append(data)
+
+    def of(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def block(self, name):
+        return next(text for _, attributes, text in self.raw if attributes.get("id") == name)
+
+    @property
+    def text(self):
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+
+def policy(read):
+    (content,) = [
+        meta["content"]
+        for meta in read.of("meta")
+        if meta.get("http-equiv") == "Content-Security-Policy"
+    ]
+    return {
+        name: values.split() for name, _, values in (r.partition(" ") for r in content.split("; "))
+    }
+
+
+def with_crawl(**facts):
+    report = copy.deepcopy(small_report())
+    report["crawl"].update(facts)
+    return report
+
+
+def test_the_policy_allows_this_script_and_this_style_and_loads_nothing():
+    read = Read(render(small_report()))
+    allowed = policy(read)
+    assert allowed["default-src"] == ["'none'"]
+    for tag, rule in (("script", "script-src"), ("style", "style-src")):
+        (text,) = [
+            text
+            for name, attributes, text in read.raw
+            if name == tag and attributes.get("type") != "application/json"
+        ]
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        assert allowed[rule] == [f"'sha256-{digest}'"]
+        assert "\r" not in text
+    for name in ("base-uri", "form-action", "trusted-types"):
+        assert allowed[name] == ["'none'"]
+    assert allowed["img-src"] == ["data:"]
+
+
+def test_nothing_is_named_that_a_browser_would_load():
+    read = Read(render(small_report()))
+    for tag, attributes in read.elements:
+        assert "src" not in attributes, tag
+        assert "srcset" not in attributes, tag
+        assert not [name for name in attributes if name.startswith("on") or name == "style"], tag
+        if tag == "link":
+            assert attributes == {"rel": "icon", "href": "data:,"}
+    (style,) = [text for tag, _, text in read.raw if tag == "style"]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_no_script_makes_markup_or_code_of_text():
+    for path in files("scrapy_simhash.report").joinpath("assets").iterdir():
+        source = path.read_text(encoding="utf-8")
+        assert len(source.splitlines()) <= MOST_LINES, path.name
+        if path.name.endswith(".js"):
+            found = re.findall(
+                r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|\bFunction\(|"
+                r"setAttribute\(\"(?:on|style)|\.style\b|srcdoc|fetch\(|XMLHttpRequest|import\(",
+                source,
+            )
+            assert found == [], path.name
+
+
+def test_links_lead_to_web_addresses_and_tell_them_nothing():
+    for link in Read(render(small_report())).of("a"):
+        if not link["href"].startswith("#"):
+            assert link["href"].startswith(("http://", "https://"))
+            assert link["rel"] == "noreferrer noopener"
+
+
+def test_the_data_is_in_the_page_as_it_was():
+    report = small_report()
+    read = Read(render(report))
+    data = json.loads(read.block("data"))
+    assert data["pages"] == report["pages"]
+    assert (data["bits"], data["max_distance"]) == (256, MAX_DISTANCE)
+    assert json.loads(read.block("fingerprints")) == report["fingerprints"]
+    assert json.loads(read.block("texts")) == report["texts"]
+
+
+HARD = "</script><!--<script>]]>&amp;\u2028\u2029\ud800 é 船 \U0001f6a2"
+
+
+def test_json_ends_no_element_and_keeps_every_character():
+    listed = columns([(HARD, 0, 5, 0, -1), ("b" + HARD, 1, 6, 0, -1)], [0, 0], [])
+    page = render(head(listed))
+    page.encode("utf-8")
+    read = Read(page)
+    block = read.block("data")
+    assert block.isascii()
+    assert not set("<>&") & set(block)
+    assert json.loads(block)["pages"]["key"] == [HARD, "b" + HARD]
+    assert len(read.of("script")) == 4
+
+
+def hostile_report():
+    report = copy.deepcopy(small_report())
+    report["index"].update(directory=HOSTILE, scheme=HOSTILE, tables=HOSTILE)
+    report["version"] = HOSTILE
+    report["crawl"].update(spider=HOSTILE, reason=HOSTILE, skipped={HOSTILE: 1}, kept={HOSTILE: 2})
+    report["crawl"]["stats"] = {HOSTILE: HOSTILE}
+    report["hosts"] = [{"host": HOSTILE, "near_duplicates": 2, "representatives": 1}]
+    pattern = {"near_duplicates": 2, "representatives": 1}
+    report["patterns"] = [
+        {"pattern": HOSTILE, "example": HOSTILE, **pattern},
+        {"pattern": "p", "example": "javascript:alert(1)", **pattern},
+        {"pattern": "q", "example": 'https://a.example/"onmouseover="alert(1)', **pattern},
+    ]
+    report["pages"]["key"] = [HOSTILE for _ in report["pages"]["key"]]
+    return report
+
+
+def test_hostile_text_makes_no_element_and_no_attribute():
+    kinds = {tag for tag, _ in Read(render(small_report())).elements}
+    read = Read(render(hostile_report()))
+    assert {tag for tag, _ in read.elements} <= kinds | {"em"}
+    assert len(read.of("script")) == 4
+    assert len(read.of("style")) == 1
+    for tag, attributes in read.elements:
+        assert not [name for name in attributes if name.startswith("on")], tag
+    assert not [link for link in read.of("a") if link["href"].startswith("javascript")]
+    assert "7 * 7" in read.text
+    assert "\\u202egpj.exe \\x07\\x00" in read.text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", read.text)
+
+
+def test_of_an_index_alone():
+    report = copy.deepcopy(small_report())
+    report["crawl"] = None
+    text = Read(render(report)).text
+    assert "made of the index alone" in text
+    assert "SIMHASH_REPORT" in text
+    assert "spiders/harbour" in text
+    assert "Floods" in text
+
+
+def test_of_nothing():
+    text = Read(render(empty_report())).text
+    assert "The index knows of no page" in text
+    assert "No limit was set" in text
+    assert "JavaScript" in text
+
+
+def test_what_a_crawl_did_and_did_not():
+    text = Read(render(small_report())).text
+    assert "83 pages were skipped" in text
+    assert re.search(r"few tokens\s+61", text)
+    assert re.search(r"kept: flood .{,30} 30", text)
+    assert "1 h 2 min" in text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.parametrize(
+    "facts", [{"started_at_s": None, "ended_at_s": None}, {"judged": 0, "new": 0}, {"stats": {}}]
+)
+def test_facts_that_may_be_missing(facts):
+    assert "harbour" in Read(render(with_crawl(**facts))).text
+
+
+def test_what_was_left_out_is_said():
+    report = copy.deepcopy(small_report())
+    report["left_out"] = {"clusters": 1234, "near_duplicates": 2345, "texts": 0}
+    text = Read(render(report)).text
+    assert "1,234, with 2,345 near-duplicates" in text
+    assert "texts of" not in text
+    # They are clusters all the same.
+    assert "1,300" in text
+    report["left_out"] = {"clusters": 0, "near_duplicates": 0, "texts": 7}
+    assert "the texts of 7 pages were left out" in Read(render(report)).text
+    assert "Not all is in this file" not in Read(render(small_report())).text
+
+
+def test_landmarks_language_and_headings():
+    read = Read(render(small_report()))
+    assert read.of("html") == [{"lang": "en"}]
+    assert len(read.of("main")) == len(read.of("header")) == len(read.of("h1")) == 1
+    assert read.of("a")[0] == {"class": "skip", "href": "#clusters"}
+    names = {attributes.get("id") for _, attributes in read.elements}
+    for _, attributes in read.elements:
+        for reference in ("for", "aria-labelledby", "aria-describedby", "list"):
+            if reference in attributes:
+                assert set(attributes[reference].split()) <= names, attributes
+        if attributes.get("href", "").startswith("#"):
+            assert attributes["href"][1:] in names
+
+
+def test_time_is_put_together_where_there_is_too_much_of_it():
+    data = {
+        "from_s": 0,
+        "step_s": 60,
+        "representatives": [1] * 1000,
+        "near_duplicates": [2] * 1000,
+    }
+    drawn = timeline(data)
+    assert len(drawn.columns) <= 120
+    assert sum(column.representatives for column in drawn.columns) == 1000
+    assert sum(column.near_duplicates for column in drawn.columns) == 2000
+    assert drawn.step_s == 540
+    for column in drawn.columns:
+        assert 0 <= column.top <= column.middle <= column.bottom
+
+
+@pytest.mark.parametrize("highest", [0, 1, 3, 4, 5, 9, 10, 99, 101, 12_345, 10**9])
+def test_levels_reach_what_there_is(highest):
+    levels = timeline(
+        {"from_s": 0, "step_s": 1, "representatives": [highest], "near_duplicates": [0]}
+    ).levels
+    assert len(levels) <= 6
+    if highest:
+        assert int(levels[-1].label.replace(",", "")) >= highest
+        assert levels[0].label == "0"
+
+
+def test_how_values_are_written():
+    assert visible("a\u202eb\x00\ud800") == "a\\u202eb\\x00\\ud800"
+    assert len(visible("x" * 10_000)) < 400
+    assert share(1, 3).startswith("33.3")
+    assert share(2999, 3000).startswith("99.9")
+    assert share(1, 10**6).startswith("< 0.1")
+    assert share(0, 0) == "–"
+    assert share(3, 3).startswith("100\N{NO-BREAK SPACE}")
+    assert moment(-1) == moment(1e18) == "–"
+    assert moment(86_400) == "1970-01-02 00:00"
+    assert duration(0).startswith("0")
+    assert duration(90_061).replace("\N{NO-BREAK SPACE}", " ") == "1 d 1 h"
+    assert size(4_217_334).replace("\N{NO-BREAK SPACE}", " ") == "4.2 MB"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["javascript:alert(1)", "data:text/html,x", "//a.example", "https://a b", "https://", "", 5],
+)
+def test_what_is_no_web_address_is_no_link(name):
+    assert address(name) == ""
+
+
+def test_a_web_address_is_one():
+    assert address("HTTPS://a.example/ü?q=1#f") == "HTTPS://a.example/ü?q=1#f"
