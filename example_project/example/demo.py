@@ -3,7 +3,8 @@
 Three crawls of the same site: without the plugin, as the yardstick; with the plugin's defaults,
 which drop near-duplicates; and in tag mode, which only marks them. What was found is compared
 with what the site has planted. The exit status is 0 if the crawl that drops reported nothing
-wrongly, reached every article, and found at least 70 % of the near-duplicates it met.
+wrongly, reached every article, and found at least 70 % of the near-duplicates it met. The report
+of that crawl stays, to be opened in a browser.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from .demosite.resemblance import resemblance
 from .demosite.scoring import families_of
 
 PROJECT = Path(__file__).parents[1]
+REPORT = PROJECT / "simhash-report.html"
 DEPTH_LIMIT = 6  # the calendar has no end, but a crawl without the plugin needs one
 LEAST_RECALL = 0.7
 
@@ -116,7 +118,8 @@ def main() -> int:
         site, base = server.site, Path(temporary)
         print(f"Demo site at {server.url}, mirror at {server.mirror_url}", flush=True)
         without = crawl(server, base / "without", "SIMHASH_ENABLED=0")
-        dropping = crawl(server, base / "drop", show_log=True)
+        looked_at = (f"SIMHASH_REPORT={REPORT}", "SIMHASH_KEEP_TEXT=True")
+        dropping = crawl(server, base / "drop", *looked_at, show_log=True)
         tagging = crawl(server, base / "tag", "SIMHASH_ACTION=tag")
         dropped = report(site, "drop", dropping)
         report(site, "tag", tagging)
@@ -128,6 +131,7 @@ def main() -> int:
     lost = families_of(site, without.seen) - families_of(site, dropping.seen)
     print(f"distinct pages lost by dropping: {', '.join(sorted(lost)) or 'none'}")
     good = not dropped.wrong and not lost and dropped.recall >= LEAST_RECALL
+    print(f"the report, to be opened in a browser: {REPORT}")
     print("good" if good else "not good enough")
     return 0 if good else 1
 

@@ -218,10 +218,10 @@ class SettingsReader:
         parts = {"name": _file_name(spider_name), "time": now.replace(":", "-")}
         try:
             path = Path(str(value) % parts).absolute()
-        except (KeyError, TypeError, ValueError) as error:
+            if path.is_dir() or not path.parent.is_dir():
+                raise ValueError("not the path of a file")
+        except (KeyError, TypeError, ValueError, OSError) as error:
             raise SettingsError(name, value, wanted) from error
-        if path.is_dir() or not path.parent.is_dir():
-            raise SettingsError(name, value, wanted)
         return path
 
     def directories(self, spider_name: str) -> tuple[Path, Path]:

@@ -66,7 +66,9 @@ def build(
     from scrapy_simhash import __version__
 
     doubled = duplication(source)
-    pages, components, left_out = _pages(source, doubled, max_pages)
+    # Crawls may have had a larger k than the index has now.
+    max_distance = max([source.manifest.max_distance, *doubled.distances])
+    pages, components, left_out = _pages(source, doubled, max_distance, max_pages)
     shown_texts, numbers, no_room = _texts(texts, pages, doubled, max_text_bytes)
     made = source.manifest
     places = {page.key: number for number, page in enumerate(pages)}
@@ -77,7 +79,7 @@ def build(
             "directory": source.location,
             "scheme": made.scheme.id,
             "bits": made.scheme.bits,
-            "max_distance": made.max_distance,
+            "max_distance": max_distance,
             "tables": str(made.plan),
             "file_bytes": file_bytes,
             "representatives": doubled.entries,
@@ -87,7 +89,7 @@ def build(
         },
         "crawl": crawl,
         "timeline": _timeline(source),
-        "distances": [doubled.distances[distance] for distance in range(made.max_distance + 1)],
+        "distances": [doubled.distances[distance] for distance in range(max_distance + 1)],
         "hosts": [
             {"host": host, "near_duplicates": count, "representatives": doubled.host_entries[host]}
             for host, count in doubled.hosts.most_common(_TOP)
@@ -135,7 +137,7 @@ def url_pattern(key: str) -> str:
 
 
 def _pages(
-    source: Source, doubled: Duplication, max_pages: int
+    source: Source, doubled: Duplication, max_distance: int, max_pages: int
 ) -> tuple[list[_Page], list[int], dict[str, int]]:
     """(pages of components with two or more, the component of each, what was left out)."""
     from scrapy_simhash.clustering import cluster
@@ -181,11 +183,10 @@ def _pages(
         for line, representative in near.values()
     ]
     pages.sort()
-    made = source.manifest
     components = cluster(
         [page.fingerprint for page in pages],
-        bits=made.scheme.bits,
-        max_distance=made.max_distance,
+        bits=source.manifest.scheme.bits,
+        max_distance=max_distance,
         method="connected",
     ).representative.tolist()
     sizes = Counter(components)

@@ -43,7 +43,17 @@ BAD = {
     "SIMHASH_KEEP_TEXT": (["zlib"], "True"),
     "SIMHASH_KEEP_TEXT_BYTES": ([0, -1, "1GB", 1e9, True], "1"),
     "SIMHASH_REPORT": (
-        [True, 7, "", "a\0b", "/no/such/folder/r.html", ".", "%(spider)s.html", "100%.html"],
+        [
+            True,
+            7,
+            "",
+            "a\0b",
+            "/no/such/folder/r.html",
+            ".",
+            "%(spider)s.html",
+            "100%.html",
+            "x" * 300,
+        ],
         "%(name)s",
     ),
     "SIMHASH_DEBUG": (["loud"], "True"),

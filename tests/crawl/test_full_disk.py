@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.commands.main import main
+from scrapy_simhash.index import index_url, open_index
 from tests.crawl.full_disks import FILE_LIMIT_BYTES, WRITES_BEFORE
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page

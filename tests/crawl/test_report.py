@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime, timezone
 
 import pytest
+from lxml import html
 
+from scrapy_simhash.crawl.crawl_report import crawl_facts
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.texts import opened_texts
 from tests.crawl.harness import Crawl, run
@@ -46,7 +49,7 @@ def results(pages, module_path):
         "bounded": crawl("bounded", SIMHASH_KEEP_TEXT=True, SIMHASH_KEEP_TEXT_BYTES=100),
         "none": crawl("none", SIMHASH_REPORT=str(module_path / "none.html")),
     }
-    return dict(zip(crawls, run(*crawls.values()), strict=True))
+    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
 
 
 def texts_of(module_path, name):
@@ -75,48 +78,54 @@ def test_texts_are_not_kept_unasked(results, module_path):
     assert texts_of(module_path, "none") is None
 
 
-def data_of(path):
-    text = path.read_text(encoding="utf-8")
-    found = re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL)
-    return json.loads(found[1])
-
-
 def test_the_report_of_a_crawl(results, module_path):
     [path] = module_path.glob("texts-*.html")
     assert re.fullmatch(r"texts-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.html", path.name)
-    data = data_of(path)
-    stats = results["texts"].stats
-    crawl = data["crawl"]
-    assert (crawl["spider"], crawl["reason"]) == ("texts", "finished")
-    assert crawl["judged"] == stats["simhash/checked"] == 4
-    assert (crawl["new"], crawl["near_duplicate"], crawl["dropped"], crawl["tagged"]) == (
-        3,
-        1,
-        1,
-        0,
-    )
-    assert crawl["skipped"] == {"few_tokens": 1}
-    assert crawl["started_at_s"] <= crawl["ended_at_s"]
-    assert crawl["stats"]["simhash/near_duplicate"] == 1
-    assert len(data["texts"]) == 2
+    root = html.parse(path).getroot()
+    scripts = {script.get("id"): script.text for script in root.iter("script")}
+    data = json.loads(scripts["data"])
     assert [key.rpartition("/")[2] for key in data["pages"]["key"]] == ["mill", "mill-copy"]
-    assert data["index"]["directory"] == str(module_path / "texts" / "spiders" / "texts")
-    assert data_of(module_path / "none.html")["texts"] == []
+    assert len(json.loads(scripts["texts"])) == 2
+    shown = " ".join(root.find(".//main").text_content().split())
+    assert "Spider texts, " in shown
+    assert "closed: finished" in shown
+    assert "4 pages were judged" in shown
+    assert "simhash/near_duplicate1" in shown
+    without = html.parse(module_path / "none.html").getroot()
+    assert json.loads(without.get_element_by_id("texts").text) == []
+
+
+def test_what_the_stats_say_of_a_crawl(results):
+    facts = crawl_facts(results["texts"].stats, "texts", "finished")
+    judged = {kind: facts[kind] for kind in ("new", "near_duplicate", "unchanged", "changed")}
+    assert judged == {"new": 3, "near_duplicate": 1, "unchanged": 0, "changed": 0}
+    assert (facts["judged"], facts["dropped"], facts["tagged"]) == (4, 1, 0)
+    assert facts["skipped"] == {"few_tokens": 1}
+    assert (facts["kept"], facts["floods"]) == ({}, 0)
+    assert facts["stats"]["simhash/near_duplicate"] == 1
+    assert facts["stats"]["downloader/request_count"] == 5
+    start = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+    times = {"start_time": start, "simhash/kept/flood": 7}
+    facts = crawl_facts(times, "", "shutdown")
+    assert facts["started_at_s"] == int(start.timestamp())
+    assert (facts["ended_at_s"], facts["floods"]) == (None, 7)
+    assert json.loads(json.dumps(facts)) == facts
 
 
 def test_a_report_that_cannot_be_written_is_an_error_in_the_log(pages, tmp_path):
     folder = tmp_path / "reports"
     folder.mkdir()
     [result] = run(
+        tmp_path,
         Crawl(
             requests=[pages.url("/mill")],
             settings={
                 "SIMHASH_DIR": str(tmp_path / "index"),
-                # Too long a name for a file.
-                "SIMHASH_REPORT": str(folder / ("x" * 300)),
+                # Too long a name for a file that is written beside it.
+                "SIMHASH_REPORT": str(folder / ("x" * 250)),
             },
             name="long",
-        )
+        ),
     )
     assert result.stats["simhash/errors/report"] == 1
     assert "was not written" in result.log

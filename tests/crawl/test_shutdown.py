@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_simhash import Detector, Scheme, open_index
-from scrapy_simhash.index import index_url
 from scrapy_simhash.commands.main import main as index_command
+from scrapy_simhash.index import index_url
 from tests.crawl.harness import ADDONS, child_environment
 from tests.crawl.test_callbacks import reactorless_handlers
 from tests.crawl.worker_extractors import OBEDIENT, page_with

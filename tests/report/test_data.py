@@ -18,7 +18,7 @@ from scrapy_simhash.index import index_url
 from scrapy_simhash.index.base import NearDuplicate
 from scrapy_simhash.index.rewriting import rewriting
 from scrapy_simhash.index.texts import KeptText
-from scrapy_simhash.index.upkeep import expire
+from scrapy_simhash.index.upkeep import expire, rebuild
 from scrapy_simhash.report.data import url_pattern
 from scrapy_simhash.report.writing import report_data
 
@@ -152,6 +152,14 @@ def test_the_largest_clusters_are_shown_where_there_are_too_many(made):
     near = len(data["pages"]["key"]) - sum(1 for count in shown.values() if count)
     assert data["left_out"]["near_duplicates"] + near == whole["index"]["near_duplicates"]
     assert max(shown.values()) == max(all_of_them.values())
+
+
+def test_what_was_found_with_a_larger_distance_is_shown(made):
+    rebuild(made, max_distance=1)
+    data = report_data(made)
+    assert data["index"]["max_distance"] == K
+    assert sum(data["distances"]) == data["index"]["near_duplicates"]
+    assert max(data["pages"]["distance"]) == K
 
 
 def test_an_empty_index(tmp_path):
