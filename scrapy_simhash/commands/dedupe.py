@@ -86,7 +86,11 @@ def run(options: argparse.Namespace) -> int:
         scheme=chosen.scheme,
         max_distance=chosen.max_distance,
         format=options.format,
-        fields=Fields(text=text, html=options.html_field, key=options.key_field),
+        fields=Fields(
+            text=text,
+            html=options.html_field,
+            key="" if options.key_field == "#" else options.key_field,
+        ),
         min_tokens=min_tokens(options),
         encoding=options.encoding,
         workers=options.workers or 0,
@@ -160,7 +164,8 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     reading.add_argument(
         "--key-field",
         metavar="NAME",
-        help="what a record is known by (default: url; where there is none, FILE#NUMBER)",
+        help="what a record is known by (default: url; where there is none, FILE#NUMBER); # for "
+        "FILE#NUMBER in any case",
     )
     reading.add_argument(
         "--encoding",

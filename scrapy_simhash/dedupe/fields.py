@@ -41,7 +41,7 @@ def find_fields(
         if not names:  # no record that could be read, or none at all
             return asked
     for name in (*asked.text, asked.html, asked.key):
-        if name is not None and name not in names:
+        if name and name not in names:
             raise SimhashError(f"{where}: no field {name!r}; there are {_shown(names)}")
     if asked.key is None and KEY_FIELD in names:
         asked = replace(asked, key=KEY_FIELD)

@@ -150,7 +150,7 @@ class Inputs:
                 yield Frame(os.fsencode(one), "record" if is_page else "other")
         elif self.format == "parquet":
             names = [*self.fields.text, self.fields.html, self.fields.key]
-            columns = list(dict.fromkeys(name for name in names if name is not None))
+            columns = list(dict.fromkeys(name for name in names if name))
             yield from parquet.row_frames(path, columns, self._max_bytes)
         elif self.format == "warc" and self._compressed and self._is_by_record(path):
             with _open(path) as file:

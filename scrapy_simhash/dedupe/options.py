@@ -31,7 +31,8 @@ class Fields:
 
     :param text: joined, they are the text.
     :param html: the page, in the place of `text`.
-    :param key: what the record is known by; None for FILE#NUMBER.
+    :param key: what the record is known by; empty for FILE#NUMBER, None for ``url`` if that is
+        there.
     """
 
     text: tuple[str, ...] = ()

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
+import re
+from pathlib import Path
 
 import pytest
 
+from scrapy_simhash.commands.main import build_parser
 from scrapy_simhash.index import index_url, open_index
 from tests.dedupe.samples import json_lines, read_lines, records, text
 
 from .conftest import MODULE, SCRAPY
 from .samples import written
 
+ROOT = Path(__file__).parents[2]
 HELP_NAMES = (
     *("--output", "--verdicts", "--action", "--overwrite", "--json", "--format", "--text-field"),
     *("--html-field", "--key-field", "--encoding", "--max-bytes", "--index", "--incremental"),
@@ -186,6 +191,36 @@ def test_help_explains(run):
     for name in HELP_NAMES:
         assert name in ran.out
     assert "python -m scrapy_simhash dedupe pages.jsonl.gz -o distinct.jsonl.gz" in ran.out
+
+
+def test_a_key_that_all_share_can_be_left_out(run, folder):
+    written(folder, json_lines([{"url": "u", "text": text(n)} for n in (1, 2, 1)]), "in.jsonl")
+    ran = run("dedupe", "in.jsonl", "-o", "o.jsonl", "--json")
+    assert json.loads(ran.out)["kinds"] == {"new": 1, "changed": 2}
+    ran = run("dedupe", "in.jsonl", "-o", "o.jsonl", "--json", "--overwrite", "--key-field", "#")
+    assert json.loads(ran.out)["kinds"] == {"new": 2, "near-duplicate": 1}
+
+
+def test_the_documentation_lists_every_option_and_reason():
+    document = (ROOT / "docs" / "dedupe.md").read_text(encoding="utf-8")
+    parser = build_parser("simhash")
+    (subcommands,) = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    names = [
+        name
+        for action in subcommands.choices["dedupe"]._actions
+        for name in action.option_strings
+        if name not in ("-h", "--help")
+    ]
+    assert len(names) > 20
+    table = [line for line in document.splitlines() if line.startswith("| `-")]
+    for name in names:
+        assert any(f"`{name}" in line for line in table), name
+    source = "".join(p.read_text() for p in (ROOT / "scrapy_simhash" / "dedupe").glob("*.py"))
+    reasons = set(re.findall(r'(?:Unreadable\(|reason=|reason = )"(\w+)"', source))
+    reasons |= {"timeout", "worker_died"}
+    assert {"not_json", "too_large", "status", "error", "not_warc"} <= reasons
+    for reason in reasons:
+        assert f"`{reason}`" in document, reason
 
 
 @pytest.mark.parametrize(

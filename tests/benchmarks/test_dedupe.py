@@ -1,0 +1,79 @@
+"""The benchmark of dedupe: that its feed is what it says, and that it scores right."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def feed():
+    """The module that makes feeds, imported as when it runs as a script."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
+        yield importlib.import_module("dedupe_lib.feed")
+
+
+@pytest.mark.parametrize("html", [False, True])
+def test_the_feed_is_what_it_says(feed, tmp_path, html):
+    path = tmp_path / "feed.jsonl"
+    feed.write_feed(path, 400, words=100, html=html, seed=3)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len({record["url"] for record in records}) == len(records) == 400
+    copies = [record for record in records if record["of"] is not None]
+    assert 80 < len(copies) < 160
+    name = "html" if html else "text"
+    for number, record in enumerate(records):
+        assert record["of"] is None or record["of"] < number
+    if not html:
+        for copy in copies:
+            words, original = copy[name].split(), records[copy["of"]][name].split()
+            assert len(words) == len(original)
+            assert sum(a != b for a, b in zip(words, original, strict=True)) <= 6
+    again = tmp_path / "again.jsonl"
+    feed.write_feed(again, 400, words=100, html=html, seed=3)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_the_score(feed, tmp_path):
+    def line(**values):
+        return json.dumps(values) + "\n"
+
+    urls = [f"https://example.com/{number}" for number in range(5)]
+    records = zip(urls, (None, 0, 0, None, 3), strict=True)
+    (tmp_path / "feed").write_text("".join(line(url=url, of=of) for url, of in records))
+    told = (
+        *(("new", None), ("near-duplicate", urls[0]), ("new", None)),
+        *(("near-duplicate", urls[0]), ("near-duplicate", urls[3])),
+    )
+    (tmp_path / "verdicts").write_text(
+        "".join(line(kind=kind, representative=representative) for kind, representative in told)
+    )
+    scored = feed.score(tmp_path / "feed", tmp_path / "verdicts")
+    assert scored == {"recall": pytest.approx(2 / 3), "precision": pytest.approx(2 / 3)}
+
+
+def test_the_script(tmp_path):
+    command = [sys.executable, BENCHMARKS / "dedupe.py", "--records", "300", "--json", "report"]
+    done = subprocess.run(
+        [*command, "--peer-records", "50"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "report").read_text())
+    assert [run["workers"] for run in report["runs"]] == [1, 2]
+    for run in report["runs"]:
+        assert (run["recall"], run["precision"]) == (1, 1)
+        assert run["peak_memory_bytes"] > 10_000_000
+    assert report["ratios"]["1 workers"] == 1
+    assert report["simhash_package"]["records"] == 50
