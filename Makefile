@@ -5,7 +5,7 @@ OLDEST_SCRAPY := 2.15.0
 # Files at once, for the tests of a file share what they crawl.
 PARALLEL := --numprocesses auto --dist loadfile
 
-.PHONY: demo test test-oldest lint format clean
+.PHONY: demo test test-oldest lint docs format clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -17,6 +17,11 @@ PARALLEL := --numprocesses auto --dist loadfile
 .venv-lint/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-lint
 	.venv-lint/bin/pip install --quiet --editable ".[test,lint]"
+	touch $@
+
+.venv-docs/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/pip install --quiet --editable ".[test,docs]"
 	touch $@
 
 .venv-oldest/ready: pyproject.toml
@@ -40,9 +45,14 @@ lint: .venv-lint/ready
 	.venv-lint/bin/ruff format --check .
 	.venv-lint/bin/mypy
 
+# The documentation site, in site/; a warning is an error. Open site/index.html.
+docs: .venv-docs/ready
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
+	.venv-docs/bin/python -m pytest tests/test_site.py
+
 format: .venv-lint/ready
 	.venv-lint/bin/ruff format .
 	.venv-lint/bin/ruff check --fix .
 
 clean:
-	rm -rf .venv .venv-lint .venv-oldest build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-lint .venv-docs .venv-oldest build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
