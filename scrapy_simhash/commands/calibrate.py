@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,7 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.resemblance import DIFFERENT, NEAR_DUPLICATE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from scrapy_simhash.calibration.calibrating import Calibration
     from scrapy_simhash.passages.reading import Skipped
@@ -153,7 +155,16 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
         sample = Sample.draw(documents, options.sample, options.seed, moved=moved, told=skips.tell)
     if not sample.read:
         raise SimhashError(f"no page could be read of {', '.join(options.files)}")
-    with progress("pages", len(sample)) as moved, progress("pages compared") as compared:
+    with ExitStack() as bars:
+
+        @cache
+        def bar() -> Callable[..., Any]:
+            bars.close()  # that of the step before
+            return bars.enter_context(progress("pages compared", len(sample)))
+
+        def compared(done: int, of: int) -> None:
+            bar()(done, of)
+
         calibration = calibrate(
             sample,
             presets,
@@ -161,7 +172,7 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
             seed=options.seed,
             threshold=options.threshold,
             list_pairs=options.pairs is not None,
-            page_moved=moved,
+            page_moved=bars.enter_context(progress("pages", len(sample))),
             pairs_moved=compared,
         )
     if options.pairs is not None:

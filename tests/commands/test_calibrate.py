@@ -6,11 +6,14 @@ import csv
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
+from pathlib import Path
 
 import pytest
 
+from scrapy_simhash.commands.main import build_parser
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.exchange import entry_records, near_duplicate_records
 from scrapy_simhash.index.manifest import FILE_NAME
@@ -318,3 +321,14 @@ def test_ctrl_c_while_it_reads(folder):
         process.kill()
         process.communicate()
     assert ran == (130, "", "interrupted\n")
+
+
+def test_the_commands_of_the_documentation_are_right_usage():
+    text = (Path(__file__).parents[2] / "docs" / "calibration.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^(?:\$ )?scrapy simhash (calibrate .*)$", text, re.MULTILINE)
+    assert len(lines) > 5
+    for line in lines:
+        assert build_parser("scrapy simhash").parse_args(shlex.split(line)).files
+    # All options of its own are named there.
+    for option in ("--sample", "--threshold", "--pairs", "--preset", "--text-field"):
+        assert option in text
