@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import show
+from scrapy_simhash.commands.output import progress, show
 from scrapy_simhash.commands.parsers import add_index_command
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
     from scrapy_simhash.index.repair import repair
 
     directory = index_directory(options)
-    report = repair(directory)
+    with progress("entries") as moved:
+        report = repair(directory, moved=moved)
     if options.json:
         show(json.dumps({"index": str(directory), **asdict(report)}, indent=2))
         return 0

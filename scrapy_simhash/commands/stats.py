@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import escaped, percent, show
+from scrapy_simhash.commands.output import escaped, percent, progress, show
 from scrapy_simhash.commands.parsers import add_index_command, whole
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def run(options: argparse.Namespace) -> int:
     directory = index_directory(options)
     with opened_source(directory) as source:
         doubled = duplication(source)
-    found = statistics(directory)
+    with progress("rows") as moved:
+        found = statistics(directory, moved=moved)
     if options.json:
         show(json.dumps(_as_json(str(directory), found, doubled, options.top), indent=2))
     else:

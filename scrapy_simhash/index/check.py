@@ -16,7 +16,7 @@ from scrapy_simhash.index.offline import opened_database
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from scrapy_simhash.index.base import Entry
@@ -47,14 +47,15 @@ class CheckReport:
             self.problems.append(text)
 
 
-def check(directory: Path) -> CheckReport:
+def check(directory: Path, *, moved: Callable[[], object] = lambda: None) -> CheckReport:
     """Read an index whole, and compare all of its rows.
 
+    :param moved: called for each entry.
     :raises IndexCorrupt: its files cannot be read; all that can be is compared by `repair`.
     :raises StorageError: there is no index, or it is open elsewhere.
     """
     with opened_database(directory) as (manifest, database):
-        report = _Check(database, manifest).run()
+        report = _Check(database, manifest, moved).run()
     if (directory / REPAIRING).exists():
         report.problem("a repair was not finished")
     return report
@@ -87,8 +88,9 @@ class _Bucket:
 
 
 class _Check:
-    def __init__(self, database: Database, manifest: Manifest) -> None:
+    def __init__(self, database: Database, manifest: Manifest, moved: Callable[[], object]) -> None:
         self._database = database
+        self._moved = moved
         self._plan = manifest.plan
         self._check_bits = manifest.check_bits
         self._width_bytes = manifest.plan.bits // 8
@@ -133,6 +135,7 @@ class _Check:
                 report.problem(str(error))
                 continue
             report.entries += 1
+            self._moved()
             later += ordinal >= state.next_ordinal
             if ordinal < state.next_ordinal:
                 highest = max(highest, entry.number, entry.met)

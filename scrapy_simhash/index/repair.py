@@ -17,7 +17,7 @@ from scrapy_simhash.index.records import State
 from scrapy_simhash.index.tables import TableStore
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from scrapy_simhash.index.base import Entry
@@ -41,13 +41,14 @@ class RepairReport:
     dropped: int
 
 
-def repair(directory: Path) -> RepairReport:
+def repair(directory: Path, *, moved: Callable[[], object] = lambda: None) -> RepairReport:
     """Rebuild an index from its entries' rows: buckets, counts and numbers.
 
     Files that can't be read are repaired by the database itself, which sets aside what it can't
     keep (LevelDB in ``leveldb/lost``). Pages whose rows were lost count as new when they are met
     again. Interrupted, it can be started again.
 
+    :param moved: called for each entry.
     :raises StorageError: there is no index, its manifest is damaged, or the disk fails.
     """
     location = str(directory)
@@ -71,7 +72,7 @@ def repair(directory: Path) -> RepairReport:
                     (directory / REPAIRING).unlink()
                 raise
         with opened_database(directory) as (_, database):
-            state, lines, dropped = _keep_what_can_be_read(database, manifest)
+            state, lines, dropped = _keep_what_can_be_read(database, manifest, moved)
             for head, stop in ((b"T", b"U"), (b"K", b"L")):
                 _delete(database, (row for row, _ in database.rows(head, stop)))
             _delete(database, dropped)
@@ -85,7 +86,7 @@ def repair(directory: Path) -> RepairReport:
 
 
 def _keep_what_can_be_read(
-    database: Database, manifest: Manifest
+    database: Database, manifest: Manifest, moved: Callable[[], object]
 ) -> tuple[State, int, list[bytes]]:
     """(state that fits the entries, lines of the log, rows that are to be dropped)."""
     width_bytes = manifest.plan.bits // 8
@@ -99,6 +100,7 @@ def _keep_what_can_be_read(
         if entry is None:
             dropped.append(row)
             continue
+        moved()
         highest = max(highest, entry.number, entry.met)
         ordinals.append(entry.ordinal)
         hashes.append(xxh3_64_intdigest(records.encode_key(entry.key)))

@@ -10,6 +10,7 @@ from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.offline import opened_database
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from scrapy_simhash.index.database import Database
@@ -70,22 +71,27 @@ class IndexStatistics:
     tables: list[TableStatistics]
 
 
-def statistics(directory: Path) -> IndexStatistics:
+def statistics(directory: Path, *, moved: Callable[[], object] = lambda: None) -> IndexStatistics:
     """Read an index whole, and count.
 
+    :param moved: called for each row.
     :raises StorageError: there is no index, it is open elsewhere, or it cannot be read.
     """
     with opened_database(directory) as (manifest, database):
         try:
-            return _counted(directory, manifest, database)
+            return _counted(directory, manifest, database, moved)
         except ValueError as error:
             raise corrupt(str(directory), error) from error
 
 
-def _counted(directory: Path, manifest: Manifest, database: Database) -> IndexStatistics:
+def _counted(
+    directory: Path, manifest: Manifest, database: Database, moved: Callable[[], object]
+) -> IndexStatistics:
     width_bytes = manifest.plan.bits // 8
     state = records.decode_state(database.get(records.STATE_KEY) or bytes(24))
-    rows = {kind: _count_rows(database, start, stop) for kind, (start, stop) in ROW_KINDS.items()}
+    rows = {
+        kind: _count_rows(database, start, stop, moved) for kind, (start, stop) in ROW_KINDS.items()
+    }
     buffered = sum(1 for _ in database.rows(records.entry_row(state.first_buffered), b"F"))
     later = [
         records.decode_entry(int.from_bytes(row[1:], "big"), value, width_bytes)
@@ -109,10 +115,13 @@ def _counted(directory: Path, manifest: Manifest, database: Database) -> IndexSt
     )
 
 
-def _count_rows(database: Database, start: bytes, stop: bytes) -> RowStatistics:
+def _count_rows(
+    database: Database, start: bytes, stop: bytes, moved: Callable[[], object]
+) -> RowStatistics:
     counted = RowStatistics()
     for row, value in database.rows(start, stop):
         counted.rows += 1
+        moved()
         counted.key_bytes += len(row)
         counted.value_bytes += len(value)
     return counted
