@@ -20,6 +20,8 @@ def check_places(places: Places) -> None:
         for path in (places.output, places.verdicts)
         if path is not None and path != STANDARD_OUTPUT
     ]
+    if any(str(path) == "-" for path in places.inputs):
+        raise SimhashError("standard input cannot be read, as the input is read twice: name a file")
     for out in written:
         for path in places.inputs:
             if out.exists() and out.samefile(path):

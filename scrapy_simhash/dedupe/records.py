@@ -17,7 +17,6 @@ from urllib.parse import urldefrag
 from scrapy_simhash.dedupe.decoding import html_text, is_html
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.passages.decoding import without_surrogates
-from scrapy_simhash.passages.reading import readable_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -90,7 +89,7 @@ class Parser:
             return self._read(content, default_key)
         except Unreadable as error:
             return Answer(error.key or default_key, reason=error.reason)
-        except Exception:  # noqa: BLE001 - what an extractor of somebody raises, or warcio
+        except Exception:  # noqa: BLE001 - no record may stop a run
             return Answer(default_key, reason="error")
 
     def _csv(self, content: bytes) -> dict[str, Any]:
@@ -106,16 +105,15 @@ class Parser:
             if value is None:
                 raise Unreadable("no_field", key)
             html = without_surrogates(value if isinstance(value, str) else str(value))
-            return self._answered(key, self._detector.fingerprint_page(html))
+            return self._answered(key, self._detector.fingerprint_page, html)
         values = [record[name] for name in fields.text if record.get(name) is not None]
         if not values:
             raise Unreadable("no_field", key)
         text = without_surrogates("\n".join(map(plain, values)))
-        return self._answered(key, self._detector.fingerprint_text(text))
+        return self._answered(key, self._detector.fingerprint_text, text)
 
-    def _file(self, content: bytes, _default_key: str) -> Answer:
+    def _file(self, content: bytes, key: str) -> Answer:
         path = Path(os.fsdecode(content))
-        key = readable_name(path)
         try:
             with path.open("rb") as file:
                 body = file.read(self._max_bytes + 1)
@@ -152,9 +150,15 @@ class Parser:
             raise Unreadable("empty", key)
         if len(body) > self._max_bytes:
             raise Unreadable("too_large", key)
-        return self._answered(key, self._detector.fingerprint_page(html_text(body, content_type)))
+        return self._answered(key, self._detector.fingerprint_page, html_text(body, content_type))
 
-    def _answered(self, key: str, page: PageFingerprint) -> Answer:
+    def _answered(
+        self, key: str, fingerprint: Callable[[str], PageFingerprint], text: str
+    ) -> Answer:
+        try:
+            page = fingerprint(text)
+        except Exception:  # noqa: BLE001 - whatever an extractor of somebody raises
+            raise Unreadable("error", key) from None
         if page.fingerprint is None:
             return Answer(key, reason=page.skipped)
         return Answer(key, to_hex(page.fingerprint, self._detector.scheme.bits), page.weak)

@@ -136,16 +136,26 @@ class _Run:
         state.clear()
 
     def _begin(self, order: dict[str, Any]) -> None:
-        for path in (self._places.output, self._places.verdicts):
-            if path is not None and path != STANDARD_OUTPUT and path.exists():
-                if path.is_dir() and (path != self._places.output or any(path.iterdir())):
-                    self._state.remove(keep_index=True)
-                    raise SimhashError(f"{path} is a folder that is there already: name another")
-                if not self._places.overwrite and not path.is_dir():
-                    self._state.remove(keep_index=True)
-                    raise SimhashError(f"{path} is there already: --overwrite writes over it")
+        problem = self._in_the_way()
+        if problem is not None:
+            self._state.remove(keep_index=True)
+            raise SimhashError(problem)
         self._state.clear()
         self._state.begin(order)
+
+    def _in_the_way(self) -> str | None:
+        places, index = self._places, self._state.index
+        for path in (places.output, places.verdicts):
+            if path is None or path == STANDARD_OUTPUT or not path.exists():
+                continue
+            if path.is_dir():
+                if path != places.output or any(path.iterdir()):
+                    return f"{path} is a folder that is there already: name another"
+            elif not places.overwrite:
+                return f"{path} is there already: --overwrite writes over it"
+        if index.exists() and not places.overwrite:
+            return f"{index} was kept by an earlier run: move it away, or --overwrite it"
+        return None
 
     def _judge(self, checkpoint: Checkpoint) -> None:
         options, inputs, state = self._options, self._inputs, self._state
@@ -263,6 +273,7 @@ class _Run:
 def _jobs(inputs: Inputs, done: int) -> Iterator[Job]:
     """Jobs of all records but the first ones."""
     for number, frames in groupby(inputs.frames(), key=lambda pair: pair[0]):
+        name = "" if inputs.format == "html" else inputs.files[number].name
         contents: list[bytes | str] = []
         size, first = 0, 1
         records = (frame for _, frame in frames if frame.kind == "record")
@@ -275,10 +286,10 @@ def _jobs(inputs: Inputs, done: int) -> Iterator[Job]:
             contents.append(content if frame.reason is None else frame.reason)
             size += len(content)
             if len(contents) == _JOB_RECORDS or size >= _JOB_BYTES:
-                yield Job(inputs.files[number].name, first, contents)
+                yield Job(name, first, contents)
                 contents, size, first = [], 0, at + 1
         if contents:
-            yield Job(inputs.files[number].name, first, contents)
+            yield Job(name, first, contents)
 
 
 def _is_compressed(places: Places) -> bool:

@@ -78,7 +78,8 @@ class State:
                 f"{directory} is needed for the state of this run, and holds other things "
                 f"({foreign[0]}): move them away"
             )
-        self._lock = (directory / "lock").open("w")
+        self._lock_file = directory / "lock"
+        self._lock = self._lock_file.open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -113,7 +114,8 @@ class State:
                 raise self._damaged()
             return Checkpoint()  # killed while the first one was written
         self._number, checkpoint = max(found, key=lambda pair: pair[0])
-        if checkpoint.log_bytes and self.log.stat().st_size < checkpoint.log_bytes:
+        size = self.log.stat().st_size if self.log.exists() else 0
+        if checkpoint.phase != "written" and size < checkpoint.log_bytes:
             raise self._damaged()
         return checkpoint
 
@@ -132,16 +134,19 @@ class State:
         os.pwrite(descriptor, _encoded(self._number, checkpoint), 0)
 
     def clear(self) -> None:
-        """Forget the run."""
-        self._forget()
+        """Forget the run. Interrupted, it is one that has judged nothing."""
+        self._unlink(*self._slots)
+        self._remove_index()
+        self._unlink(self.log, self._new_order, self._order)
+
+    def _unlink(self, *paths: Path) -> None:
+        self._close_slots()
+        for path in paths:
+            path.unlink(missing_ok=True)
+
+    def _remove_index(self) -> None:
         if self.index.exists():
             shutil.rmtree(self.index)
-
-    def _forget(self) -> None:
-        self._close_slots()
-        # The order last: without it, the rest means nothing.
-        for path in (*self._slots, self.log, self._new_order, self._order):
-            path.unlink(missing_ok=True)
 
     def _close_slots(self) -> None:
         for descriptor in self._descriptors:
@@ -157,11 +162,10 @@ class State:
 
     def remove(self, *, keep_index: bool = False) -> None:
         """Delete it, at the end."""
-        if keep_index and self.index.exists():
-            self._forget()
-        else:
-            self.clear()
-        (self.directory / "lock").unlink(missing_ok=True)
+        if not keep_index:
+            self._remove_index()
+        # Interrupted, it is one whose output is in its place, or none.
+        self._unlink(self.log, self._new_order, self._order, *self._slots, self._lock_file)
         with suppress(OSError):  # the index is in it
             self.directory.rmdir()
 

@@ -16,11 +16,13 @@ import threading
 import traceback
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from scrapy_simhash.dedupe.options import Fields
 from scrapy_simhash.dedupe.records import Answer, Parser
 from scrapy_simhash.detector import Detector
+from scrapy_simhash.passages.reading import readable_name
 from scrapy_simhash.scheme import Scheme
 from scrapy_simhash.workers.channel import Channel
 from scrapy_simhash.workers.child import PARENTS_SIGNALS
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 class Job(NamedTuple):
     """Records of one file, one after the other.
 
-    :param name: of the file.
+    :param name: of the file; empty where each record is a file itself, and its path its content.
     :param number: of the first record in the file.
     :param contents: of the records; a text says why one cannot be looked at.
     """
@@ -46,6 +48,9 @@ class Job(NamedTuple):
 
     def key(self, at: int) -> str:
         """Of a record that has none itself."""
+        content = self.contents[at]
+        if not self.name and isinstance(content, bytes):
+            return readable_name(Path(os.fsdecode(content)))
         return f"{self.name}#{self.number + at}"
 
     def encoded(self) -> bytes:

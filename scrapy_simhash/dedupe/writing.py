@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.passages.reading import readable_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -48,13 +49,17 @@ def write_frames(inputs: Inputs, verdicts: Iterator[Verdict], writer: Writer) ->
     for number, frame in inputs.frames():
         if frame.kind == "record":
             verdict = next(verdicts, None)
-            if verdict is None:
+            if verdict is None or (inputs.format == "html" and verdict["key"] != _name_of(frame)):
                 raise SimhashError("an input was changed meanwhile: begin anew, with --restart")
         elif frame.kind == "other":
             verdict = None
         if verdict is None or not verdict["dropped"]:
             writer.frame(number, frame, verdict)
     writer.finish()
+
+
+def _name_of(frame: Frame) -> str:
+    return readable_name(Path(os.fsdecode(frame.data)))
 
 
 class LineWriter:

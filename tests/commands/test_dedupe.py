@@ -169,6 +169,12 @@ def test_the_index_of_the_run_can_be_kept(run, feed, folder):
     assert [path.name for path in (folder / "o.jsonl.dedupe").iterdir()] == ["index"]
     with open_index(index_url(folder / "o.jsonl.dedupe" / "index")) as index:
         assert len(index) == 3
+    # It is not lost by the way.
+    (folder / "o.jsonl").unlink()
+    ran = run("dedupe", feed, "-o", "o.jsonl")
+    assert (ran.code, "was kept by an earlier run" in ran.err) == (1, True)
+    assert run("dedupe", feed, "-o", "o.jsonl", "--overwrite").code == 0
+    assert not (folder / "o.jsonl.dedupe").exists()
 
 
 def test_a_file_that_is_damaged_ends_with_1(run, folder):

@@ -44,6 +44,7 @@ def left(folder):
     [
         (["none.jsonl", "-o", "o"], "none.jsonl cannot be read or written: No such file"),
         (["", "-o", "o"], "a file without a name"),
+        (["-", "-o", "o"], "standard input cannot be read, as the input is read twice"),
         (["in.jsonl", "-o", "in.jsonl", "--overwrite"], "in.jsonl is an input"),
         (["in.jsonl", "-o", "nowhere/o"], "there is no folder nowhere"),
         (["in.jsonl", "-o", "o", "--verdicts", "o"], "both the output and the verdicts"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ STEPS = {
     "replace": (Path, "replace"),
     "remove": (State, "remove"),
     "forget": (Path, "unlink"),
+    "rmtree": (shutil, "rmtree"),
 }
 
 
@@ -46,7 +48,8 @@ def main() -> None:
 
     setattr(where, name, dying)
     assert run_module.dedupe
-    run(folder, "in.jsonl", workers=int(options.get("workers", 1)), index=folder / "index")
+    index = None if "own" in options else folder / "index"
+    run(folder, "in.jsonl", workers=int(options.get("workers", 1)), index=index)
 
 
 if __name__ == "__main__":

@@ -102,3 +102,13 @@ def warc_record(kind: str, block: bytes, url: str = "https://example.com/") -> b
         f"Content-Length: {len(block)}\r\n\r\n"
     )
     return head.encode() + block + b"\r\n\r\n"
+
+
+# Two near-duplicates, and one without a verdict.
+RECORDS = [
+    {"url": "https://e.com/1", "title": 'Fähre, "eins"\nzwei', "text": text(1)},
+    {"url": "https://e.com/2", "title": "", "text": text(2)},
+    {"url": "https://e.com/3", "title": "x", "text": text(1, edited=4)},
+    {"url": "https://e.com/4", "title": "y", "text": "too short"},
+    {"url": "https://e.com/5", "title": "z", "text": text(2, edited=9)},
+]

@@ -88,7 +88,7 @@ CALLS = {
     ("step", "call"), [(step, call) for step, calls in CALLS.items() for call in calls]
 )
 def test_killed_at_a_step(tmp_path, lines, whole, step, call):
-    assert set(CALLS) == set(STEPS)
+    assert {*CALLS, "rmtree"} == set(STEPS)
     (tmp_path / "in.jsonl").write_bytes(lines)
     command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, step, str(call)]
     died = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S)
@@ -101,6 +101,21 @@ def test_killed_at_a_step(tmp_path, lines, whole, step, call):
         return
     run(tmp_path, "in.jsonl", index=tmp_path / "index")
     assert left_in(tmp_path) == whole
+
+
+@pytest.mark.parametrize(
+    ("step", "call"),
+    [("confirm", 400), ("remove", 1), *(("forget", n) for n in range(1, 7)), ("rmtree", 1)],
+)
+def test_killed_with_an_index_of_its_own(tmp_path, lines, whole, step, call):
+    (tmp_path / "in.jsonl").write_bytes(lines)
+    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, step, str(call), "own=1"]
+    died = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    if not (tmp_path / "out").exists() or (tmp_path / "state" / "order.json").exists():
+        run(tmp_path, "in.jsonl")
+        assert not (tmp_path / "state").exists()
+    assert [(tmp_path / name).read_bytes() for name in ("out", "verdicts")] == list(whole[:2])
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -1,0 +1,232 @@
+"""Files that are no text: Parquet, folders of HTML, WARC."""
+
+from __future__ import annotations
+
+import gzip
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from scrapy_simhash.dedupe import run as run_module
+from scrapy_simhash.dedupe.options import Fields
+from scrapy_simhash.errors import SimhashError
+
+from .samples import RECORDS, http_response, read_lines, records, text, warc_record
+from .samples import run as run_once
+
+
+def run(*arguments, **options):
+    return run_once(*arguments, **{"overwrite": True, **options})
+
+
+# Parquet
+
+
+@pytest.mark.parametrize("row_group", [1, 2, 100])
+def test_parquet(tmp_path, row_group):
+    values = [{**value, "n": n, "list": [n]} for n, value in enumerate(RECORDS)]
+    table = pa.Table.from_pylist(values)
+    parquet.write_table(table, tmp_path / "in.parquet", row_group_size=row_group)
+    run(tmp_path, "in.parquet")
+    assert parquet.read_table(tmp_path / "out").to_pylist() == [values[n] for n in (0, 1, 3)]
+    run(tmp_path, "in.parquet", "in.parquet", out="tagged", action="tag")
+    tagged = parquet.read_table(tmp_path / "tagged").to_pylist()
+    assert len(tagged) == 10
+    assert [one["simhash_kind"] for one in tagged[:5]] == [
+        *("new", "new", "near-duplicate", None, "near-duplicate")
+    ]
+    assert [one["simhash_kind"] for one in tagged[5:]] == [
+        *("unchanged", "unchanged", "near-duplicate", None, "near-duplicate")
+    ]
+    assert tagged[2]["simhash_distance"] == 0 or tagged[2]["simhash_distance"] < 36
+    assert parquet.read_schema(tmp_path / "tagged").field("simhash_distance").type == pa.int32()
+
+
+def test_parquet_of_many_rows_and_odd_types(tmp_path):
+    values = [{"body": r["text"].encode(), "url": r["url"]} for r in records(9000)]
+    values[7] = {"body": None, "url": None}
+    values[8] = {"body": b"\xff" * 20_000, "url": "big"}
+    parquet.write_table(pa.Table.from_pylist(values), tmp_path / "in.parquet")
+    summary = run(tmp_path, "in.parquet", fields=Fields(text=("body",)), max_bytes=10_000)
+    assert summary.skipped == {"no_field": 1, "too_large": 1}
+    out = parquet.read_table(tmp_path / "out").to_pylist()
+    verdicts = read_lines(tmp_path / "verdicts")
+    assert out == [v for v, told in zip(values, verdicts, strict=True) if not told["dropped"]]
+    assert 0 < len(out) < 9000
+
+
+def test_parquet_that_is_none(tmp_path):
+    (tmp_path / "in.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(SimhashError, match="cannot be read as Parquet"):
+        run(tmp_path, "in.parquet")
+    (tmp_path / "in.parquet").write_bytes(b"")
+    with pytest.raises(SimhashError, match="cannot be read as Parquet"):
+        run(tmp_path, "in.parquet")
+    parquet.write_table(pa.table({"text": ["a"]}), tmp_path / "in.parquet")
+    parquet.write_table(pa.table({"body": ["a"]}), tmp_path / "other.parquet")
+    with pytest.raises(SimhashError, match="has other columns"):
+        run(tmp_path, "in.parquet", "other.parquet")
+    assert not (tmp_path / "state").exists()
+
+
+def test_parquet_that_breaks_off_in_the_middle(tmp_path):
+    values = [{"text": record["text"]} for record in records(3000)]
+    path = tmp_path / "in.parquet"
+    parquet.write_table(pa.Table.from_pylist(values), path, row_group_size=500, compression="none")
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 60_000] = b"\xff" * 60_000
+    path.write_bytes(bytes(content))
+    with pytest.raises(SimhashError, match="cannot be read as Parquet"):
+        run(tmp_path, "in.parquet")
+    assert not (tmp_path / "out").exists()
+
+
+# Folders of HTML
+
+
+def page(body, head=""):
+    paragraphs = "".join(f"<p>{body[at : at + 300]}</p>" for at in range(0, len(body), 300))
+    return f"<html><head>{head}</head><body><article>{paragraphs}</article></body></html>"
+
+
+def test_folders_of_html(tmp_path):
+    site = tmp_path / "site"
+    (site / "sub").mkdir(parents=True)
+    (site / "a.html").write_text(page(text(1)))
+    (site / "sub" / "b.HTM").write_text(page(text(1, edited=3)))
+    (site / "sub" / "c.xhtml").write_text(page(text(2)))
+    (site / "style.css").write_text("p {}")
+    (site / "empty.html").write_text("")
+    (site / "big.html").write_text(page(text(1)) + " " * 20_000)
+    (tmp_path / "one").write_text(page(text(2)))
+    summary = run(tmp_path, "site", max_bytes=20_000)
+    assert summary.skipped == {"empty": 1, "too_large": 1}
+    kept = sorted(str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.*"))
+    assert kept == ["a.html", "big.html", "empty.html", "style.css", "sub/c.xhtml"]
+    assert (tmp_path / "out" / "a.html").read_text() == page(text(1))
+    keys = [v["key"] for v in read_lines(tmp_path / "verdicts")]
+    assert keys[0] == str(site / "a.html")
+    # A file that is named is a page, whatever it is called.
+    run(tmp_path, "site", "one", out="both", format="html")
+    both = tmp_path / "both"
+    assert sorted(p.name for p in both.iterdir()) == ["site"]
+    with pytest.raises(SimhashError, match="is a folder that is there already"):
+        run(tmp_path, "site", out="both")
+
+
+def test_a_folder_in_which_files_come_and_go(tmp_path, monkeypatch):
+    (tmp_path / "site").mkdir()
+    for name in ("b", "c"):
+        (tmp_path / "site" / f"{name}.html").write_text(page(text(ord(name))))
+    write = run_module.writing.write_frames
+
+    def later(*arguments):
+        (tmp_path / "site" / "b.html").rename(tmp_path / "site" / "d.html")
+        write(*arguments)
+
+    monkeypatch.setattr(run_module.writing, "write_frames", later)
+    with pytest.raises(SimhashError, match="was changed meanwhile"):
+        run(tmp_path, "site")
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_inputs_of_one_name(tmp_path):
+    for folder in ("x", "y"):
+        (tmp_path / folder / "site").mkdir(parents=True)
+        (tmp_path / folder / "site" / "a.html").write_text(page(text(ord(folder))))
+    with pytest.raises(SimhashError, match="would be written twice"):
+        run(tmp_path, "x/site", "y/site")
+    assert not (tmp_path / "out").exists()
+
+
+# WARC
+
+
+def warc(compressed, *, dropped=()):
+    body = [page(text(1)).encode(), page(text(1, edited=2)).encode(), page(text(2)).encode()]
+    chunked = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body[2]), body[2])
+    packed = gzip.compress(page(text(2, edited=1)).encode())
+    made = {
+        "info": warc_record("warcinfo", b"software: x\r\n"),
+        "request": warc_record("request", b"GET / HTTP/1.1\r\n\r\n", "https://e.com/1"),
+        "1": warc_record("response", http_response(body[0]), "https://e.com/1#top"),
+        "2": warc_record("response", http_response(body[1]), "<https://e.com/2>"),
+        "404": warc_record("response", http_response(body[1], status="404 No"), "https://e.com/3"),
+        "png": warc_record("response", http_response(b"\x89PNG", "Content-Type: image/png")),
+        "none": warc_record("response", http_response(b"")),
+        "chunked": warc_record(
+            "response",
+            http_response(chunked, "Transfer-Encoding: chunked", "Content-Type: text/html"),
+            "https://e.com/4",
+        ),
+        "packed": warc_record(
+            "response",
+            http_response(packed, "Content-Encoding: gzip", "Content-Type: text/html"),
+            "https://e.com/5",
+        ),
+        "odd": warc_record("response", b"no http at all"),
+        "revisit": warc_record("revisit", b""),
+    }
+    kept = [record for name, record in made.items() if name not in dropped]
+    return b"".join(gzip.compress(r, mtime=0) if compressed else r for r in kept)
+
+
+@pytest.mark.parametrize("from_gzip", ["", ".gz"])
+@pytest.mark.parametrize("to_gzip", ["", ".gz"])
+def test_warc(tmp_path, from_gzip, to_gzip):
+    (tmp_path / f"in.warc{from_gzip}").write_bytes(warc(bool(from_gzip)))
+    run(tmp_path, f"in.warc{from_gzip}", out=f"out.warc{to_gzip}")
+    verdicts = read_lines(tmp_path / "verdicts")
+    assert [(v["key"], v["reason"] or v["kind"]) for v in verdicts] == [
+        ("https://e.com/1", "new"),
+        ("https://e.com/2", "near-duplicate"),
+        ("https://e.com/3", "status"),
+        ("https://example.com/", "not_html"),
+        ("https://example.com/", "empty"),
+        ("https://e.com/4", "new"),
+        ("https://e.com/5", "near-duplicate"),
+        (verdicts[-1]["key"], "not_warc"),
+    ]
+    out = (tmp_path / f"out.warc{to_gzip}").read_bytes()
+    content = gzip.decompress(out) if to_gzip else out
+    assert content == warc(False, dropped=("2", "packed"))
+    if from_gzip and to_gzip:
+        assert out == warc(True, dropped=("2", "packed"))
+    if to_gzip:  # each record by itself
+        assert out.count(b"\x1f\x8b\x08") >= 9
+
+
+def test_a_warc_that_was_compressed_as_a_whole(tmp_path):
+    (tmp_path / "in.warc.gz").write_bytes(gzip.compress(warc(False)))
+    run(tmp_path, "in.warc.gz", out="out.warc.gz")
+    content = gzip.decompress((tmp_path / "out.warc.gz").read_bytes())
+    assert content == warc(False, dropped=("2", "packed"))
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_warc_that_is_cut_off(tmp_path, compressed):
+    ending = ".gz" if compressed else ""
+    content = warc(compressed)
+    (tmp_path / f"in.warc{ending}").write_bytes(content[:-9])
+    summary = run(tmp_path, f"in.warc{ending}", out=f"out.warc{ending}")
+    assert summary.skipped["not_warc"] == 2
+    out = (tmp_path / f"out.warc{ending}").read_bytes()
+    assert out == warc(compressed, dropped=("2", "packed"))[:-9]
+
+
+@pytest.mark.parametrize("name", ["in.html", "in.warc"])
+def test_pages_have_no_fields(tmp_path, name):
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(SimhashError, match="has no fields for tags"):
+        run(tmp_path, name, action="tag")
+
+
+@pytest.mark.parametrize(("name", "module"), [("in.warc", "warcio"), ("in.parquet", "pyarrow")])
+def test_an_extra_that_is_missing(tmp_path, monkeypatch, name, module):
+    (tmp_path / name).write_bytes(b"")
+    monkeypatch.setitem(__import__("sys").modules, module, None)
+    monkeypatch.setitem(__import__("sys").modules, f"{module}.parquet", None)
+    with pytest.raises(SimhashError, match=r'pip install "scrapy-simhash\[files\]"'):
+        run(tmp_path, name)
