@@ -79,7 +79,7 @@ def compressed(title, text):
     return b64encode(zlib.compress(content.encode("utf-8", "surrogatepass"))).decode()
 
 
-def columns(pages, components, texts):
+def columns(pages, components, texts, *, bits=BITS):
     """`pages`: (key, fingerprint, seen_at_s, weak, number of the text)."""
     representative, distance = leader([page[1] for page in pages], components, MAX_DISTANCE)
     return {
@@ -93,7 +93,7 @@ def columns(pages, components, texts):
             "text": [page[4] for page in pages],
         },
         "fingerprints": b64encode(
-            b"".join(page[1].to_bytes(BITS // 8, "big") for page in pages)
+            b"".join(page[1].to_bytes(bits // 8, "big") for page in pages)
         ).decode(),
         "texts": texts,
     }
@@ -138,7 +138,7 @@ def empty_report():
 
 ENDINGS = (
     ("?sessionid={hex}", "news.harbour.example/news/*/*.html?sessionid=*"),
-    ("?print=1", "news.harbour.example/news/*/*.html?print=*"),
+    ("?print={n}", "news.harbour.example/news/*/*.html?print=*"),
     (
         "?utm_source=mail&utm_medium={n}",
         "news.harbour.example/news/*/*.html?utm_medium=*&utm_source=*",
@@ -167,9 +167,7 @@ def small_report():
                 name = f"{NEWS}/calendar/{2020 + member // 12}/{member % 12 + 1:02}/"
             elif member:
                 ending, pattern = ENDINGS[chance.choice((0, 0, 0, 1, 1, 2, 3, 4))]
-                name = key + ending.format(
-                    hex=f"{chance.getrandbits(48):012x}", n=chance.randint(1, 9)
-                )
+                name = key + ending.format(hex=f"{chance.getrandbits(48):012x}", n=member)
                 if ending == "#":
                     name = key.replace("https://news.", "http://mirror.").replace(
                         ".example", f".example:{8000 + member}"

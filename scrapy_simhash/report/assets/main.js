@@ -155,6 +155,8 @@ function start() {
   addEventListener("beforeprint", openForPrint);
   addEventListener("afterprint", closeAfterPrint);
   whole().then(() => {
+    // Before the first letter of a search is typed.
+    setTimeout(lowered);
     if (hasFingerprints()) return;
     byId("k").disabled = true;
     byId("regrouped").textContent += " The fingerprints are not in this file: k cannot be changed.";

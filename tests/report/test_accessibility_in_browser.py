@@ -1,0 +1,62 @@
+"""axe-core finds nothing serious in the report, light and dark, whatever is open in it."""
+
+import pytest
+
+from tests.report.samples import empty_report, small_report
+
+sync_playwright = pytest.importorskip(
+    "axe_playwright_python.sync_playwright", reason="no axe-core: pip install axe-playwright-python"
+)
+GRAVE = ("serious", "critical")
+
+
+def problems(page):
+    found = sync_playwright.Axe().run(page).response
+    assert len(found["passes"]) > 15
+    return [
+        (problem["id"], problem["impact"], [node["html"][:200] for node in problem["nodes"]][:3])
+        for problem in found["violations"]
+    ]
+
+
+def grave(page):
+    return [problem for problem in problems(page) if problem[1] in GRAVE]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_with_everything_open(opened, scheme):
+    page = opened(small_report(), scheme=scheme).page
+    assert grave(page) == []
+    for summary in page.locator("summary").all():
+        summary.click()
+    page.locator("button.open").nth(1).click()
+    page.locator("#search").fill("print")
+    page.locator("#weak").select_option("any")
+    assert grave(page) == []
+    page.locator("#k").fill("20")
+    page.locator("#search").fill("no such page")
+    assert grave(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_comparison(opened, scheme, width):
+    page = opened(small_report(), scheme=scheme, width=width).page
+    page.locator("button.open").nth(1).click()
+    page.locator("button.compare").nth(5).click()
+    page.wait_for_function(
+        "() => document.getElementById('compared').textContent.includes('in both')"
+    )
+    page.locator("#difference-after").click()
+    assert grave(page) == []
+
+
+def test_a_narrow_page_and_one_of_nothing(opened):
+    assert grave(opened(small_report(), width=400).page) == []
+    assert grave(opened(empty_report()).page) == []
+
+
+def test_axe_would_find_a_problem(opened):
+    page = opened(small_report()).page
+    page.evaluate("() => document.getElementById('search').parentElement.firstChild.remove()")
+    assert ("label", "critical") in [problem[:2] for problem in grave(page)]

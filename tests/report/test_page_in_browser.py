@@ -1,0 +1,338 @@
+"""The report as a person uses it: clusters, filters, order, keys, paper; and nothing else runs."""
+
+import copy
+import re
+from statistics import median
+
+import pytest
+
+from tests.report.browser import HOSTILE
+from tests.report.samples import (
+    BITS,
+    MAX_DISTANCE,
+    columns,
+    compressed,
+    empty_report,
+    head,
+    small_report,
+)
+
+
+def clusters_of(report):
+    """(key of the representative, keys of its near-duplicates) as the report's data says it."""
+    pages, members = report["pages"], {}
+    for page, of in enumerate(pages["representative"]):
+        if of != page:
+            members.setdefault(of, []).append(page)
+    return {pages["key"][of]: [pages["key"][page] for page in some] for of, some in members.items()}
+
+
+def numbers_in(rows, column):
+    return [int(row[column].replace(",", "")) for row in rows]
+
+
+def test_it_opens_with_its_clusters_largest_first(opened):
+    report, watched = small_report(), opened(small_report())
+    clusters = clusters_of(report)
+    rows = watched.rows()
+    assert len(rows) == len(clusters)
+    assert {row[0].split("\n")[0] for row in rows} == set(clusters)
+    sizes = numbers_in(rows, 1)
+    assert sizes == sorted(map(len, clusters.values()), reverse=True)
+    assert watched.page.locator("#shown").inner_text().startswith(f"{len(clusters)} clusters with")
+    assert "flood" in rows[0][0]
+    assert watched.page.title() == "harbour: near-duplicates"
+    watched.quiet()
+
+
+def test_a_row_says_how_similar_its_pages_are(opened):
+    report, watched = small_report(), opened(small_report())
+    pages = report["pages"]
+    of = {}
+    for page, representative in enumerate(pages["representative"]):
+        if representative != page:
+            of.setdefault(pages["key"][representative], []).append(page)
+    for name, _, distances, similarity, seen in watched.rows():
+        members = of[name.split("\n")[0]]
+        apart = [pages["distance"][page] for page in members]
+        low, high = min(apart), max(apart)
+        assert distances == (str(low) if low == high else f"{low}–{high}")
+        least = float(similarity.split("–")[0].strip("\N{NO-BREAK SPACE}%"))
+        assert least == int(1000 * (BITS - high) / BITS) / 10
+        assert re.fullmatch(r"2026-11-22\s\d\d:\d\d", seen)
+
+
+@pytest.mark.parametrize(
+    ("column", "place", "key", "first"),
+    [
+        ("key", 0, lambda text: text.split("\n")[0], "ascending"),
+        ("size", 1, lambda text: int(text.replace(",", "")), "descending"),
+        ("distance", 2, lambda text: int(text.split("–")[-1]), "descending"),
+        ("seen", 4, str, "descending"),
+    ],
+)
+def test_it_sorts_either_way(opened, column, place, key, first):
+    watched = opened(small_report())
+    header = watched.page.locator(f"[data-sorts={column}]")
+    if column == "size":
+        # It is sorted by this at first.
+        watched.page.locator("[data-sorts=seen] button").click()
+    for direction in (first, "ascending" if first == "descending" else "descending"):
+        header.locator("button").click()
+        assert header.get_attribute("aria-sort") == direction
+        values = [key(row[place]) for row in watched.rows()]
+        assert values == sorted(values, reverse=direction == "descending")
+        assert len(set(values)) > 5
+    assert watched.page.locator("[aria-sort]").count() == 1
+
+
+def test_search_shows_whole_clusters_of_which_any_page_matches(opened):
+    watched = opened(small_report())
+    watched.page.locator("#search").fill("PRINT=1")
+    expected = {
+        name
+        for name, members in clusters_of(small_report()).items()
+        if any("print=1" in key for key in [name, *members])
+    }
+    rows = watched.rows()
+    assert {row[0].split("\n")[0] for row in rows} == expected
+    assert 0 < len(expected) < 60
+    clusters = clusters_of(small_report())
+    sizes = {row[0].split("\n")[0]: int(row[1]) for row in rows}
+    assert sizes == {name: len(clusters[name]) for name in expected}
+    # Letter by letter, and back, as by a fresh search.
+    watched.page.locator("#search").press("End")
+    watched.page.locator("#search").press("Backspace")
+    watched.page.locator("#search").press_sequentially("1")
+    assert watched.rows() == rows
+    watched.page.locator("#search").fill("no such page")
+    assert "No cluster passes" in watched.page.locator("#cluster-table").inner_text()
+    watched.page.locator("#clear").click()
+    assert len(watched.rows()) == len(clusters)
+
+
+def test_filters_by_host_weak_ones_floods_and_size(opened):
+    report, watched = small_report(), opened(small_report())
+    page, clusters = watched.page, clusters_of(report)
+    weak = {
+        key
+        for key, is_weak in zip(report["pages"]["key"], report["pages"]["weak"], strict=True)
+        if is_weak
+    }
+
+    def shown():
+        return {row[0].split("\n")[0] for row in watched.rows()}
+
+    def are(test):
+        return {name for name, members in clusters.items() if test(name, members)}
+
+    page.locator("#host").fill("syndicate")
+    of_host = are(lambda name, members: any("//syndicate" in key for key in [name, *members]))
+    assert shown() == of_host
+    assert 0 < len(of_host) < len(clusters)
+    page.locator("#clear").click()
+    page.locator("#weak").select_option("some")
+    assert shown() == are(lambda _, members: weak & set(members))
+    page.locator("#weak").select_option("none")
+    assert shown() == are(lambda _, members: not weak & set(members))
+    page.locator("#clear").click()
+    page.locator("#flood").select_option("some")
+    assert shown() == are(lambda _, members: len(members) > 100)
+    assert len(shown()) == 1
+    page.locator("#clear").click()
+    page.locator("#least").fill("5")
+    assert shown() == are(lambda _, members: len(members) >= 5)
+    watched.quiet()
+
+
+def test_the_overview_leads_to_clusters(opened):
+    watched = opened(small_report())
+    watched.page.get_by_role("button", name="syndicate.example", exact=True).click()
+    assert watched.page.locator("#host").input_value() == "syndicate.example"
+    assert 0 < len(watched.rows()) < 60
+    watched.page.locator("#clear").click()
+    watched.page.get_by_role("button", name="Show them as clusters").click()
+    assert len(watched.rows()) == 1
+
+
+def test_a_cluster_opens_by_keyboard_with_its_pages_farthest_first(opened):
+    watched = opened(small_report())
+    page = watched.page
+    opener = page.locator("button.open").nth(1)
+    opener.focus()
+    page.keyboard.press("Enter")
+    assert opener.get_attribute("aria-expanded") == "true"
+    head_key = watched.rows()[1][0].split("\n")[0]
+    members = page.locator("tbody.opened tr.member")
+    assert set(members.locator("th").all_inner_texts()) == set(
+        clusters_of(small_report())[head_key]
+    )
+    apart = [int(text) for text in members.locator("td:nth-child(4)").all_inner_texts()]
+    assert apart == sorted(apart, reverse=True)
+    assert len(set(apart)) > 1
+    page.locator("#member-order").select_option("nearest")
+    nearest = [int(text) for text in members.locator("td:nth-child(4)").all_inner_texts()]
+    assert nearest == sorted(apart)
+    opener.focus()
+    page.keyboard.press("Space")
+    assert opener.get_attribute("aria-expanded") == "false"
+    assert members.count() == 0
+
+
+def test_long_clusters_open_a_hundred_pages_at_a_time(opened):
+    watched = opened(small_report())
+    watched.page.locator("button.open").first.click()
+    size = int(watched.rows()[0][1])
+    assert size > 100
+    assert watched.page.locator("tr.member button.compare").count() == 100
+    watched.page.locator("button.further-members").click()
+    assert watched.page.locator("tr.member button.compare").count() == size
+    assert watched.page.locator("button.further-members").count() == 0
+    # Focus goes on where the button was.
+    assert watched.page.evaluate("document.activeElement.className") == "compare"
+
+
+def test_tab_reaches_all_controls_in_order_and_shows_where_it_is(opened):
+    page = opened(small_report()).page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#clusters")
+    reached = []
+    for _ in range(16):
+        page.keyboard.press("Tab")
+        reached.append(
+            page.evaluate("document.activeElement.id || document.activeElement.innerText")
+        )
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    order = ["search", "host", "weak", "flood", "least", "csv-clusters", "csv-pages"]
+    assert [name for name in reached if name in order] == order
+    assert "Representative" in reached
+
+
+def test_many_clusters_come_in_pages(opened):
+    pages = [(f"https://a.example/{n // 2}/{n % 2}", n // 2, n + 1, 0, -1) for n in range(500)]
+    prints = [(key, number * 0x5DEECE66D << 150, *rest) for key, number, *rest in pages]
+    watched = opened(head(columns(prints, [n // 2 for n in range(500)], [])))
+    page = watched.page
+    assert len(watched.rows()) == 100
+    assert "1 to 100" in page.locator("#shown").inner_text()
+    assert page.locator("#previous").is_disabled()
+    page.locator("#next").click()
+    page.locator("#next").click()
+    assert len(watched.rows()) == 50
+    assert page.locator("#next").is_disabled()
+    assert "201 to 250" in page.locator("#shown").inner_text()
+    page.locator("#page").fill("99")
+    page.locator("#page").press("Enter")
+    assert page.locator("#page").input_value() == "3"
+    page.locator("#first").click()
+    assert page.locator("#page").input_value() == "1"
+
+
+def test_on_paper_clusters_are_open_and_controls_are_not_there(opened):
+    page = opened(small_report()).page
+    page.locator("button.open").nth(2).click()
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("tbody.opened").count() == page.locator("tr.cluster").count()
+    for hidden in ("#filters", "#k", ".pager", "nav", "button.compare", "button.open"):
+        assert not page.locator(hidden).first.is_visible(), hidden
+    assert page.locator("tr.member th").nth(3).is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("tbody.opened").count() == 1
+    assert page.pdf()[:4] == b"%PDF"
+
+
+def test_without_script_it_says_so_and_shows_the_rest(opened):
+    page = opened(small_report(), java_script_enabled=False).page
+    assert page.locator("noscript .notice").is_visible()
+    assert page.locator("#waste").get_by_text("syndicate.example", exact=True).is_visible()
+    assert not page.locator("#cluster-table").is_visible()
+    assert opened(small_report()).page.locator("noscript .notice").count() == 0
+
+
+@pytest.mark.parametrize("width", [360, 800])
+def test_narrow_screens_scroll_only_downwards(opened, width):
+    page = opened(small_report(), width=width).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    heights = page.locator("tr.cluster").evaluate_all("rows => rows.map(r => r.offsetHeight)")
+    assert median(heights) < 80
+
+
+def test_of_nothing(opened):
+    watched = opened(empty_report())
+    assert "There are no near-duplicates" in watched.page.locator("#cluster-table").inner_text()
+    watched.regrouped(3)
+    assert "0 clusters" in watched.page.locator("#regrouped").inner_text()
+    watched.quiet()
+
+
+def hostile_report():
+    keys = [
+        HOSTILE,
+        "javascript:window.taken=true",
+        f"https://a.example/?{HOSTILE}",
+        "data:text/html,<script>window.taken=true</script>",
+        "https://a.example/\u202egpj.exe",
+        "\t=cmd",
+        "https://\ud800.example/",
+    ]
+    texts = [compressed(HOSTILE, f"{HOSTILE} and {number}\n{HOSTILE}") for number in range(7)]
+    pages = [(key, number, number + 1, 0, number) for number, key in enumerate(keys)]
+    report = head(
+        columns(pages, [0] * len(keys), texts), crawl=copy.deepcopy(small_report()["crawl"])
+    )
+    report["crawl"].update(spider=HOSTILE, reason=HOSTILE, kept={HOSTILE: 1}, skipped={HOSTILE: 1})
+    report["crawl"]["stats"] = {HOSTILE: HOSTILE}
+    report["index"].update(directory=HOSTILE, scheme=HOSTILE, tables=HOSTILE)
+    report["hosts"] = [{"host": HOSTILE, "near_duplicates": 1, "representatives": 1}]
+    report["patterns"] = [
+        {"pattern": HOSTILE, "near_duplicates": 1, "representatives": 1, "example": HOSTILE}
+    ]
+    return report
+
+
+def test_what_hostile_text_says_does_not_happen(opened):
+    watched = opened(hostile_report())
+    page = watched.page
+    page.get_by_role("button", name="Pages of the cluster").click()
+    page.locator("#search").fill("<script>")
+    page.locator("#host").focus()
+    page.locator("#clear").click()
+    watched.regrouped(MAX_DISTANCE - 1)
+    page.locator("button.compare").first.click()
+    page.wait_for_function(
+        "() => document.getElementById('compared').textContent.includes('in both')"
+    )
+    compared = page.locator("#texts-compared").inner_text()
+    assert "<script>window.taken = true</script>" in compared
+    assert "\\u202egpj.exe \\x07\\x00" in compared
+    for number in range(2, 7):
+        page.locator("#choose-right").select_option(str(number))
+    page.locator("#close").click()
+    assert page.evaluate("window.taken") is None
+    names = page.locator("tr th[scope=row] a").evaluate_all("links => links.map(link => link.href)")
+    assert all(name.startswith(("http://", "https://")) for name in names)
+    shown = page.locator("body").inner_text()
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
+    assert page.locator("main script, main img, main style, main b").count() == 0
+    watched.quiet()
+
+
+def test_the_policy_stops_what_an_error_in_the_template_would_let_through(
+    opened, tmp_path, browser
+):
+    from scrapy_simhash.report.page import render
+    from tests.report.browser import Watched
+
+    path = tmp_path / "broken.html"
+    broken = render(small_report()).replace("<main>", "<main>" + HOSTILE.replace("\x00", ""))
+    path.write_text(broken, encoding="utf-8")
+    watched = Watched(browser, path)
+    assert watched.page.evaluate("window.taken") is None
+    assert len(watched.rows()) > 5
+    assert any("Content Security Policy" in complaint for complaint in watched.complaints)
+    with pytest.raises(Exception, match="TrustedHTML"):
+        watched.page.evaluate("document.querySelector('main').innerHTML = '<b>x</b>'")
+    watched.context.close()
