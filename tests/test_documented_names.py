@@ -1,0 +1,169 @@
+"""Meta keys, flags, exceptions and stats: those in the source are in the docs, and no others."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import scrapy_simhash
+from scrapy_simhash import errors
+
+from .documents import DOCS, NAMES, text_of
+
+PACKAGE = Path(scrapy_simhash.__file__).parent
+REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")
+ADAPTERS = sorted((PACKAGE / "crawl").glob("*.py"))
+# Of Scrapy's redirect middleware.
+NOT_OURS = {"redirect_urls"}
+
+
+def module_of(path):
+    return importlib.import_module(f"scrapy_simhash.crawl.{path.stem}")
+
+
+def is_meta(node):
+    return isinstance(node, ast.Attribute) and node.attr == "meta"
+
+
+def keys_in(path):
+    """What stands as a key of some `.meta`, by subscript or a method, or in a dict merged with it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Subscript) and is_meta(node.value):
+            yield node.slice
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and is_meta(node.func.value)
+        ):
+            yield node.args[0]
+        elif (
+            isinstance(node, ast.BinOp) and is_meta(node.left) and isinstance(node.right, ast.Dict)
+        ):
+            yield from node.right.keys
+
+
+def meta_keys():
+    found = set()
+    for path in ADAPTERS:
+        for key in keys_in(path):
+            if isinstance(key, ast.Constant):
+                found.add(key.value)
+            elif isinstance(key, ast.Name):
+                found.add(getattr(module_of(path), key.id))
+            else:
+                # An instance is told its key: any of the constants that are named for it.
+                assert ast.unparse(key) == "self._meta_key", path
+        module = module_of(path)
+        found |= {getattr(module, name) for name in vars(module) if name.endswith("META_KEY")}
+    return found - NOT_OURS
+
+
+def section(title):
+    beginning = REFERENCE.index(f"\n## {title}\n")
+    return REFERENCE[beginning : REFERENCE.index("\n## ", beginning + 1)]
+
+
+def named_in_first_cells(text):
+    cells = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+
+
+def test_every_meta_key_is_documented_and_no_other():
+    found = meta_keys()
+    assert {"simhash", "dont_simhash", "simhash_key", "simhash_asked_again"} <= found
+    assert named_in_first_cells(section("Request meta keys")) == found
+
+
+def test_every_field_of_the_verdict_is_documented():
+    from scrapy_simhash.verdict import Verdict
+
+    (row,) = re.findall(r"^\| `simhash` \|.*$", section("Request meta keys"), re.MULTILINE)
+    for field in Verdict(kind="new", key="a", bits=8).to_dict():
+        assert f"`{field}`" in row
+
+
+def test_every_flag_is_documented_and_no_other():
+    from scrapy_simhash.crawl.middleware import FLAG
+
+    appended = re.findall(
+        r"\.flags\.append\((\w+)\)", "".join(path.read_text(encoding="utf-8") for path in ADAPTERS)
+    )
+    assert set(appended) == {"FLAG"}
+    text = section("Response flags")
+    assert set(re.findall(r"`([a-z-]+)`", text)) == {FLAG}
+
+
+def test_every_public_exception_is_documented_and_no_other():
+    public = {
+        name
+        for name in scrapy_simhash.__all__
+        if isinstance(getattr(scrapy_simhash, name), type)
+        and issubclass(getattr(scrapy_simhash, name), Exception)
+    }
+    by_reference = {
+        name.removeprefix("scrapy_simhash.") for name in named_in_first_cells(section("Exceptions"))
+    }
+    of_the_tree = {
+        name for name in public if issubclass(getattr(scrapy_simhash, name), errors.SimhashError)
+    }
+    # The tree is drawn in its module.
+    assert (public - of_the_tree) | {"SimhashError"} == by_reference
+    for name in of_the_tree:
+        assert name in errors.__doc__
+
+
+def test_reasons_in_meta_are_documented():
+    source = (PACKAGE / "crawl" / "middleware.py").read_text(encoding="utf-8")
+    reasons = re.findall(r'"reason": "(\w+)"', source)
+    assert "index_error" in reasons
+    for reason in reasons:
+        assert f"| `{reason}` |" in REFERENCE
+
+
+STATS = section("Stats")
+FAMILIES = set(re.findall(r"^\| `simhash/([^`]+)` \|", STATS, re.MULTILINE))
+
+
+NAMED = re.compile(r"(?<![\w./-])simhash/([a-z_]+(?:/(?:[a-z0-9_]+|<[a-z]+>(?:_ms)?))*)")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_stat_that_a_page_names_is_in_the_reference(name):
+    for named in NAMED.findall(text_of(name)):
+        stat = named.removeprefix("item/")
+        if stat in FAMILIES or f"{named}/…" in FAMILIES:
+            continue
+        family, _, detail = stat.partition("/")
+        assert any(known.startswith(f"{family}/<") for known in FAMILIES), named
+        assert detail.isdigit() or f"`{detail.removesuffix('_ms')}`" in REFERENCE, named
+
+
+def test_summaries_in_the_docs_add_up():
+    pattern = re.compile(
+        r"(\d+) (?:pages|items) judged: (\d+) new, (\d+) unchanged, (\d+) changed, "
+        r"(\d+) near-duplicates(?: \((.+?)\))?; \d+ skipped"
+    )
+    found = [match for name in NAMES for match in pattern.finditer(text_of(name))]
+    assert len(found) >= 5
+    for match in found:
+        judged, *kinds = (int(number) for number in match.groups()[:5])
+        assert judged == sum(kinds)
+        assert match[6] == f"{kinds[-1] / judged:.1%}"
+
+
+def test_summaries_in_the_docs_are_worded_as_those_of_crawls():
+    from scrapy_simhash.crawl.stats import CrawlStats
+
+    class Collector:
+        def inc_value(self, *_):
+            pass
+
+    summary = CrawlStats(Collector(), "simhash").summary("pages")
+    words = re.sub(r"\d+", "0", summary)
+    assert words == (
+        "simhash: 0 pages judged: 0 new, 0 unchanged, 0 changed, 0 near-duplicates; 0 skipped"
+    )

@@ -1,0 +1,201 @@
+"""The documentation site: all pages are in it, its links lead somewhere, and it loads nothing.
+
+Links are followed in the Markdown, without MkDocs, so that `make test` finds broken ones. Where
+MkDocs is installed, as `make docs` does, the site itself is built and looked at.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from posixpath import normpath
+from urllib.parse import urldefrag
+
+import pytest
+
+import mkdocs_hooks
+
+from .documents import DOCS, NAMES, ROOT, prose
+
+CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+# Of a link or an image, in the text or as a reference.
+TARGET = re.compile(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$", re.MULTILINE)
+
+
+def targets(name):
+    return [one or other for one, other in TARGET.findall(prose(name))]
+
+
+def is_elsewhere(target):
+    return re.match(r"[a-z]+:", target) is not None
+
+
+def headings(name):
+    return [
+        re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", heading).replace("`", "")
+        for heading in re.findall(r"^#+ (.+)$", prose(name), re.MULTILINE)
+    ]
+
+
+def anchors_of_the_site(name):
+    """As Python-Markdown makes them."""
+    words = (re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings(name))
+    return [re.sub(r"[-\s]+", "-", word) for word in words]
+
+
+def anchors_of_github(name):
+    """As GitHub makes them, where the same files are read."""
+    return [
+        re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
+        for heading in headings(name)
+    ]
+
+
+def nav():
+    lines = CONFIGURATION[CONFIGURATION.index("\nnav:") :].splitlines()
+    return re.findall(r": (\S+\.md)$", "\n".join(lines), re.MULTILINE)
+
+
+def test_every_page_is_in_the_navigation_once():
+    pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
+    assert sorted(nav()) == sorted([*pages, *mkdocs_hooks.PAGES.values()])
+
+
+def test_pages_from_elsewhere_hide_none_of_docs():
+    for source, page in mkdocs_hooks.PAGES.items():
+        assert (ROOT / source).is_file()
+        assert not (DOCS / page).exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_link_leads_to_a_page_and_a_heading(name):
+    for target in targets(name):
+        if is_elsewhere(target):
+            continue
+        path, anchor = urldefrag(target)
+        found = normpath(f"{name}/../{path}") if path else name
+        assert (ROOT / found).is_file(), target
+        assert mkdocs_hooks.site_path(found), f"{target} is no page of the site"
+        if anchor:
+            assert anchor in anchors_of_the_site(found), target
+            assert anchor in anchors_of_github(found), target
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_page_has_two_headings_of_one_anchor_that_is_linked(name):
+    anchors = anchors_of_the_site(name)
+    for other in NAMES:
+        for target in targets(other):
+            path, anchor = urldefrag(target)
+            if anchor and not is_elsewhere(target) and normpath(f"{other}/../{path}") == name:
+                assert anchors.count(anchor) == 1, f"{other}: {target}"
+
+
+def test_references_are_defined_and_used():
+    for name in NAMES:
+        text = prose(name)
+        defined = set(re.findall(r"^\[([^\]]+)\]: ", text, re.MULTILINE))
+        assert set(re.findall(r"\]\[([\w-]+)\]", text)) == defined, name
+
+
+def test_links_elsewhere_are_encrypted():
+    found = [target for name in NAMES for target in targets(name) if is_elsewhere(target)]
+    assert len(found) > 20
+    assert [target for target in found if not target.startswith("https://")] == []
+
+
+def test_links_are_those_of_the_site():
+    rewritten = mkdocs_hooks.with_links_of_the_site
+    text = "[a](docs/trust.md#measured), [b](docs/usage/site-audit.md), ![c](docs/soak.svg)"
+    assert rewritten(text, "README.md") == (
+        "[a](trust.md#measured), [b](usage/site-audit.md), ![c](soak.svg)"
+    )
+    assert rewritten("[a](../../README.md#settings)", "docs/usage/x.md") == (
+        "[a](../readme.md#settings)"
+    )
+    for same in ("[a](https://example.com/README.md)", "[a](#settings)", "[a](trust.md)"):
+        assert rewritten(same, "docs/reference.md") == same
+
+
+class Loaded(HTMLParser):
+    """What a browser loads for a page, and where its links lead."""
+
+    def __init__(self):
+        super().__init__()
+        self.resources = []
+        self.ids = []
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if "id" in given:
+            self.ids.append(given["id"])
+        if tag == "link" and given.get("rel") not in ("canonical", "next", "prev"):
+            self.resources.append(given["href"])
+        if tag != "a":
+            self.resources += [given[name] for name in ("src", "poster", "data") if given.get(name)]
+            self.resources += [
+                part.split()[0] for part in (given.get("srcset") or "").split(",") if part.split()
+            ]
+
+    def handle_data(self, data):
+        self.resources += IMPORTED.findall(data) if self.lasttag == "style" else []
+
+
+IMPORTED = re.compile(r"""(?:@import\s+|url\()["']?([^"')\s]+)""")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("material") is None:
+        pytest.skip("MkDocs and its theme are not installed: `make docs` does that")
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    assert built.stderr.strip() == ""
+    return folder
+
+
+def test_every_page_is_built(site):
+    for page in nav():
+        assert (site / page).with_suffix(".html").is_file(), page
+
+
+def test_the_site_loads_nothing_from_elsewhere(site):
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 20
+    for page in pages:
+        loaded = Loaded()
+        loaded.feed(page.read_text(encoding="utf-8"))
+        assert loaded.resources
+        for resource in loaded.resources:
+            assert not re.match(r"[a-z]+:|//", resource) or resource.startswith("data:"), page
+            if page.name != "404.html":  # its links begin at the root of a server
+                path = urldefrag(resource.partition("?")[0]).url
+                assert resource.startswith("data:") or (page.parent / path).is_file(), resource
+    for style in site.rglob("*.css"):
+        for resource in IMPORTED.findall(style.read_text(encoding="utf-8")):
+            assert not re.match(r"https?:|//", resource), style
+
+
+def test_the_site_has_the_settings_of_the_readme(site):
+    page = (site / "readme.html").read_text(encoding="utf-8")
+    assert re.search(r'<h2 id="settings"', page)
+    assert "SIMHASH_ENABLED" in page
+    assert 'href="reference.html"' in page
+
+
+def test_nothing_of_the_theme_follows_readers(site):
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        for word in ("google", "gtag", "analytics"):
+            assert word not in re.sub(r"<(article|title).*?</\1>", "", text, flags=re.DOTALL), page
