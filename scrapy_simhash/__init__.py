@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from scrapy_simhash.clustering import cluster, near_pairs
     from scrapy_simhash.crawl.addon import Addon
     from scrapy_simhash.crawl.exceptions import NearDuplicateItem, NearDuplicatePage
     from scrapy_simhash.detector import Detector
@@ -29,7 +30,9 @@ __all__ = [
     "Scheme",
     "SimhashError",
     "Verdict",
+    "cluster",
     "hamming_distance",
+    "near_pairs",
     "open_index",
 ]
 
@@ -42,7 +45,9 @@ _HOMES = {
     "Scheme": "scrapy_simhash.scheme",
     "SimhashError": "scrapy_simhash.errors",
     "Verdict": "scrapy_simhash.verdict",
+    "cluster": "scrapy_simhash.clustering",
     "hamming_distance": "scrapy_simhash.fingerprint",
+    "near_pairs": "scrapy_simhash.clustering",
     "open_index": "scrapy_simhash.index",
 }
 

@@ -26,8 +26,6 @@ DRIVEN = {
     *(f"{NAME}.index.leveldb", f"{NAME}.index.rocksdb", f"{NAME}.index.redis"),
     f"{NAME}.batch.spark",
 }
-# What needs numpy all the time, and is imported when an index is opened.
-NUMERIC = {f"{NAME}.index.candidates"}
 FOREIGN = ["scrapy", "twisted", "plyvel", "rocksdict", "redis", "pyspark"]
 HEAVY = ["jieba", "numpy", "lxml", "plyvel", "rocksdict", "readability", "scrapy", "twisted"]
 
@@ -38,6 +36,11 @@ def module_name(path: Path) -> str:
 
 
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+# What needs numpy all the time, and is imported when an index is opened or pairs are asked for.
+NUMERIC = {
+    f"{NAME}.index.candidates",
+    *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),
+}
 # It runs the commands.
 MAIN = f"{NAME}.__main__"
 CORE = {

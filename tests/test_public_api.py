@@ -19,7 +19,9 @@ NAMES = [
     "Scheme",
     "SimhashError",
     "Verdict",
+    "cluster",
     "hamming_distance",
+    "near_pairs",
     "open_index",
 ]
 

@@ -1,0 +1,106 @@
+"""Near-duplicates among fingerprints that are all there: every pair, and clusters.
+
+An index answers one fingerprint after the other, as a crawl meets them; here, arrays are sorted by
+each table's prefix, which takes a hundredth of the time. numpy is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from scrapy_simhash.errors import PlanError, SchemeError
+from scrapy_simhash.index.plan import MIN_RECALL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_simhash.clustering.distinct import Distinct
+    from scrapy_simhash.clustering.result import Clustering, NearPairs
+    from scrapy_simhash.index.plan import TablePlan
+
+__all__ = ["ClusterMethod", "cluster", "near_pairs"]
+
+ClusterMethod = Literal["leader", "connected"]
+"""What a cluster is. ``leader``: what a crawl would say, in the order of the input: each is a
+near-duplicate of the nearest earlier representative within the distance, or becomes one.
+``connected``: all that chains of pairs within the distance connect; the earliest represents them.
+"""
+_METHODS = ("leader", "connected")
+
+
+def cluster(
+    fingerprints: Sequence[int] | NDArray[Any],
+    *,
+    bits: int,
+    max_distance: int,
+    method: ClusterMethod = "leader",
+    plan: TablePlan | None = None,
+    min_recall: float = MIN_RECALL,
+) -> Clustering:
+    """Put fingerprints in clusters, each with a representative.
+
+    Pairs up to ``plan.guaranteed_distance`` are all found, others as `Clustering.recall` states.
+    Memory is some ten times that of the fingerprints as an array, or less, whatever they are.
+
+    :param fingerprints: a sequence of ints; or an array, of shape (n,) and any unsigned type for
+        64 bits or fewer, of shape (n, bits / 8) and uint8, or of shape (n, bits / 64) and uint64:
+        the most significant byte or word comes first.
+    :param bits: width of the fingerprints, a multiple of 8 from 8 to 512.
+    :param max_distance: k, inclusive.
+    :param method: see `ClusterMethod`.
+    :param plan: the tables that bring pairs together; the fastest, or a comparison of all with
+        all where that is cheap, if absent.
+    :param min_recall: what a plan that is chosen here finds at least of the pairs at
+        `max_distance`; 1.0 for all, however long it takes.
+    :raises SchemeError: a fingerprint, an array or `method` is not what it may be.
+    :raises PlanError: `max_distance`, `min_recall` or the plan does not fit the width.
+    """
+    from scrapy_simhash.clustering.connected import by_connection
+    from scrapy_simhash.clustering.leader import by_leader
+    from scrapy_simhash.clustering.result import Clustering
+
+    if method not in _METHODS:
+        raise SchemeError(f"method = {method!r}: leader or connected is needed")
+    distinct = _distinct(fingerprints, bits, max_distance, plan, min_recall)
+    assign = by_leader if method == "leader" else by_connection
+    recall = _recall(distinct.plan, max_distance)
+    return Clustering(*assign(distinct), method, bits, max_distance, distinct.plan, recall)
+
+
+def near_pairs(
+    fingerprints: Sequence[int] | NDArray[Any],
+    *,
+    bits: int,
+    max_distance: int,
+    plan: TablePlan | None = None,
+    min_recall: float = MIN_RECALL,
+) -> NearPairs:
+    """Every pair of different fingerprints within `max_distance`; see `cluster` for the rest."""
+    from scrapy_simhash.clustering.result import NearPairs
+
+    distinct = _distinct(fingerprints, bits, max_distance, plan, min_recall)
+    return NearPairs(distinct, _recall(distinct.plan, max_distance))
+
+
+def _distinct(
+    fingerprints: Sequence[int] | NDArray[Any],
+    bits: int,
+    max_distance: int,
+    plan: TablePlan | None,
+    min_recall: float,
+) -> Distinct:
+    from scrapy_simhash.clustering.distinct import Distinct
+    from scrapy_simhash.clustering.plans import check_distance
+    from scrapy_simhash.clustering.words import check_bits, columns_of
+
+    bits = check_bits(bits)
+    check_distance(bits, max_distance)
+    if plan is not None and plan.bits != bits:
+        raise PlanError(f"a plan for {plan.bits} bits does not fit fingerprints of {bits}")
+    return Distinct(columns_of(fingerprints, bits), bits, max_distance, plan, min_recall)
+
+
+def _recall(plan: TablePlan | None, max_distance: int) -> float:
+    return 1.0 if plan is None else plan.expected_recall(max_distance)

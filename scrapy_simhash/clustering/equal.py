@@ -1,0 +1,65 @@
+"""Which fingerprints are equal to an earlier one.
+
+They are found before all else and left out of the search: 100,000 equal ones would be five
+billion pairs that say nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from scrapy_simhash.clustering.partition import Partitioner
+    from scrapy_simhash.clustering.words import Columns, Positions, Words
+    from scrapy_simhash.index.plan import Block
+
+# An odd number with about as many bits set as not.
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Copies(NamedTuple):
+    """Positions of fingerprints that stood before, ascending, and of the first equal one."""
+
+    position: Positions
+    first: Positions
+
+
+def copies_in(partitioner: Partitioner, leading: tuple[Block, ...]) -> Copies:
+    """The copies among all fingerprints; equal ones are in the same piece of any cut."""
+    found = []
+    for piece in partitioner.cut(leading):
+        columns = partitioner.columns(piece)
+        if not _some_equal(columns):
+            continue
+        position, first = _copies_of(columns)
+        places = partitioner.positions(piece, np.concatenate([position, first]))
+        found.append((places[: len(position)], places[len(position) :]))
+    if not found:
+        return Copies(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
+    position, first = (np.concatenate(part) for part in zip(*found, strict=True))
+    order = np.argsort(position)
+    return Copies(position[order], first[order])
+
+
+def _some_equal(columns: Columns) -> bool:
+    folded: Words = columns[0]
+    for column in columns[1:]:
+        folded = folded * _MULTIPLIER
+        folded ^= (folded >> np.uint64(29)) ^ column
+    in_order = np.sort(folded)
+    return bool((in_order[1:] == in_order[:-1]).any())
+
+
+def _copies_of(columns: Columns) -> Copies:
+    order = np.lexsort(columns)
+    equal = np.zeros(len(order), dtype=bool)
+    equal[1:] = True
+    for column in columns:
+        in_order = column[order]
+        equal[1:] &= in_order[1:] == in_order[:-1]
+    # Sorting was stable: the first of each group is the earliest.
+    firsts = order[~equal]
+    group = np.cumsum(~equal) - 1
+    return Copies(order[equal], firsts[group[equal]])

@@ -1,0 +1,348 @@
+"""All pairs that the tables of a plan bring together, within a distance.
+
+A table brings the fingerprints with the same prefix together: here, by sorting numbers of which
+the upper half are bits of the prefix and the lower half is the place of the fingerprint, so that
+no other lookup is needed. In each run of equal prefixes, each fingerprint meets the next one, the
+one after that, and so on. Long runs, which are not a matter of chance, are searched apart by
+their other bits.
+
+A pair counts in the first table whose prefix it shares.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from scrapy_simhash.clustering.every import (
+    Found,
+    links_of_all,
+    pairs_across,
+    pairs_of_all,
+    telling_words,
+)
+from scrapy_simhash.clustering.partition import Partitioner, bits_from, leading_blocks
+from scrapy_simhash.clustering.plans import exact_plan
+from scrapy_simhash.clustering.words import field, masks, take, varying
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from scrapy_simhash.clustering.words import Columns, Positions
+    from scrapy_simhash.index.plan import Block, TablePlan
+
+    Sides: TypeAlias = NDArray[np.bool_]
+    Keys: TypeAlias = NDArray[np.uint32] | NDArray[np.uint64]
+
+# Pairs are handed on when there are about so many.
+_BATCH = 1 << 16
+# A run is long if it has more; where not all of its pairs are wanted, if it has more than these,
+# and more than four times as many as chance gives it.
+_LONG_RUN = 1 << 10
+_LONG_RUN_APART = 1 << 6
+_HEAP_BYTES = 30 << 20
+# While one fingerprint in so many has a next one to meet, all are compared, else those alone.
+_DENSE = 2
+# In a run with more pairs than this for each fingerprint, links are looked for.
+_MANY_PAIRS = 4
+_FEW = 1 << 12
+# What it may take to reach a fingerprint by links, before tables are the better way.
+_COMPARISONS = 1 << 14
+_MOST_DEPTH = 3
+
+
+class Search:
+    """Iterates over the pairs within a distance among fingerprints that are all different.
+
+    :param plan: None compares all with all.
+    :param sides: if given, only pairs of one with True and one with False.
+    :param links: in dense sets, pairs that connect what all pairs connect are enough.
+    """
+
+    def __init__(
+        self,
+        partitioner: Partitioner,
+        bits: int,
+        max_distance: int,
+        plan: TablePlan | None,
+        *,
+        sides: Sides | None = None,
+        links: bool = False,
+        depth: int = 0,
+    ) -> None:
+        self._partitioner = partitioner
+        self._bits = bits
+        self._max_distance = max_distance
+        self._plan = plan
+        self._sides = sides
+        self._links = links
+        self._depth = depth
+        self._words = len(partitioner.all_columns)
+        self._telling = telling_words(self._words, max_distance)
+        # For each word of a fingerprint, the bits of each table's prefix in it.
+        tables = plan.tables if plan else ()
+        by_table = [masks(table, self._words) for table in tables]
+        self._masks = [np.array(bits, dtype=np.uint64) for bits in zip(*by_table, strict=True)]
+
+    def __iter__(self) -> Iterator[Found]:
+        columns = self._partitioner.all_columns
+        count = len(columns[0])
+        # glibc gives freed memory back to the system, and pages that come new cost more than the
+        # work on them, until it has seen that blocks of this size come and go.
+        np.empty(_HEAP_BYTES, dtype=np.uint8)
+        if self._plan is None:
+            yield from self._all_of(columns, self._sides)
+            return
+        by_leading: dict[tuple[Block, ...], list[int]] = {}
+        for number, table in enumerate(self._plan.tables):
+            by_leading.setdefault(leading_blocks(table, count), []).append(number)
+        for leading, numbers in by_leading.items():
+            for piece in self._partitioner.cut(leading):
+                yield from self._piece(piece, numbers)
+
+    def _piece(self, piece: int, numbers: list[int]) -> Iterator[Found]:
+        columns = self._partitioner.columns(piece)
+        sides = self._sides
+        if sides is not None:
+            sides = sides[self._partitioner.positions(piece, np.arange(len(columns[0])))]
+            if sides.all() or not sides.any():
+                return
+        found = (pairs for number in numbers for pairs in self._table(columns, sides, number))
+        for first, second, distance in gathered(found):
+            places = self._partitioner.positions(piece, np.concatenate([first, second]))
+            yield Found(places[: len(first)], places[len(first) :], distance)
+
+    def _counted(self, columns: Columns, pairs: Iterable[Found], number: int) -> Iterator[Found]:
+        """The pairs that share this table's prefix, and that of no table before."""
+        for found in gathered(pairs):
+            outside = np.zeros((number + 1, len(found.first)), dtype=bool)
+            for column, bits in zip(columns, self._masks, strict=True):
+                differing = column[found.first] ^ column[found.second]
+                outside |= differing & bits[: number + 1, None] != 0
+            outside[number] ^= True
+            counted = np.flatnonzero(outside.all(axis=0))
+            yield Found(found.first[counted], found.second[counted], found.distance[counted])
+
+    def _table(self, columns: Columns, sides: Sides | None, number: int) -> Iterator[Found]:
+        """The pairs of a piece that count in one table."""
+        assert self._plan is not None
+        count = len(columns[0])
+        skipped = sum(width for _, width in self._partitioner.leading)
+        keys = _sorted_keys(columns, bits_from(self._plan.tables[number], skipped, 32))
+        same = np.zeros(count, dtype=bool)
+        np.less(keys[1:] ^ keys[:-1], _limit(keys), out=same[:-1])
+        yield from self._long_runs(columns, sides, keys, same, number)
+        yield from self._counted(columns, self._neighbours(columns, sides, keys, same), number)
+
+    def _longest(self, keys: Keys, number: int) -> int:
+        """How long a run may be that is not searched apart."""
+        if self._sides is None and not self._links:
+            return _LONG_RUN
+        assert self._plan is not None
+        skipped = sum(width for _, width in self._partitioner.leading)
+        width = min(self._plan.prefix_widths_bits[number] - skipped, keys.dtype.itemsize * 4)
+        return min(max(_LONG_RUN_APART, 4 * len(keys) >> width), _LONG_RUN)
+
+    def _long_runs(
+        self, columns: Columns, sides: Sides | None, keys: Keys, same: Sides, number: int
+    ) -> Iterator[Found]:
+        """The pairs that count in long runs; `same` forgets these runs.
+
+        Links count in any table: in the one before, others may have led to the same.
+        """
+        limit, longest = _limit(keys), self._longest(keys, number)
+        if len(keys) <= longest or not ((keys[longest:] ^ keys[:-longest]) < limit).any():
+            return
+        ends = np.flatnonzero(~same) + 1
+        starts = np.append(0, ends[:-1])
+        for at in np.flatnonzero(ends - starts > longest).tolist():
+            run = _places(keys[starts[at] : ends[at]], limit)
+            same[starts[at] : ends[at] - 1] = False
+            for members in self._same_prefix(columns, run, number):
+                pairs = self._run(columns, sides, members)
+                yield from pairs if self._links else self._counted(columns, pairs, number)
+
+    def _neighbours(
+        self, columns: Columns, sides: Sides | None, keys: Keys, same: Sides
+    ) -> Iterator[Found]:
+        """Pairs in runs: `same` says of each key whether the next one is in its run."""
+        count, limit = len(keys), _limit(keys)
+        step, chained = 1, same[:-1]
+        in_order: Columns = []
+        while np.count_nonzero(chained) * _DENSE > count:
+            if not in_order:
+                places = _places(keys, limit)
+                in_order = take(columns, places)
+            total = np.bitwise_count(in_order[0][step:] ^ in_order[0][:-step])
+            if self._telling > 1:
+                total = total.astype(np.uint16)
+                for column in in_order[1 : self._telling]:
+                    total += np.bitwise_count(column[step:] ^ column[:-step])
+            near = np.flatnonzero((total <= self._max_distance) & chained)
+            if len(near):
+                yield self._within(columns, sides, places[near], places[near + step])
+            chained = chained[:-1] & same[step:-1]
+            step += 1
+        at = np.flatnonzero(chained)
+        while len(at):
+            ones, others = [], []
+            waiting = 0
+            # Few have a next one but one: what all steps find is compared at once.
+            while len(at) and waiting < _BATCH:
+                following = at + step
+                ones.append(at)
+                others.append(following)
+                waiting += len(at)
+                at = at[same[following]]
+                step += 1
+            first = _places(keys[np.concatenate(ones)], limit)
+            second = _places(keys[np.concatenate(others)], limit)
+            yield self._within(columns, sides, first, second)
+
+    def _within(
+        self, columns: Columns, sides: Sides | None, first: Positions, second: Positions
+    ) -> Found:
+        """Those of the pairs that are within the distance."""
+        if sides is not None:
+            across = np.flatnonzero(sides[first] != sides[second])
+            first, second = first[across], second[across]
+        distance = np.bitwise_count(columns[0][first] ^ columns[0][second]).astype(np.uint16)
+        for number in range(1, self._words + 1):
+            if number >= self._telling:
+                near = np.flatnonzero(distance <= self._max_distance)
+                first, second, distance = first[near], second[near], distance[near]
+            if number < self._words:
+                column = columns[number]
+                distance += np.bitwise_count(column[first] ^ column[second])
+        return Found(first, second, distance)
+
+    def _same_prefix(self, columns: Columns, run: Positions, number: int) -> Iterator[Positions]:
+        """The sets of a run that share all of the table's prefix: its keys hold the first bits."""
+        masked = [
+            column[run] & bits[number]
+            for column, bits in zip(columns, self._masks, strict=True)
+            if bits[number]
+        ]
+        order = np.lexsort(masked)
+        differing = np.zeros(len(run) - 1, dtype=bool)
+        for column in masked:
+            in_order = column[order]
+            differing |= in_order[1:] != in_order[:-1]
+        ends = np.append(np.flatnonzero(differing) + 1, len(run))
+        starts = np.append(0, ends[:-1])
+        for at in np.flatnonzero(ends - starts > 1).tolist():
+            yield run[order[starts[at] : ends[at]]]
+
+    def _run(self, columns: Columns, sides: Sides | None, members: Positions) -> Iterator[Found]:
+        """Pairs of a run, whatever its size."""
+        if sides is not None:
+            sides = sides[members]
+            if sides.all() or not sides.any():
+                return
+        for found in self._all_of(take(columns, members), sides):
+            yield Found(members[found.first], members[found.second], found.distance)
+
+    def _all_of(self, columns: Columns, sides: Sides | None) -> Iterator[Found]:
+        """All pairs of a set: by other tables, or each with each."""
+        count = len(columns[0])
+        if self._links:
+            yield from self._links_of(columns)
+        elif sides is None:
+            search = self._deeper(columns, None, count * (count - 1) / 2)
+            yield from search or pairs_of_all(columns, self._max_distance)
+        else:
+            split = np.flatnonzero(sides), np.flatnonzero(~sides)
+            search = self._deeper(columns, sides, float(len(split[0]) * len(split[1])))
+            yield from search or pairs_across(columns, *split, self._max_distance)
+
+    def _links_of(self, columns: Columns) -> Iterator[Found]:
+        """Links of a set: all pairs if they are few, else what connects them."""
+        count = len(columns[0])
+        if count <= _FEW:
+            seen = 0
+            for found in pairs_of_all(columns, self._max_distance):
+                seen += len(found.first)
+                if seen > _MANY_PAIRS * count:
+                    break
+                yield found
+            else:
+                return
+            yield from links_of_all(columns, self._max_distance)
+            return
+        # What is dense is soon reached; the rest may have hardly a pair.
+        left = yield from links_of_all(columns, self._max_distance, _COMPARISONS)
+        rest = take(columns, left)
+        search = self._deeper(rest, None, len(left) * (len(left) - 1) / 2)
+        for found in search or links_of_all(rest, self._max_distance):
+            yield Found(left[found.first], left[found.second], found.distance)
+
+    def _deeper(self, columns: Columns, sides: Sides | None, pairs: float) -> Search | None:
+        """A search among fingerprints of one run by other tables, if that is faster than to
+        compare all the pairs.
+        """
+        if self._plan is None or self._depth >= _MOST_DEPTH or len(columns[0]) <= _FEW:
+            return None
+        columns, bits = varying(columns, self._bits)
+        plan = exact_plan(bits, self._max_distance, len(columns[0]), pairs)
+        if plan is None:
+            return None
+        return Search(
+            Partitioner(columns),
+            bits,
+            self._max_distance,
+            plan,
+            sides=sides,
+            links=self._links,
+            depth=self._depth + 1,
+        )
+
+
+def gathered(pairs: Iterable[Found]) -> Iterator[Found]:
+    """The same pairs, small batches of them put together."""
+    held: list[Found] = []
+    count = 0
+    for found in pairs:
+        held.append(found)
+        count += len(found.first)
+        if count >= _BATCH:
+            yield together(held)
+            held, count = [], 0
+    if count:
+        yield together(held)
+
+
+def together(pairs: list[Found]) -> Found:
+    """Batches of pairs as one."""
+    if len(pairs) == 1:
+        return pairs[0]
+    if not pairs:
+        none = np.empty(0, dtype=np.intp)
+        return Found(none, none, np.empty(0, dtype=np.uint16))
+    return Found(*(np.concatenate(part) for part in zip(*pairs, strict=True)))
+
+
+def _sorted_keys(columns: Columns, prefix: tuple[Block, ...]) -> Keys:
+    """Bits of the prefix in the upper half, the place of each fingerprint in the lower; sorted."""
+    count = len(columns[0])
+    if count <= 1 << 16:
+        keys = field(columns, bits_from(prefix, 0, 16), 16).astype(np.uint32)
+        keys |= np.arange(count, dtype=np.uint32)
+        keys.sort()
+        return keys
+    wide = field(columns, prefix, 32)
+    wide |= np.arange(count, dtype=np.uint64)
+    wide.sort()
+    return wide
+
+
+def _limit(keys: Keys) -> Any:
+    """One more than the largest place: keys of a run differ in less."""
+    return keys.dtype.type(1 << keys.dtype.itemsize * 4)
+
+
+def _places(keys: Keys, limit: Any) -> Positions:
+    places: Positions = np.bitwise_and(keys, limit - limit.dtype.type(1)).astype(np.intp)
+    return places
