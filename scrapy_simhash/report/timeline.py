@@ -15,7 +15,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 10, 26
 _MOST_COLUMNS = 120
 _MOST_LABELS = 8
 _WIDEST_COLUMN = 48
-_DAY_S = 86_400
+_MINUTE_S, _DAY_S = 60, 86_400
 _LEVELS = 4
 
 
@@ -102,7 +102,8 @@ def _times(columns: Sequence[Column], step_s: float) -> list[Tick]:
         return []
     every = -(-len(columns) // _MOST_LABELS)
     span_s = step_s * len(columns)
-    shape = "%H:%M" if span_s <= _DAY_S else "%d %b %H:%M" if step_s < _DAY_S else "%Y-%m-%d"
+    hours = "%H:%M:%S" if step_s < _MINUTE_S else "%H:%M"
+    shape = hours if span_s <= _DAY_S else "%d %b %H:%M" if step_s < _DAY_S else "%Y-%m-%d"
     return [
         Tick(round(column.x + column.width / 2, 2), _written(column.start_s, shape))
         for column in columns[::every]

@@ -44,11 +44,13 @@ def share(part: float, whole: float) -> str:
     return f"{shown}\N{NO-BREAK SPACE}%"
 
 
-def moment(seconds: float) -> str:
-    """Unix time to the minute, UTC."""
+def moment(seconds: float, *, precise: bool = False) -> str:
+    """Unix time to the minute, UTC; or to the second."""
     if not 0 <= seconds < _YEAR_TOO_LATE_S:
         return _UNKNOWN
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M")
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime(
+        "%Y-%m-%d %H:%M:%S" if precise else "%Y-%m-%d %H:%M"
+    )
 
 
 def duration(seconds: float) -> str:

@@ -255,6 +255,16 @@ def test_time_is_put_together_where_there_is_too_much_of_it():
         assert 0 <= column.top <= column.middle <= column.bottom
 
 
+def test_times_are_told_apart_however_short_the_steps():
+    for step_s in (1, 15, 60, 3600, 86_400, 2_592_000):
+        data = {"from_s": 0, "step_s": step_s, "representatives": [1] * 90, "near_duplicates": []}
+        labels = [tick.label for tick in timeline(data).times]
+        assert len(set(labels)) == len(labels) > 4
+    report = copy.deepcopy(small_report())
+    report["timeline"].update(step_s=1)
+    assert "2026-11-22 00:00:01" in Read(render(report)).text
+
+
 @pytest.mark.parametrize("highest", [0, 1, 3, 4, 5, 9, 10, 99, 101, 12_345, 10**9])
 def test_levels_reach_what_there_is(highest):
     levels = timeline(
@@ -276,6 +286,7 @@ def test_how_values_are_written():
     assert share(3, 3).startswith("100\N{NO-BREAK SPACE}")
     assert moment(-1) == moment(1e18) == "–"
     assert moment(86_400) == "1970-01-02 00:00"
+    assert moment(86_399, precise=True) == "1970-01-01 23:59:59"
     assert duration(0).startswith("0")
     assert duration(90_061).replace("\N{NO-BREAK SPACE}", " ") == "1 d 1 h"
     assert size(4_217_334).replace("\N{NO-BREAK SPACE}", " ") == "4.2 MB"
