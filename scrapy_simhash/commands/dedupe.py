@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from scrapy_simhash.commands.output import note, progress, show
-from scrapy_simhash.commands.page_source import encoding, whole
+from scrapy_simhash.commands.page_source import encoding
+from scrapy_simhash.commands.parsers import whole
 from scrapy_simhash.commands.scheme_options import (
     add_scheme_options,
     min_tokens,

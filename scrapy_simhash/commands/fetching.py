@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request, Spider
@@ -54,7 +55,7 @@ class _Pages(Spider):
             yield Request(
                 address,
                 callback=self.take,
-                errback=self.fail,
+                errback=partial(self.fail, place=place),
                 cb_kwargs={"place": place},
                 meta={"dont_simhash": True},
                 dont_filter=True,
@@ -71,7 +72,7 @@ class _Pages(Spider):
                 "name that"
             )
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: Failure, *, place: int) -> None:
         error = failure.value
         if isinstance(error, HttpError):
             problem = f"the server answers {error.response.status}"
@@ -79,7 +80,6 @@ class _Pages(Spider):
             problem = "its site's robots.txt forbids it (the setting ROBOTSTXT_OBEY)"
         else:
             problem = f"{type(error).__name__}: {error}".rstrip(": ")
-        place: int = failure.request.cb_kwargs["place"]
         self.problems[place] = problem
 
 
