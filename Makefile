@@ -47,8 +47,9 @@ lint: .venv-lint/ready
 
 # The documentation site, in site/; a warning is an error. Open site/index.html.
 docs: .venv-docs/ready
-	# The theme's search segments with jieba, which leaves its dictionary in TMPDIR.
-	TMPDIR=$(CURDIR)/.venv-docs NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
+	# Not --quiet, which would not count warnings. The theme's search segments with jieba, which
+	# leaves its dictionary in TMPDIR.
+	TMPDIR=$(CURDIR)/.venv-docs NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
 	.venv-docs/bin/python -m pytest tests/test_site.py
 
 format: .venv-lint/ready

@@ -154,7 +154,8 @@ def site(tmp_path_factory):
         pytest.skip("MkDocs and its theme are not installed: `make docs` does that")
     folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
+        # Not --quiet: what is not shown is not counted.
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
         cwd=ROOT,
         # The theme's search segments with jieba, which leaves its dictionary in TMPDIR.
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "TMPDIR": str(tmp_path_factory.mktemp("t"))},
