@@ -198,6 +198,7 @@ def test_of_nothing():
 def test_what_a_crawl_did_and_did_not():
     text = Read(render(small_report())).text
     assert "83 pages were skipped" in text
+    assert "1,294 requests, 1,289 responses, 702 items scraped." in text
     assert re.search(r"few tokens\s+61", text)
     assert re.search(r"kept: flood .{,30} 30", text)
     assert "1 h 2 min" in text.replace("\N{NO-BREAK SPACE}", " ")
