@@ -11,8 +11,10 @@ import re
 import shlex
 
 import pytest
+from scrapy.settings import Settings
 
 from scrapy_simhash.commands.main import build_parser
+from scrapy_simhash.crawl.settings import SimhashSettings, unknown_settings
 
 from .commands.test_documented import PARSERS, options_of
 from .documents import NAMES, ROOT, blocks, inline_code
@@ -91,6 +93,8 @@ def test_a_command_in_a_block_is_one(words, capsys):
 
 
 def check(words, capsys):
+    if words[:3] == ["python", "-m", "pytest"]:
+        words = words[2:]
     program, *arguments = words
     if words[:2] == ["scrapy", "simhash"] or words[:3] == ["python", "-m", "scrapy_simhash"]:
         arguments = words[2:] if program == "scrapy" else words[3:]
@@ -141,6 +145,31 @@ def check_extras(text):
     known = set(re.findall(r"^([a-z]+) = ", table, re.MULTILINE))
     for extras in re.findall(r"scrapy-simhash\[([^\]]+)\]", text):
         assert set(extras.split(",")) <= known
+
+
+SETTINGS_BLOCKS = [
+    pytest.param(block.text, id=str(block))
+    for block in BLOCKS
+    if block.language == "python"
+    and re.search(r"^\s*\"?SIMHASH_\w+\"?(:| =)", block.text, re.MULTILINE)
+]
+
+
+def test_there_are_settings_in_blocks():
+    assert len(SETTINGS_BLOCKS) > 10
+
+
+@pytest.mark.parametrize("text", SETTINGS_BLOCKS)
+def test_settings_in_a_block_are_allowed(text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    named = {}
+    exec(compile(text, "<documentation>", "exec"), named)
+    given = named.get("custom_settings", {}) | {
+        name: value for name, value in named.items() if name.startswith("SIMHASH_")
+    }
+    assert given
+    assert unknown_settings(Settings(given)) == []
+    SimhashSettings.from_settings(Settings(given), "spider")
 
 
 # In running text, a command may lack what it needs to be run.
