@@ -262,12 +262,13 @@ def test_nobody_reads_the_result(index, folder, command):
 
 
 def test_head_of_an_export(index, folder):
+    key = content(index)[0][0]
     process = start(*MODULE, "export", "--index", index, "-", in_folder=folder)
-    assert json.loads(process.stdout.readline())["key"] == content(index)[0][0]
-    process.stdout.close()
-    assert process.wait(60) == 0
-    assert process.stderr.read() == ""
-    process.stderr.close()
+    with process, process.stdout, process.stderr:
+        assert json.loads(process.stdout.readline())["key"] == key
+        process.stdout.close()
+        assert process.wait(60) == 0
+        assert process.stderr.read() == ""
 
 
 @pytest.mark.parametrize(
