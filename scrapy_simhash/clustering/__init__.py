@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_simhash.clustering.distinct import Distinct
+    from scrapy_simhash.clustering.plans import Plan
     from scrapy_simhash.clustering.result import Clustering, NearPairs
-    from scrapy_simhash.index.plan import TablePlan
 
 __all__ = ["ClusterMethod", "cluster", "near_pairs"]
 
@@ -36,7 +36,7 @@ def cluster(
     bits: int,
     max_distance: int,
     method: ClusterMethod = "leader",
-    plan: TablePlan | None = None,
+    plan: Plan | None = None,
     min_recall: float = MIN_RECALL,
 ) -> Clustering:
     """Put fingerprints in clusters, each with a representative.
@@ -74,7 +74,7 @@ def near_pairs(
     *,
     bits: int,
     max_distance: int,
-    plan: TablePlan | None = None,
+    plan: Plan | None = None,
     min_recall: float = MIN_RECALL,
 ) -> NearPairs:
     """Every pair of different fingerprints within `max_distance`; see `cluster` for the rest."""
@@ -88,7 +88,7 @@ def _distinct(
     fingerprints: Sequence[int] | NDArray[Any],
     bits: int,
     max_distance: int,
-    plan: TablePlan | None,
+    plan: Plan | None,
     min_recall: float,
 ) -> Distinct:
     from scrapy_simhash.clustering.distinct import Distinct
@@ -102,5 +102,5 @@ def _distinct(
     return Distinct(columns_of(fingerprints, bits), bits, max_distance, plan, min_recall)
 
 
-def _recall(plan: TablePlan | None, max_distance: int) -> float:
+def _recall(plan: Plan | None, max_distance: int) -> float:
     return 1.0 if plan is None else plan.expected_recall(max_distance)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_simhash.clustering.found import gathered
 from scrapy_simhash.clustering.leader import Assigned
-from scrapy_simhash.clustering.search import gathered
 from scrapy_simhash.clustering.words import distances
 
 if TYPE_CHECKING:

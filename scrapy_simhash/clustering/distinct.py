@@ -16,6 +16,7 @@ from scrapy_simhash.index.plan import TablePlan
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from scrapy_simhash.clustering.plans import Plan
     from scrapy_simhash.clustering.words import Columns, Positions
 
     Entry = TypeVar("Entry", bound=np.generic)
@@ -32,7 +33,7 @@ class Distinct:
         columns: Columns,
         bits: int,
         max_distance: int,
-        plan: TablePlan | None,
+        plan: Plan | None,
         min_recall: float,
     ) -> None:
         self.bits = bits

@@ -5,10 +5,11 @@ Work goes in tiles that fit a processor's cache, so memory does not grow with th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_simhash.clustering.found import Found, ordered
 from scrapy_simhash.clustering.words import take
 
 if TYPE_CHECKING:
@@ -22,14 +23,6 @@ _TILE_WIDTH = 1 << 12
 _UNRELATED_BITS = 16
 # Fingerprints that links begin at, before they must lead to others.
 _BEGINNINGS = 64
-
-
-class Found(NamedTuple):
-    """Pairs of fingerprints by their positions, `first` < `second`, and their distances."""
-
-    first: Positions
-    second: Positions
-    distance: Distances
 
 
 def telling_words(words: int, max_distance: int) -> int:
@@ -107,11 +100,6 @@ def links_of_all(
         if credit < 0:
             return np.sort(np.concatenate([reached, left]))
     return left
-
-
-def ordered(one: Positions, other: Positions, distance: Distances) -> Found:
-    """Pairs with the earlier position first."""
-    return Found(np.minimum(one, other), np.maximum(one, other), distance)
 
 
 def _near(

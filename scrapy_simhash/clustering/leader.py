@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_simhash.clustering.search import Search, gathered, together
+from scrapy_simhash.clustering.found import gathered, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_simhash.clustering.distinct import Distinct
-    from scrapy_simhash.clustering.every import Found
+    from scrapy_simhash.clustering.found import Found
+    from scrapy_simhash.clustering.search import Search
     from scrapy_simhash.clustering.words import Positions
 
 # Pairs are held at once if there are not more than these, or than two for each fingerprint.

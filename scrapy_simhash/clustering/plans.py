@@ -10,37 +10,42 @@ from __future__ import annotations
 from bisect import bisect_left
 from functools import lru_cache
 from math import comb
+from typing import TypeAlias
 
 from scrapy_simhash.clustering.every import telling_words
+from scrapy_simhash.clustering.grouped import GroupedPlan
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index.plan import MAX_TABLES, MIN_RECALL, TablePlan
 
+Plan: TypeAlias = TablePlan | GroupedPlan
 # A table: to start it, to order a fingerprint by its prefix, and to move each word of it.
 TABLE_NS = 200_000.0
-ORDER_NS = 20.0
-WORD_NS = 5.0
-# A candidate, for each word that is compared.
-PAIR_NS = 1.3
+ORDER_NS = 11.0
+WORD_NS = 4.0
+# A candidate of a table, and a pair if all are compared, for each word of it.
+COMPARED_NS = 1.3
+PAIR_NS = 3.0
 # What finds all pairs is chosen, if it does not take longer than this.
 EXACT_S = 2.0
 _MAX_CHOSEN = 4
+_MAX_GROUPS = 4
 
 
-def cost_s(plan: TablePlan | None, words: int, max_distance: int, count: int) -> float:
+def cost_s(plan: Plan | None, words: int, max_distance: int, count: int) -> float:
     """CPU time to find all pairs among so many random fingerprints; no plan compares all."""
-    pair_ns = PAIR_NS * telling_words(words, max_distance)
+    telling = telling_words(words, max_distance)
     pairs = count * (count - 1) / 2
     if plan is None:
-        return pairs * pair_ns / 1e9
+        return pairs * telling * COMPARED_NS / 1e9
     candidates = sum(pairs / (1 << width) for width in plan.prefix_widths_bits)
     table_ns = TABLE_NS + count * (ORDER_NS + WORD_NS * words)
-    return (len(plan.tables) * table_ns + candidates * pair_ns) / 1e9
+    return (len(plan.tables) * table_ns + candidates * telling * PAIR_NS) / 1e9
 
 
 @lru_cache(maxsize=256)
 def batch_plan(
     bits: int, max_distance: int, count: int, min_recall: float = MIN_RECALL
-) -> TablePlan | None:
+) -> Plan | None:
     """The fastest way to find all pairs among so many fingerprints; None is to compare all.
 
     What finds all of them is preferred while it takes at most two seconds; else tables that find
@@ -53,7 +58,7 @@ def batch_plan(
         raise PlanError(f"min_recall = {min_recall}: more than 0 and at most 1 is needed")
     words = -(-bits // 64)
 
-    def cost(plan: TablePlan | None) -> float:
+    def cost(plan: Plan | None) -> float:
         return cost_s(plan, words, max_distance, count)
 
     exact = min([None, *_plans(bits, max_distance, 1.0)], key=cost)
@@ -62,12 +67,12 @@ def batch_plan(
     return min([exact, *_plans(bits, max_distance, min_recall)], key=cost)
 
 
-def exact_plan(bits: int, max_distance: int, count: int, pairs: float) -> TablePlan | None:
+def exact_plan(bits: int, max_distance: int, count: int, pairs: float) -> Plan | None:
     """The fastest tables that find all pairs among so many; None if it is faster to compare all
     the `pairs` that there are.
     """
     words = -(-bits // 64)
-    compared_s = pairs * PAIR_NS * telling_words(words, max_distance) / 1e9
+    compared_s = pairs * COMPARED_NS * telling_words(words, max_distance) / 1e9
     plans = [
         (cost_s(plan, words, max_distance, count), plan) for plan in _guaranteed(bits, max_distance)
     ]
@@ -82,20 +87,27 @@ def check_distance(bits: int, max_distance: int) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _guaranteed(bits: int, max_distance: int) -> tuple[TablePlan, ...]:
-    return tuple(
-        TablePlan(bits, max_distance + chosen, chosen)
-        for chosen in range(1, _MAX_CHOSEN + 1)
-        if max_distance + chosen <= bits and comb(max_distance + chosen, chosen) <= MAX_TABLES
-    )
+def _guaranteed(bits: int, max_distance: int) -> tuple[Plan, ...]:
+    plans: list[Plan] = []
+    for groups in range(1, _MAX_GROUPS + 1):
+        differing = max_distance // groups  # in one of the groups, at most
+        for chosen in range(1, _MAX_CHOSEN + 1):
+            blocks = differing + chosen
+            if blocks <= bits // groups and groups * comb(blocks, chosen) <= MAX_TABLES:
+                plans.append(
+                    TablePlan(bits, blocks, chosen)
+                    if groups == 1
+                    else GroupedPlan(bits, groups, blocks, chosen)
+                )
+    return tuple(plans)
 
 
 @lru_cache(maxsize=256)
-def _plans(bits: int, max_distance: int, min_recall: float) -> tuple[TablePlan, ...]:
+def _plans(bits: int, max_distance: int, min_recall: float) -> tuple[Plan, ...]:
     """For each number of chosen blocks the fewest tables: more have shorter prefixes, too."""
     if min_recall == 1:
         return _guaranteed(bits, max_distance)
-    found = []
+    found: list[Plan] = []
     for chosen in range(1, _MAX_CHOSEN + 1):
         most = min(bits, max_distance + chosen)
         while comb(most, chosen) > MAX_TABLES:

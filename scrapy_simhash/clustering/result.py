@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_simhash.clustering.search import gathered, together
+from scrapy_simhash.clustering.found import Found, gathered, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_simhash.clustering.distinct import Distinct
-    from scrapy_simhash.clustering.every import Found
-    from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.clustering.plans import Plan
 
 
 class Cluster(NamedTuple):
@@ -46,7 +45,7 @@ class Clustering:
     method: str
     bits: int
     max_distance: int
-    plan: TablePlan | None
+    plan: Plan | None
     recall: float
 
     @property
@@ -95,7 +94,7 @@ class NearPairs:
     def __init__(self, distinct: Distinct, recall: float) -> None:
         self._distinct = distinct
         self.max_distance = distinct.max_distance
-        self.plan: TablePlan | None = distinct.plan
+        self.plan: Plan | None = distinct.plan
         self.recall = recall
 
     @property
@@ -113,7 +112,5 @@ class NearPairs:
     def arrays(self) -> Found:
         """All pairs at once, sorted by first and second; there may be very many."""
         pairs = together(list(self))
-        order = np.lexsort((pairs.second, pairs.first))
-        return pairs._replace(
-            first=pairs.first[order], second=pairs.second[order], distance=pairs.distance[order]
-        )
+        order = np.argsort(pairs.first * self._distinct.input_count + pairs.second)
+        return Found(pairs.first[order], pairs.second[order], pairs.distance[order])

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from scrapy_simhash.clustering.every import (
-    Found,
     links_of_all,
     pairs_across,
     pairs_of_all,
     telling_words,
 )
+from scrapy_simhash.clustering.found import BATCH, Found, gathered
 from scrapy_simhash.clustering.partition import Partitioner, bits_from, leading_blocks
 from scrapy_simhash.clustering.plans import exact_plan
 from scrapy_simhash.clustering.words import field, masks, take, varying
@@ -31,21 +31,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_simhash.clustering.plans import Plan
     from scrapy_simhash.clustering.words import Columns, Positions
-    from scrapy_simhash.index.plan import Block, TablePlan
+    from scrapy_simhash.index.plan import Block
 
     Sides: TypeAlias = NDArray[np.bool_]
     Keys: TypeAlias = NDArray[np.uint32] | NDArray[np.uint64]
 
-# Pairs are handed on when there are about so many.
-_BATCH = 1 << 16
+_PLACES = np.arange(1 << 16, dtype=np.uint32)
 # A run is long if it has more; where not all of its pairs are wanted, if it has more than these,
 # and more than four times as many as chance gives it.
 _LONG_RUN = 1 << 10
 _LONG_RUN_APART = 1 << 6
 _HEAP_BYTES = 30 << 20
-# While one fingerprint in so many has a next one to meet, all are compared, else those alone.
-_DENSE = 2
+# If one fingerprint in so many has a next one in its run, all are moved together; while one in so
+# many has, all are compared with the next ones, and then those alone.
+_WORTH_MOVING = 2
+_DENSE = 6
 # In a run with more pairs than this for each fingerprint, links are looked for.
 _MANY_PAIRS = 4
 _FEW = 1 << 12
@@ -67,7 +69,7 @@ class Search:
         partitioner: Partitioner,
         bits: int,
         max_distance: int,
-        plan: TablePlan | None,
+        plan: Plan | None,
         *,
         sides: Sides | None = None,
         links: bool = False,
@@ -154,7 +156,9 @@ class Search:
         Links count in any table: in the one before, others may have led to the same.
         """
         limit, longest = _limit(keys), self._longest(keys, number)
-        if len(keys) <= longest or not ((keys[longest:] ^ keys[:-longest]) < limit).any():
+        # A longer run has two of these in it, one after the other.
+        sample = keys[:: max(longest // 2, 1)]
+        if not ((sample[1:] ^ sample[:-1]) < limit).any():
             return
         ends = np.flatnonzero(~same) + 1
         starts = np.append(0, ends[:-1])
@@ -171,36 +175,43 @@ class Search:
         """Pairs in runs: `same` says of each key whether the next one is in its run."""
         count, limit = len(keys), _limit(keys)
         step, chained = 1, same[:-1]
-        in_order: Columns = []
-        while np.count_nonzero(chained) * _DENSE > count:
-            if not in_order:
-                places = _places(keys, limit)
-                in_order = take(columns, places)
-            total = np.bitwise_count(in_order[0][step:] ^ in_order[0][:-step])
-            if self._telling > 1:
-                total = total.astype(np.uint16)
-                for column in in_order[1 : self._telling]:
-                    total += np.bitwise_count(column[step:] ^ column[:-step])
-            near = np.flatnonzero((total <= self._max_distance) & chained)
-            if len(near):
-                yield self._within(columns, sides, places[near], places[near + step])
-            chained = chained[:-1] & same[step:-1]
-            step += 1
+        many = np.count_nonzero(chained)
+        if many * _WORTH_MOVING > count:
+            # All of them in the order of the keys: the pairs of one step are neighbours in memory.
+            places = _places(keys, limit)
+            columns, sides = take(columns, places), None if sides is None else sides[places]
+            while many * _DENSE > count:
+                total = np.bitwise_count(columns[0][step:] ^ columns[0][:-step])
+                if self._telling > 1:
+                    total = total.astype(np.uint16)
+                    for column in columns[1 : self._telling]:
+                        total += np.bitwise_count(column[step:] ^ column[:-step])
+                near = np.flatnonzero((total <= self._max_distance) & chained)
+                if len(near):
+                    yield self._within(columns, sides, near, near + step).at(places)
+                chained = chained[:-1] & same[step:-1]
+                many = np.count_nonzero(chained)
+                step += 1
+        else:
+            places = None
         at = np.flatnonzero(chained)
         while len(at):
             ones, others = [], []
             waiting = 0
             # Few have a next one but one: what all steps find is compared at once.
-            while len(at) and waiting < _BATCH:
+            while len(at) and waiting < BATCH:
                 following = at + step
                 ones.append(at)
                 others.append(following)
                 waiting += len(at)
                 at = at[same[following]]
                 step += 1
-            first = _places(keys[np.concatenate(ones)], limit)
-            second = _places(keys[np.concatenate(others)], limit)
-            yield self._within(columns, sides, first, second)
+            first, second = np.concatenate(ones), np.concatenate(others)
+            if places is None:
+                first, second = _places(keys[first], limit), _places(keys[second], limit)
+                yield self._within(columns, sides, first, second)
+            else:
+                yield self._within(columns, sides, first, second).at(places)
 
     def _within(
         self, columns: Columns, sides: Sides | None, first: Positions, second: Positions
@@ -243,7 +254,7 @@ class Search:
             if sides.all() or not sides.any():
                 return
         for found in self._all_of(take(columns, members), sides):
-            yield Found(members[found.first], members[found.second], found.distance)
+            yield found.at(members)
 
     def _all_of(self, columns: Columns, sides: Sides | None) -> Iterator[Found]:
         """All pairs of a set: by other tables, or each with each."""
@@ -277,7 +288,7 @@ class Search:
         rest = take(columns, left)
         search = self._deeper(rest, None, len(left) * (len(left) - 1) / 2)
         for found in search or links_of_all(rest, self._max_distance):
-            yield Found(left[found.first], left[found.second], found.distance)
+            yield found.at(left)
 
     def _deeper(self, columns: Columns, sides: Sides | None, pairs: float) -> Search | None:
         """A search among fingerprints of one run by other tables, if that is faster than to
@@ -300,36 +311,12 @@ class Search:
         )
 
 
-def gathered(pairs: Iterable[Found]) -> Iterator[Found]:
-    """The same pairs, small batches of them put together."""
-    held: list[Found] = []
-    count = 0
-    for found in pairs:
-        held.append(found)
-        count += len(found.first)
-        if count >= _BATCH:
-            yield together(held)
-            held, count = [], 0
-    if count:
-        yield together(held)
-
-
-def together(pairs: list[Found]) -> Found:
-    """Batches of pairs as one."""
-    if len(pairs) == 1:
-        return pairs[0]
-    if not pairs:
-        none = np.empty(0, dtype=np.intp)
-        return Found(none, none, np.empty(0, dtype=np.uint16))
-    return Found(*(np.concatenate(part) for part in zip(*pairs, strict=True)))
-
-
 def _sorted_keys(columns: Columns, prefix: tuple[Block, ...]) -> Keys:
     """Bits of the prefix in the upper half, the place of each fingerprint in the lower; sorted."""
     count = len(columns[0])
     if count <= 1 << 16:
         keys = field(columns, bits_from(prefix, 0, 16), 16).astype(np.uint32)
-        keys |= np.arange(count, dtype=np.uint32)
+        keys |= _PLACES[:count]
         keys.sort()
         return keys
     wide = field(columns, prefix, 32)
