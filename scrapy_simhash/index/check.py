@@ -88,7 +88,12 @@ class _Bucket:
 
 
 class _Check:
-    def __init__(self, database: Database, manifest: Manifest, moved: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        manifest: Manifest,
+        moved: Callable[[], object] = lambda: None,
+    ) -> None:
         self._database = database
         self._moved = moved
         self._plan = manifest.plan
