@@ -46,17 +46,17 @@ def copies_in(partitioner: Partitioner, leading: tuple[Block, ...]) -> Copies:
 
 
 def _some_equal(columns: Columns) -> bool:
-    folded = columns[0]
+    folded = columns[0] * _MULTIPLIER
     for column in columns[1:]:
-        folded = folded * _MULTIPLIER
         folded ^= (folded >> np.uint64(29)) ^ column
-    # Half of the bits are sorted in half of the time, and mostly tell enough.
-    return _repeats((folded ^ folded >> np.uint64(32)).astype(np.uint32)) and _repeats(folded)
+        folded *= _MULTIPLIER
+    # The upper half depends on all bits; it is sorted in half of the time, and mostly tells enough.
+    return _repeats((folded >> np.uint64(32)).astype(np.uint32)) and _repeats(folded)
 
 
 def _repeats(words: Words | NDArray[np.uint32]) -> bool:
-    in_order = np.sort(words)
-    return bool((in_order[1:] == in_order[:-1]).any())
+    words.sort()
+    return bool((words[1:] == words[:-1]).any())
 
 
 def _copies_of(columns: Columns) -> Copies:

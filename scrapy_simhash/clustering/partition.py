@@ -24,6 +24,8 @@ _CHUNK = 1 << 17
 # As many as one byte tells apart: numpy orders bytes by counting.
 _MOST_LEADING_BITS = 8
 _PIECE = 40_000
+# The largest from which glibc learns.
+_HEAP_BYTES = 30 << 20
 
 
 def leading_blocks(prefix: Sequence[Block], count: int) -> tuple[Block, ...]:
@@ -40,8 +42,12 @@ def bits_from(prefix: Sequence[Block], start: int, wanted: int) -> tuple[Block, 
         start -= skipped
         taken = min(width - skipped, wanted)
         wanted -= taken
-        if taken:
-            found.append(Block(shift + width - skipped - taken, taken))
+        low = shift + width - skipped - taken
+        if found and taken and found[-1].shift == low + taken:
+            # Blocks that lie together are one: fewer passes take it out.
+            found[-1] = Block(low, found[-1].width + taken)
+        elif taken:
+            found.append(Block(low, taken))
     return tuple(found)
 
 
@@ -54,6 +60,9 @@ class Partitioner:
     """
 
     def __init__(self, columns: Columns) -> None:
+        # glibc gives freed memory back to the system, and pages that come new cost more than the
+        # work on them, until it has seen that blocks of this size come and go.
+        np.empty(_HEAP_BYTES, dtype=np.uint8)
         self.all_columns = columns
         self._ordered = columns
         self._order = np.empty(0, dtype=np.uint32)

@@ -24,7 +24,7 @@ ORDER_NS = 11.0
 WORD_NS = 4.0
 # A candidate of a table, and a pair if all are compared, for each word of it.
 COMPARED_NS = 1.3
-PAIR_NS = 3.0
+PAIR_NS = 4.0
 # What finds all pairs is chosen, if it does not take longer than this.
 EXACT_S = 2.0
 _MAX_CHOSEN = 4

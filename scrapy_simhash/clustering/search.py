@@ -43,7 +43,6 @@ _PLACES = np.arange(1 << 16, dtype=np.uint32)
 # and more than four times as many as chance gives it.
 _LONG_RUN = 1 << 10
 _LONG_RUN_APART = 1 << 6
-_HEAP_BYTES = 30 << 20
 # If one fingerprint in so many has a next one in its run, all are moved together; while one in so
 # many has, all are compared with the next ones, and then those alone.
 _WORTH_MOVING = 2
@@ -92,9 +91,6 @@ class Search:
     def __iter__(self) -> Iterator[Found]:
         columns = self._partitioner.all_columns
         count = len(columns[0])
-        # glibc gives freed memory back to the system, and pages that come new cost more than the
-        # work on them, until it has seen that blocks of this size come and go.
-        np.empty(_HEAP_BYTES, dtype=np.uint8)
         if self._plan is None:
             yield from self._all_of(columns, self._sides)
             return
@@ -134,7 +130,8 @@ class Search:
         count = len(columns[0])
         skipped = sum(width for _, width in self._partitioner.leading)
         keys = _sorted_keys(columns, bits_from(self._plan.tables[number], skipped, 32))
-        same = np.zeros(count, dtype=bool)
+        same = np.empty(count, dtype=bool)
+        same[-1:] = False
         np.less(keys[1:] ^ keys[:-1], _limit(keys), out=same[:-1])
         yield from self._long_runs(columns, sides, keys, same, number)
         yield from self._counted(columns, self._neighbours(columns, sides, keys, same), number)
