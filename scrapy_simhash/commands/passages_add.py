@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
             raise
         summary.index_documents, summary.index_passages = index.documents, index.passages
     if options.json:
-        show(json.dumps(asdict(summary), indent=2))
+        # Not asdict(): it makes other keys of a Counter.
+        show(json.dumps({**vars(summary), "skipped": dict(summary.skipped)}, indent=2))
     else:
         _show(summary)
     return 0 if summary.read or not summary.skipped else 1

@@ -9,6 +9,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+# So many have fewer than 256 bits.
+_WORDS_OF_A_BYTE = 7
+
 
 def near_ordinals(
     buckets: Iterable[bytes | bytearray], check: int, check_bits: int, max_distance: int
@@ -23,11 +26,16 @@ def near_ordinals(
         near = np.bitwise_count(words[::2] ^ np.uint32(check)) <= np.uint8(min(max_distance, 32))
         return set(words[1::2][near].tolist()) if np.count_nonzero(near) else set()
     checks = check_bits // 32
-    records = words.reshape(-1, checks + 1)
+    width = checks + 1
     query = np.frombuffer(check.to_bytes(check_bits // 8, "little"), "<u4")
-    counts = np.bitwise_count(records[:, :checks] ^ query)
-    near = counts.sum(axis=1, dtype=np.uint16) <= np.uint16(max_distance)
-    return set(records[near, checks].tolist()) if np.count_nonzero(near) else set()
+    # Word by word: numpy is slow at sums over rows of a few words.
+    counts = np.bitwise_count(words[::width] ^ query[0])
+    if checks > _WORDS_OF_A_BYTE:
+        counts = counts.astype(np.uint16)
+    for at in range(1, checks):
+        counts += np.bitwise_count(words[at::width] ^ query[at])
+    near = counts <= max_distance
+    return set(words[checks::width][near].tolist()) if np.count_nonzero(near) else set()
 
 
 def equal_ordinals(buckets: Iterable[bytes | bytearray], check: bytes) -> list[int]:

@@ -169,3 +169,12 @@ def test_a_document_that_is_left_out_and_is_not_there(filled, folder, run):
     assert ran.code == 0
     assert ran.err == "--but nobody: the index has no document of that name\n"
     assert run("passages", "check", "--but", "docs/ferry.txt", "letter.txt").err == ""
+
+
+def test_what_was_skipped_is_in_the_json(run, folder):
+    (folder / "broken.jsonl").write_text('{"text": "A whole sentence stands here."}\n{\n')
+    ran = run("passages", "add", "--json", "broken.jsonl")
+    assert ran.code == 0
+    summary = json.loads(ran.out)
+    assert (summary["new"], sum(summary["skipped"].values())) == (1, 1)
+    assert all(isinstance(reason, str) for reason in summary["skipped"])
