@@ -97,6 +97,7 @@ def _distinct(
 
     bits = check_bits(bits)
     check_distance(bits, max_distance)
+    max_distance = int(max_distance)
     if plan is not None and plan.bits != bits:
         raise PlanError(f"a plan for {plan.bits} bits does not fit fingerprints of {bits}")
     return Distinct(columns_of(fingerprints, bits), bits, max_distance, plan, min_recall)

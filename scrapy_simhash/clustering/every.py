@@ -13,14 +13,18 @@ from scrapy_simhash.clustering.found import Found, ordered
 from scrapy_simhash.clustering.words import take
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
-    from scrapy_simhash.clustering.words import Columns, Distances, Positions
+    from numpy.typing import NDArray
+
+    from scrapy_simhash.clustering.words import Columns, Distances, Positions, Words
 
 _TILE_PAIRS = 1 << 17
 _TILE_WIDTH = 1 << 12
 # Of 64 bits, unrelated fingerprints differ in 32, and hardly ever in fewer than so many.
-_UNRELATED_BITS = 16
+_UNRELATED_BITS = 20
+# The distance of so many words fits the byte that numpy counts each of them in.
+_WORDS_OF_BYTE = 3
 # Fingerprints that links begin at, before they must lead to others.
 _BEGINNINGS = 64
 
@@ -102,16 +106,29 @@ def links_of_all(
     return left
 
 
+def sum_of_counts(differing: Iterable[Words]) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    """How many bits are set in the words of each fingerprint together."""
+    total = None
+    for number, words in enumerate(differing):
+        counts = np.bitwise_count(words)
+        if total is None:
+            total = counts
+            continue
+        if number == _WORDS_OF_BYTE:
+            total = total.astype(np.uint16)
+        total += counts
+    assert total is not None
+    return total
+
+
 def _near(
     rows: Columns, others: Columns, max_distance: int
 ) -> tuple[Positions, Positions, Distances]:
     """Each of `rows` with each of `others`, within the distance."""
     telling = telling_words(len(rows), max_distance)
-    total = np.bitwise_count(rows[0][:, None] ^ others[0])
-    if telling > 1:
-        total = total.astype(np.uint16)
-        for one, other in zip(rows[1:telling], others[1:telling], strict=True):
-            total += np.bitwise_count(one[:, None] ^ other)
+    total = sum_of_counts(
+        one[:, None] ^ other for one, other in zip(rows[:telling], others[:telling], strict=True)
+    )
     at = np.flatnonzero(total <= max_distance)
     row, column = np.divmod(at, len(others[0])) if len(at) else (at, at)
     distance = total.ravel()[at].astype(np.uint16)

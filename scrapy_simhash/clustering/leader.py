@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # Pairs are held at once if there are not more than these, or than two for each fingerprint.
 _HELD_PAIRS = 1 << 20
+_HELD_PER_INPUT = 2
 # So few have not more pairs than are held.
 _SMALLEST_CHUNK = 1 << 10
 # Chains of near-duplicates that are longer are followed one by one.
@@ -45,7 +46,7 @@ class Assigned(NamedTuple):
 def by_leader(distinct: Distinct) -> Assigned:
     """Assign each input to its leader."""
     count = len(distinct)
-    held = _held(distinct.search(), max(_HELD_PAIRS, 2 * count))
+    held = _held(distinct.search(), max(_HELD_PAIRS, _HELD_PER_INPUT * count))
     near: Iterable[Found]
     if held is not None:
         leads = leaders(count, held)
@@ -105,7 +106,7 @@ def _leaders_in_chunks(distinct: Distinct) -> NDArray[np.bool_]:
     """
     count = len(distinct)
     leads = np.zeros(count, dtype=bool)
-    start, size = 0, count
+    start, size = 0, max(count // 2, _SMALLEST_CHUNK)
     while start < count:
         chunk = np.arange(start, min(start + size, count))
         open_ones = chunk[~_covered(distinct, np.flatnonzero(leads), chunk)]

@@ -36,7 +36,7 @@ def leading_blocks(prefix: Sequence[Block], count: int) -> tuple[Block, ...]:
 
 def bits_from(prefix: Sequence[Block], start: int, wanted: int) -> tuple[Block, ...]:
     """Up to `wanted` bits of a prefix after the `start` most significant ones."""
-    found = []
+    found: list[Block] = []
     for shift, width in prefix:
         skipped = min(start, width)
         start -= skipped

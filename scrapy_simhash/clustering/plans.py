@@ -12,6 +12,8 @@ from functools import lru_cache
 from math import comb
 from typing import TypeAlias
 
+import numpy as np
+
 from scrapy_simhash.clustering.every import telling_words
 from scrapy_simhash.clustering.grouped import GroupedPlan
 from scrapy_simhash.errors import PlanError
@@ -24,7 +26,7 @@ ORDER_NS = 11.0
 WORD_NS = 4.0
 # A candidate of a table, and a pair if all are compared, for each word of it.
 COMPARED_NS = 1.3
-PAIR_NS = 4.0
+PAIR_NS = 3.5
 # What finds all pairs is chosen, if it does not take longer than this.
 EXACT_S = 2.0
 _MAX_CHOSEN = 4
@@ -82,6 +84,8 @@ def exact_plan(bits: int, max_distance: int, count: int, pairs: float) -> Plan |
 
 def check_distance(bits: int, max_distance: int) -> None:
     """Raise PlanError for a distance that is not one of these fingerprints."""
+    if isinstance(max_distance, bool) or not isinstance(max_distance, (int, np.integer)):
+        raise PlanError(f"max_distance = {max_distance!r}: a whole number is needed")
     if not 0 <= max_distance < bits:
         raise PlanError(f"distance {max_distance} of {bits} bits: 0 to {bits - 1}")
 

@@ -19,6 +19,7 @@ from scrapy_simhash.clustering.every import (
     links_of_all,
     pairs_across,
     pairs_of_all,
+    sum_of_counts,
     telling_words,
 )
 from scrapy_simhash.clustering.found import BATCH, Found, gathered
@@ -178,11 +179,9 @@ class Search:
             places = _places(keys, limit)
             columns, sides = take(columns, places), None if sides is None else sides[places]
             while many * _DENSE > count:
-                total = np.bitwise_count(columns[0][step:] ^ columns[0][:-step])
-                if self._telling > 1:
-                    total = total.astype(np.uint16)
-                    for column in columns[1 : self._telling]:
-                        total += np.bitwise_count(column[step:] ^ column[:-step])
+                total = sum_of_counts(
+                    column[step:] ^ column[:-step] for column in columns[: self._telling]
+                )
                 near = np.flatnonzero((total <= self._max_distance) & chained)
                 if len(near):
                     yield self._within(columns, sides, near, near + step).at(places)
