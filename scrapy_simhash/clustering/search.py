@@ -109,7 +109,10 @@ class Search:
             sides = sides[self._partitioner.positions(piece, np.arange(len(columns[0])))]
             if sides.all() or not sides.any():
                 return
-        found = (pairs for number in numbers for pairs in self._table(columns, sides, number))
+        skipped = sum(width for _, width in self._partitioner.leading)
+        found = (
+            pairs for number in numbers for pairs in self._table(columns, sides, number, skipped)
+        )
         for first, second, distance in gathered(found):
             places = self._partitioner.positions(piece, np.concatenate([first, second]))
             yield Found(places[: len(first)], places[len(first) :], distance)
@@ -125,47 +128,29 @@ class Search:
             counted = np.flatnonzero(outside.all(axis=0))
             yield Found(found.first[counted], found.second[counted], found.distance[counted])
 
-    def _table(self, columns: Columns, sides: Sides | None, number: int) -> Iterator[Found]:
-        """The pairs of a piece that count in one table."""
+    def _table(
+        self, columns: Columns, sides: Sides | None, number: int, skipped: int
+    ) -> Iterator[Found]:
+        """The pairs that count in a table, of fingerprints with the same bits at its beginning."""
         assert self._plan is not None
-        count = len(columns[0])
-        skipped = sum(width for _, width in self._partitioner.leading)
         keys = _sorted_keys(columns, bits_from(self._plan.tables[number], skipped, 32))
-        same = np.empty(count, dtype=bool)
+        same = np.empty(len(keys), dtype=bool)
         same[-1:] = False
         np.less(keys[1:] ^ keys[:-1], _limit(keys), out=same[:-1])
-        yield from self._long_runs(columns, sides, keys, same, number)
+        left = self._plan.prefix_widths_bits[number] - skipped
+        used = keys.dtype.itemsize * 4
+        longest = _LONG_RUN
+        if self._links or sides is not None:
+            longest = min(max(_LONG_RUN_APART, 4 * len(keys) >> min(left, used)), _LONG_RUN)
+        for members in _long_runs(keys, same, longest):
+            run, of_run = take(columns, members), None if sides is None else sides[members]
+            if left > used:
+                pairs = self._table(run, of_run, number, skipped + used)
+            else:
+                pairs = self._run(run, of_run, number)
+            for found in pairs:
+                yield found.at(members)
         yield from self._counted(columns, self._neighbours(columns, sides, keys, same), number)
-
-    def _longest(self, keys: Keys, number: int) -> int:
-        """How long a run may be that is not searched apart."""
-        if self._sides is None and not self._links:
-            return _LONG_RUN
-        assert self._plan is not None
-        skipped = sum(width for _, width in self._partitioner.leading)
-        width = min(self._plan.prefix_widths_bits[number] - skipped, keys.dtype.itemsize * 4)
-        return min(max(_LONG_RUN_APART, 4 * len(keys) >> width), _LONG_RUN)
-
-    def _long_runs(
-        self, columns: Columns, sides: Sides | None, keys: Keys, same: Sides, number: int
-    ) -> Iterator[Found]:
-        """The pairs that count in long runs; `same` forgets these runs.
-
-        Links count in any table: in the one before, others may have led to the same.
-        """
-        limit, longest = _limit(keys), self._longest(keys, number)
-        # A longer run has two of these in it, one after the other.
-        sample = keys[:: max(longest // 2, 1)]
-        if not ((sample[1:] ^ sample[:-1]) < limit).any():
-            return
-        ends = np.flatnonzero(~same) + 1
-        starts = np.append(0, ends[:-1])
-        for at in np.flatnonzero(ends - starts > longest).tolist():
-            run = _places(keys[starts[at] : ends[at]], limit)
-            same[starts[at] : ends[at] - 1] = False
-            for members in self._same_prefix(columns, run, number):
-                pairs = self._run(columns, sides, members)
-                yield from pairs if self._links else self._counted(columns, pairs, number)
 
     def _neighbours(
         self, columns: Columns, sides: Sides | None, keys: Keys, same: Sides
@@ -226,31 +211,15 @@ class Search:
                 distance += np.bitwise_count(column[first] ^ column[second])
         return Found(first, second, distance)
 
-    def _same_prefix(self, columns: Columns, run: Positions, number: int) -> Iterator[Positions]:
-        """The sets of a run that share all of the table's prefix: its keys hold the first bits."""
-        masked = [
-            column[run] & bits[number]
-            for column, bits in zip(columns, self._masks, strict=True)
-            if bits[number]
-        ]
-        order = np.lexsort(masked)
-        differing = np.zeros(len(run) - 1, dtype=bool)
-        for column in masked:
-            in_order = column[order]
-            differing |= in_order[1:] != in_order[:-1]
-        ends = np.append(np.flatnonzero(differing) + 1, len(run))
-        starts = np.append(0, ends[:-1])
-        for at in np.flatnonzero(ends - starts > 1).tolist():
-            yield run[order[starts[at] : ends[at]]]
+    def _run(self, columns: Columns, sides: Sides | None, number: int) -> Iterator[Found]:
+        """The pairs that count, of fingerprints that share a prefix.
 
-    def _run(self, columns: Columns, sides: Sides | None, members: Positions) -> Iterator[Found]:
-        """Pairs of a run, whatever its size."""
-        if sides is not None:
-            sides = sides[members]
-            if sides.all() or not sides.any():
-                return
-        for found in self._all_of(take(columns, members), sides):
-            yield found.at(members)
+        Links count in any table: in the one before, others may have led to the same.
+        """
+        if sides is not None and (sides.all() or not sides.any()):
+            return
+        pairs = self._all_of(columns, sides)
+        yield from pairs if self._links else self._counted(columns, pairs, number)
 
     def _all_of(self, columns: Columns, sides: Sides | None) -> Iterator[Found]:
         """All pairs of a set: by other tables, or each with each."""
@@ -319,6 +288,20 @@ def _sorted_keys(columns: Columns, prefix: tuple[Block, ...]) -> Keys:
     wide |= np.arange(count, dtype=np.uint64)
     wide.sort()
     return wide
+
+
+def _long_runs(keys: Keys, same: Sides, longest: int) -> Iterator[Positions]:
+    """The places of each longer run; `same` forgets it."""
+    limit = _limit(keys)
+    # A longer run has two of these in it, one after the other.
+    sample = keys[:: max(longest // 2, 1)]
+    if not ((sample[1:] ^ sample[:-1]) < limit).any():
+        return
+    ends = np.flatnonzero(~same) + 1
+    starts = np.append(0, ends[:-1])
+    for at in np.flatnonzero(ends - starts > longest).tolist():
+        same[starts[at] : ends[at] - 1] = False
+        yield _places(keys[starts[at] : ends[at]], limit)
 
 
 def _limit(keys: Keys) -> Any:
