@@ -21,7 +21,8 @@ one, which stays until the new one is whole.
 
   {program} merge --index archive/ .scrapy/simhash/spiders/news
 
-Both must have been made with the same scheme. Of this one, tables and k stay.
+Both must have been made with the same scheme. Of this one, tables and k stay. SIMHASH_SCOPE
+counts. Not while a crawl is paused (JOBDIR) that goes on with this index.
 """
 
 
@@ -33,6 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Merge."""
+    from scrapy_simhash.commands.project import page_scope
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.index.upkeep import merge
 
@@ -40,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
     if not options.other:  # Path("") is the working directory
         raise SimhashError("a directory without a name: an empty variable of the shell?")
     with progress("entries") as moved:
-        kept = merge(directory, Path(options.other), moved=moved)
+        kept = merge(
+            directory, Path(options.other), among=page_scope(options.settings), moved=moved
+        )
     show_kept(options, directory, kept, merged=options.other)
     return 0

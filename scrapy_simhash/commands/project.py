@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast, get_args
 
 from scrapy.utils.project import get_project_settings
 
+from scrapy_simhash.crawl.identity import Identity, Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
 from scrapy_simhash.crawl.reader import SettingsReader
 from scrapy_simhash.crawl.settings import SETTINGS, read_policy
 from scrapy_simhash.scheme import PRESETS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from scrapy.settings import Settings
@@ -83,3 +85,13 @@ def cluster_limit(settings: Settings | None) -> int:
     """SIMHASH_CLUSTER_LIMIT. :raises SettingsError: it has a value that is not allowed."""
     settings = project_settings() if settings is None else settings
     return SettingsReader(settings, SETTINGS).whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32)
+
+
+def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], bool] | None]:
+    """SIMHASH_SCOPE: of a page's key, which keys may be its representative's; None for all.
+
+    :raises SettingsError: it has a value that is not allowed.
+    """
+    settings = project_settings() if settings is None else settings
+    scope = SettingsReader(settings, SETTINGS).choice("SIMHASH_SCOPE", get_args(Scope))
+    return Identity(lambda _: b"", cast("Scope", scope)).among

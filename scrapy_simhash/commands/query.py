@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _ask(options: argparse.Namespace) -> _Answer:
-    from scrapy_simhash.commands.project import crawl_policy, scheme_settings
+    from scrapy_simhash.commands.project import crawl_policy, page_scope, scheme_settings
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.index import index_url, open_index
     from scrapy_simhash.index.explain import foresee
@@ -97,7 +97,8 @@ def _ask(options: argparse.Namespace) -> _Answer:
     if page.fingerprint is None:
         return _Answer(loaded.name, page, made.scheme.bits, made.max_distance, None, "keep")
     with open_index(index_url(directory), max_distance=options.max_distance) as index:
-        foreseen = foresee(index, key, page.fingerprint)
+        among = page_scope(options.settings)(key or loaded.name)
+        foreseen = foresee(index, key, page.fingerprint, among=among)
         verdict = Verdict(
             kind=foreseen.kind, key=key or loaded.name, bits=made.scheme.bits, weak=page.weak
         )

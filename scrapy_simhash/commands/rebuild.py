@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _rescheme(options: argparse.Namespace, directory: Path) -> int:
-    from scrapy_simhash.commands.project import scheme_settings
+    from scrapy_simhash.commands.project import page_scope, scheme_settings
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
     from scrapy_simhash.index.offline import read_manifest
     from scrapy_simhash.index.rescheming import rescheme
@@ -113,6 +113,7 @@ def _rescheme(options: argparse.Namespace, directory: Path) -> int:
             expected_pages=options.pages or DEFAULT_EXPECTED_PAGES,
             min_tokens=told.min_tokens,
             drop_without_text=options.drop_without_text,
+            among=page_scope(options.settings),
             moved=moved,
         )
     if options.json:

@@ -6,7 +6,7 @@ import logging
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.errors import IndexLocked, SimhashError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +43,11 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
         name = "" if spider is None else str(spider.name)
         crawl = crawl_facts(crawler.stats.get_stats(), name, reason)
         write_report(path, settings.directory, crawl=crawl, cluster_limit=settings.cluster_limit)
+    except IndexLocked:
+        logger.info(
+            "simhash: another crawl uses the index still; the last one writes the report",
+            extra={"spider": spider},
+        )
     except (SimhashError, OSError) as error:
         crawler.stats.inc_value("simhash/errors/report")
         # The message says all there is to say; a traceback would bury it.

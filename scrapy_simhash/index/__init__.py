@@ -27,7 +27,7 @@ from scrapy_simhash.index.manifest import (
 )
 from scrapy_simhash.index.memory import MemoryStore
 from scrapy_simhash.index.observing import ObservingIndex
-from scrapy_simhash.index.offline import require_whole
+from scrapy_simhash.index.offline import require_database, require_whole
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
 from scrapy_simhash.index.shared import SharedStore
 from scrapy_simhash.index.texts import texts_path
@@ -283,6 +283,7 @@ def _open_tables(directory: Path, asked: _Asked, sync: SyncPolicy) -> tuple[Tabl
         else:
             _check_same(directory, made, asked)
             require_whole(directory)
+            require_database(directory, made)
             changed = differences(made.environment, environment())
             if changed:
                 logger.warning(

@@ -100,23 +100,27 @@ def _is_representative_now(entry: Entry, last: dict[str, NearDuplicate]) -> bool
 
 def _clusters(last: dict[str, NearDuplicate]) -> list[IndexCluster]:
     by_representative: dict[str, IndexCluster] = {}
+    ends: dict[str, str] = {}
     for line in sorted(last.values(), key=lambda line: line.sequence):
-        key = _end_of_chain(line.representative, last)
+        key = _end_of_chain(line.representative, last, ends)
         if key != line.key:
             cluster = by_representative.setdefault(key, IndexCluster(key))
             cluster.near_duplicates.append(line)
     return sorted(by_representative.values(), key=len, reverse=True)
 
 
-def _end_of_chain(key: str, last: dict[str, NearDuplicate]) -> str:
-    """The representative of a representative, and so on; of a ring, the first of it by name."""
-    met = {key}
-    while key in last:
+def _end_of_chain(key: str, last: dict[str, NearDuplicate], ends: dict[str, str]) -> str:
+    """The representative of a representative, and so on; of a ring, the first of it by name.
+
+    :param ends: those that are known, to which this one and all on its way are added.
+    """
+    met: dict[str, None] = {}
+    while key in last and key not in ends and key not in met:
+        met[key] = None
         key = last[key].representative
-        if key in met:
-            return min(_ring(key, last))
-        met.add(key)
-    return key
+    end = ends.get(key) or (min(_ring(key, last)) if key in met else key)
+    ends.update(dict.fromkeys(met, end))
+    return end
 
 
 def _ring(key: str, last: dict[str, NearDuplicate]) -> set[str]:

@@ -134,8 +134,8 @@ def _entry(record: Mapping[str, Any], manifest: Manifest, number: int, now_s: in
             f"its scheme is {scheme!r}, that of the index {manifest.scheme.id!r}: their "
             "fingerprints cannot be compared"
         )
-    first_seen_s = _time(record, "first_seen_s", now_s)
-    last_seen_s = _time(record, "last_seen_s", first_seen_s)
+    last_seen_s = _time(record, "last_seen_s", _time(record, "first_seen_s", now_s))
+    first_seen_s = _time(record, "first_seen_s", last_seen_s)
     if last_seen_s < first_seen_s:
         raise ValueError(f"last_seen_s {last_seen_s} is before first_seen_s {first_seen_s}")
     fingerprint = from_hex(record["fingerprint"], manifest.scheme.bits)

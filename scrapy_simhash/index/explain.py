@@ -12,7 +12,7 @@ from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.offline import read_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from scrapy_simhash.index.base import Entry, Match, NearDuplicate, ObservationKind
@@ -73,9 +73,16 @@ class Foreseen:
     matches: Sequence[Match]
 
 
-def foresee(index: ObservingIndex, key: str | None, fingerprint: int) -> Foreseen:
+def foresee(
+    index: ObservingIndex,
+    key: str | None,
+    fingerprint: int,
+    *,
+    among: Callable[[str], bool] | None = None,
+) -> Foreseen:
     """What the page of a key, or of none that is known, would be.
 
+    :param among: see `Index.observe`.
     :raises SchemeError: the fingerprint is not of the index's scheme.
     :raises StorageError: the index fails.
     """
@@ -84,6 +91,7 @@ def foresee(index: ObservingIndex, key: str | None, fingerprint: int) -> Foresee
     own_distance = None if own is None else hamming_distance(own.fingerprint, fingerprint)
     if own_distance is not None and own_distance <= index.max_distance:
         return Foreseen("unchanged", None, own_distance, others)
-    if others:
-        return Foreseen("near-duplicate", others[0].key, others[0].distance, others)
+    for match in others:
+        if among is None or among(match.key):
+            return Foreseen("near-duplicate", match.key, match.distance, others)
     return Foreseen("new" if own is None else "changed", None, own_distance, others)

@@ -34,11 +34,22 @@ def require_whole(directory: Path) -> None:
         raise corrupt(str(directory), "its repair was not finished")
 
 
+def require_database(directory: Path, manifest: Manifest) -> None:
+    """:raises StorageError: the database of an index that was made anew is not there."""
+    path = manifest.database_path(directory)
+    if manifest.generation and not path.is_dir():
+        raise StorageError(
+            str(directory),
+            f"{path} is missing: restore it from a backup, whole; nothing was changed",
+        )
+
+
 @contextmanager
 def opened_database(directory: Path) -> Iterator[tuple[Manifest, Database]]:
     """The manifest and the database of an index; closed at the end."""
     manifest = read_manifest(directory)
     kind = database_kind(manifest.database)
+    require_database(directory, manifest)
     try:
         database = kind(str(directory), manifest.database_path(directory))
     except OSError as error:

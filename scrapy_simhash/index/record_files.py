@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import sys
 from contextlib import contextmanager
 from itertools import islice
@@ -136,9 +137,15 @@ def _pyarrow() -> tuple[Any, Any]:
 @contextmanager
 def whole_or_nothing(path: Path) -> Iterator[Path]:
     """A file to write that takes the place of `path` at the end, unless an error comes."""
+    path = path.resolve()  # not the link is written, but what it leads to
+    if path.exists() and not path.is_file():  # a pipe, or a device
+        yield path
+        return
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield temporary
+        if path.exists():
+            shutil.copymode(path, temporary)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)

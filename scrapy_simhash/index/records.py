@@ -51,6 +51,7 @@ NO_CLOSED_ROWS = bytes(HEADER_BYTES)
 _STATE = struct.Struct(">QQII")
 _RECORD_OF_32_BITS = struct.Struct("<II")
 _SEQUENCE_BYTES = 5
+MAX_SEQUENCE = (1 << 8 * _SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
 # In the two bytes of a distance, which is at most 512.
 _WEAK = 0x8000

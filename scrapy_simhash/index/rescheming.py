@@ -10,6 +10,7 @@ from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.errors import EmptyText, SchemeError, StorageError, UnsupportedText
 from scrapy_simhash.index.base import Entry, NearDuplicate, nearest_first
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
+from scrapy_simhash.index.manifest import environment
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.rewriting import rewriting
 from scrapy_simhash.index.texts import opened_texts
@@ -42,6 +43,7 @@ class _Page(NamedTuple):
     key: str
     first_seen_s: int
     last_seen_s: int
+    met: int
     weak: bool
 
 
@@ -53,11 +55,13 @@ def rescheme(
     expected_pages: int = DEFAULT_EXPECTED_PAGES,
     min_tokens: int = DEFAULT_MIN_TOKENS,
     drop_without_text: bool = False,
+    among: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
     moved: Callable[[], object] = lambda: None,
 ) -> Rescheming:
     """Make an index anew for another scheme: what a crawl of its pages, in the order in which
     they were met, would leave.
 
+    :param among: the scope of a page, see `Index.observe`; None for all.
     :param drop_without_text: leave out pages whose texts are not kept, which else is an error.
     :raises SchemeError: the new scheme takes other text from a page.
     :raises PlanError: no tables find 95 % of the pairs at `max_distance`.
@@ -76,6 +80,7 @@ def rescheme(
         "plan": choose_plan(scheme.bits, max_distance, expected_pages),
         "max_distance": max_distance,
         "check_bits": check_bits(scheme.bits, max_distance),
+        "environment": environment(),
     }
     report = Rescheming()
     with (
@@ -101,7 +106,14 @@ def rescheme(
             if len(tokens) < min_tokens:
                 report.too_short += 1
             else:
-                _meet(store, page, fingerprint, max_distance, report)
+                _meet(
+                    store,
+                    page,
+                    fingerprint,
+                    max_distance,
+                    among=among(page.key),
+                    report=report,
+                )
         if report.without_text and not drop_without_text:
             raise StorageError(
                 str(directory),
@@ -116,24 +128,39 @@ def rescheme(
 def _pages(source: Source) -> Iterator[_Page]:
     """All pages in the order in which they were met, with each time a near-duplicate was."""
     entries = (
-        _Page(entry.number, entry.key, entry.first_seen_s, entry.last_seen_s, weak=False)
+        _Page(entry.number, entry.key, entry.first_seen_s, entry.last_seen_s, entry.met, weak=False)
         for entry in source.entries_by_age()
     )
     lines = (
-        _Page(line.sequence, line.key, line.seen_at_s, line.seen_at_s, line.weak)
+        _Page(line.sequence, line.key, line.seen_at_s, line.seen_at_s, line.sequence, line.weak)
         for line in source.near_duplicates()
     )
     return merge(entries, lines)
 
 
 def _meet(
-    store: TableStore, page: _Page, fingerprint: int, max_distance: int, report: Rescheming
+    store: TableStore,
+    page: _Page,
+    fingerprint: int,
+    max_distance: int,
+    *,
+    among: Callable[[str], bool] | None,
+    report: Rescheming,
 ) -> None:
     """What an index says of a page that comes for the first time, or again."""
-    next_sequence = max(store.next_sequence, page.sequence + 1)
-    if store.entry(page.key) is not None:
+    next_sequence = max(store.next_sequence, page.met + 1)
+    stored = store.entry(page.key)
+    if stored is not None:  # its text is the same
+        met_again = stored._replace(
+            met=max(stored.met, page.met), last_seen_s=max(stored.last_seen_s, page.last_seen_s)
+        )
+        store.write(met_again, stored, (), next_sequence)
         return
-    near = nearest_first(store.within(fingerprint, max_distance))
+    near = nearest_first(
+        (distance, entry)
+        for distance, entry in store.within(fingerprint, max_distance)
+        if among is None or among(entry.key)
+    )
     if near:
         distance, representative = near[0]
         store.log(
@@ -151,6 +178,6 @@ def _meet(
         report.near_duplicates += 1
         return
     entry = Entry(
-        page.sequence, page.key, fingerprint, page.sequence, page.first_seen_s, page.last_seen_s
+        page.sequence, page.key, fingerprint, page.met, page.first_seen_s, page.last_seen_s
     )
     store.write(entry, None, (), next_sequence)

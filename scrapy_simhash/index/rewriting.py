@@ -15,7 +15,7 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind
-from scrapy_simhash.index.manifest import DATABASES, databases
+from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, databases
 from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.index.texts import texts_path
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import Entry, NearDuplicate
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
+
+
+# Beside the database of an index that has no manifest yet.
+_MAKING = f".{FILE_NAME}.making"
 
 
 class Source:
@@ -133,12 +137,20 @@ def making(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
     """
     location = str(directory)
     try:
-        if directory.exists() and any(directory.iterdir()):
+        begun = directory / _MAKING
+        if begun.exists():  # and was not finished
+            for path in databases(directory):
+                database_kind(path.name.partition("-")[0]).destroy(location, path)
+        elif directory.exists() and any(directory.iterdir()):
             raise StorageError(location, "it is not empty: choose a new directory")
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _new_store(directory, manifest) as store:
-            yield store
-        manifest.write(directory)
+        begun.touch()
+        try:
+            with _new_store(directory, manifest) as store:
+                yield store
+            manifest.write(directory)
+        finally:
+            begun.unlink()
     except OSError as error:
         raise StorageError(location, f"it cannot be made or written to ({error})") from error
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database
 
 DEFAULT_MAX_BYTES = 1 << 30
+NO_BOUND = 1 << 62
 # Of one page; what follows is not kept.
 MAX_CHARACTERS = 200_000
 _STATE = b"S"
@@ -64,7 +65,7 @@ class Texts:
         content = json.dumps(kept._asdict(), ensure_ascii=False)
         value = zlib.compress(content.encode("utf-8", "surrogatepass"), _COMPRESSION_LEVEL)
         before = self._get(row)
-        if before is not None and zlib.decompress(before) == zlib.decompress(value):
+        if before == value:
             return True
         grown = self._bytes + len(value) - (len(row) + len(before) if before is not None else 0)
         grown += len(row)
@@ -97,10 +98,15 @@ class Texts:
         """Delete the texts of other pages; returns how many."""
         gone = [key for key in self.keys() if key not in keys]
         for key in gone:
-            row = b"X" + encode_key(key)
-            size = len(row) + len(self._get(row) or b"")
-            self._write([], [row], self._bytes - size)
+            self.forget(key)
         return len(gone)
+
+    def forget(self, key: str) -> None:
+        """Delete the text of a page, if it is kept."""
+        row = b"X" + encode_key(key)
+        value = self._get(row)
+        if value is not None:
+            self._write([], [row], self._bytes - len(row) - len(value))
 
     def close(self) -> None:
         """Give the database back. Harmless when repeated."""
@@ -155,6 +161,7 @@ def copy_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> 
             for key in texts.keys():  # noqa: SIM118 - a method
                 text = texts.get(key)
                 if text is not None and others is not None:
+                    others.max_bytes = NO_BOUND  # they were kept already
                     others.keep(key, text)
 
 

@@ -14,6 +14,7 @@ from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.cost import check_bits
 from scrapy_simhash.index.offline import opened_database, read_manifest, require_whole
 from scrapy_simhash.index.plan import MIN_RECALL
+from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.rewriting import opened_source, rewriting
 from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.index.texts import copy_texts, opened_texts
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.rewriting import Rewriting, Source
 
     Moved = Callable[[], object]
+    Among = Callable[[str], Callable[[str], bool] | None]
 
 
 @dataclass
@@ -69,10 +71,10 @@ def expire(
         kept.entries = len(store)
         keys = {entry.key for entry in store.entries()}
         keys.update(line.key for line in store.near_duplicates(0))
-        database = source.manifest.database
-    with opened_texts(directory, database) as texts:
-        if texts is not None:
-            texts.forget_all_but(keys)
+        # Before anybody else can open the index.
+        with opened_texts(directory, source.manifest.database) as texts:
+            if texts is not None:
+                texts.forget_all_but(keys)
     return kept
 
 
@@ -117,14 +119,22 @@ def rebuild(
     return kept
 
 
-def merge(directory: Path, other: Path, *, moved: Moved = lambda: None) -> Kept:
+def merge(
+    directory: Path,
+    other: Path,
+    *,
+    among: Among = lambda _: None,
+    moved: Moved = lambda: None,
+) -> Kept:
     """Take another index into this one, as if its crawl had come after this one's.
 
     What the other holds is met later than anything here: its pages take the place of those here
     that are within k of them, and pages of both are unchanged, or changed. So it is what a crawl
     with this index would have left, if it met each page once (of pages that it met more often,
-    the other index knows the last content alone). The other index stays as it is.
+    the other index knows the last content alone). Pages of the other are not compared with each
+    other again. The other index stays as it is.
 
+    :param among: the scope of a page, see `Index.observe`; None for all.
     :raises IndexMismatch: they have different schemes.
     :raises StorageError: see `expire`; of either.
     """
@@ -140,7 +150,7 @@ def merge(directory: Path, other: Path, *, moved: Moved = lambda: None) -> Kept:
     kept = Kept()
     with opened_source(other) as later, rewriting(directory) as rewritten:
         _copy_all(rewritten.source, rewritten.store, kept, moved)
-        merging = _Merging(rewritten, mine.max_distance)
+        merging = _Merging(rewritten, mine.max_distance, among)
         for entry in later.entries_by_age():
             merging.meet(entry)
             moved()
@@ -149,7 +159,8 @@ def merge(directory: Path, other: Path, *, moved: Moved = lambda: None) -> Kept:
             kept.near_duplicates += 1
         merging.end(later.next_sequence)
         kept.entries, kept.removed_entries = len(rewritten.store), merging.yielded
-        copy_texts(other, theirs.database, directory, mine.database)
+    # Not before: an interrupted merge changes nothing.
+    copy_texts(other, theirs.database, directory, mine.database)
     return kept
 
 
@@ -163,6 +174,10 @@ def remove(directory: Path, keys: Iterable[str]) -> list[str]:
         store = TableStore(database, manifest.plan, manifest.check_bits, str(directory))
         found = {key: entry for key in keys if (entry := store.entry(key)) is not None}
         store.remove(list(found.values()), store.next_sequence)
+        with opened_texts(directory, manifest.database) as texts:
+            if texts is not None:
+                for key in found:
+                    texts.forget(key)
         store.close()
     return list(found)
 
@@ -197,8 +212,10 @@ def _copy_all(source: Source, store: TableStore, kept: Kept, moved: Moved) -> No
 class _Merging:
     """What a later crawl met is met again here: the rules of `ObservingIndex`."""
 
-    def __init__(self, rewritten: Rewriting, max_distance: int) -> None:
+    def __init__(self, rewritten: Rewriting, max_distance: int, among: Among) -> None:
         self._store = rewritten.store
+        self._location = rewritten.source.location
+        self._among = among
         self._max_distance = max_distance
         self._began = max(rewritten.source.next_sequence, rewritten.store.next_sequence)
         self.yielded = 0
@@ -212,7 +229,10 @@ class _Merging:
         if stored is not None:
             if hamming_distance(stored.fingerprint, entry.fingerprint) <= self._max_distance:
                 entry = entry._replace(number=stored.number)
-            entry = entry._replace(first_seen_s=min(stored.first_seen_s, entry.first_seen_s))
+            entry = entry._replace(
+                first_seen_s=min(stored.first_seen_s, entry.first_seen_s),
+                last_seen_s=max(stored.last_seen_s, entry.last_seen_s),
+            )
         yielding = list(self._yielding(entry))
         self.yielded += len(yielding)
         self._write(entry, stored, yielding)
@@ -227,11 +247,21 @@ class _Merging:
         self._store.remove((), max(self._store.next_sequence, self._later(next_sequence)))
 
     def _later(self, sequence: int) -> int:
-        return self._began - 1 + sequence
+        later = self._began - 1 + sequence
+        if later > MAX_SEQUENCE:
+            raise StorageError(
+                self._location,
+                "it has been merged so often that its numbers have no room: export it, and import "
+                "that, which begins anew; nothing was changed",
+            )
+        return later
 
     def _yielding(self, entry: Entry) -> Iterator[Entry]:
+        among = self._among(entry.key)
         for _, other in self._store.within(entry.fingerprint, self._max_distance):
-            if other.key != entry.key and other.met < self._began:
+            if other.key == entry.key or other.met >= self._began:
+                continue
+            if among is None or among(other.key):
                 yield other
 
     def _write(self, entry: Entry, stored: Entry | None, yielding: list[Entry]) -> None:
