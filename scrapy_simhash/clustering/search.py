@@ -48,6 +48,8 @@ _LONG_RUN_APART = 1 << 6
 # many has, all are compared with the next ones, and then those alone.
 _WORTH_MOVING = 2
 _DENSE = 6
+# While one in so many has a next one, to look through all is faster than to look these up.
+_SPARSE = 16
 # In a run with more pairs than this for each fingerprint, links are looked for.
 _MANY_PAIRS = 4
 _FEW = 1 << 12
@@ -185,7 +187,11 @@ class Search:
                 ones.append(at)
                 others.append(following)
                 waiting += len(at)
-                at = at[same[following]]
+                if len(at) * _SPARSE > count:
+                    chained = chained[:-1] & same[step:-1]
+                    at = np.flatnonzero(chained)
+                else:
+                    at = at[same[following]]
                 step += 1
             first, second = np.concatenate(ones), np.concatenate(others)
             if places is None:
