@@ -25,8 +25,6 @@ _TILE_WIDTH = 1 << 12
 _UNRELATED_BITS = 20
 # The distance of so many words fits the byte that numpy counts each of them in.
 _WORDS_OF_BYTE = 3
-# Fingerprints whose pairs stand for those of all.
-_SAMPLE = 64
 # Fingerprints that links begin at, before they must lead to others.
 _BEGINNINGS = 64
 
@@ -66,16 +64,6 @@ def pairs_across(
             row, other, distance = _near(rows, parts, max_distance)
             if len(row):
                 yield ordered(ones[row + top], others[other + start], distance)
-
-
-def near_share(columns: Columns, max_distance: int) -> float:
-    """About which share of all pairs is within the distance: that of some with all."""
-    count = len(columns[0])
-    some = np.arange(0, count, max(count // _SAMPLE, 1))
-    every = np.arange(count)
-    near = sum(len(found.first) for found in pairs_across(columns, some, every, max_distance))
-    # Each of them was compared with itself, too.
-    return (near - len(some)) / max(len(some) * (count - 1), 1)
 
 
 def links_of_all(

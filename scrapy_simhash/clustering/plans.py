@@ -27,8 +27,6 @@ WORD_NS = 4.0
 # A candidate of a table, and a pair if all are compared, for each word of it.
 COMPARED_NS = 1.3
 PAIR_NS = 3.5
-# A pair that is near, for each table: it is found by about a third of them.
-NEAR_NS = 15.0
 # What finds all pairs is chosen, if it does not take longer than this.
 EXACT_S = 2.0
 _MAX_CHOSEN = 4
@@ -71,23 +69,17 @@ def batch_plan(
     return min([exact, *_plans(bits, max_distance, min_recall)], key=cost)
 
 
-def exact_plan(
-    bits: int, max_distance: int, count: int, pairs: float, near: float = 0.0
-) -> Plan | None:
+def exact_plan(bits: int, max_distance: int, count: int, pairs: float) -> Plan | None:
     """The fastest tables that find all pairs among so many; None if it is faster to compare all
     the `pairs` that there are.
-
-    :param near: how many of them are within the distance: tables find them again and again.
     """
     words = -(-bits // 64)
     compared_s = pairs * COMPARED_NS * telling_words(words, max_distance) / 1e9
-
-    def cost(plan: Plan) -> float:
-        again_s = len(plan.tables) * near * NEAR_NS / 1e9
-        return cost_s(plan, words, max_distance, count) + again_s
-
-    faster = [plan for plan in _guaranteed(bits, max_distance) if cost(plan) < compared_s]
-    return min(faster, key=cost, default=None)
+    plans = [
+        (cost_s(plan, words, max_distance, count), plan) for plan in _guaranteed(bits, max_distance)
+    ]
+    faster = [found for found in plans if found[0] < compared_s]
+    return min(faster, key=lambda found: found[0])[1] if faster else None
 
 
 def check_distance(bits: int, max_distance: int) -> None:

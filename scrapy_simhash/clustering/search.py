@@ -17,7 +17,6 @@ import numpy as np
 
 from scrapy_simhash.clustering.every import (
     links_of_all,
-    near_share,
     pairs_across,
     pairs_of_all,
     sum_of_counts,
@@ -225,10 +224,6 @@ class Search:
         """
         if sides is not None and (sides.all() or not sides.any()):
             return
-        differing = [np.bitwise_or.reduce(column ^ column[0]) for column in columns]
-        before = [bits[:number] & some for bits, some in zip(self._masks, differing, strict=True)]
-        if not np.bitwise_or.reduce(before).all():
-            return  # they share all of an earlier table's prefix, too
         pairs = self._all_of(columns, sides)
         yield from pairs if self._links else self._counted(columns, pairs, number)
 
@@ -273,8 +268,7 @@ class Search:
         if self._plan is None or self._depth >= _MOST_DEPTH or len(columns[0]) <= _FEW:
             return None
         columns, bits = varying(columns, self._bits)
-        near = pairs * near_share(columns, self._max_distance)
-        plan = exact_plan(bits, self._max_distance, len(columns[0]), pairs, near)
+        plan = exact_plan(bits, self._max_distance, len(columns[0]), pairs)
         if plan is None:
             return None
         return Search(
