@@ -37,8 +37,11 @@ def weighted_sums(bits: NDArray[np.uint8], weights: NDArray[np.float64]) -> NDAr
     :param bits: 0 or 1, a row for each feature, a column for each bit.
     :param weights: whole numbers of which the sum is below 2**52, so that it is exact.
     """
+    import numpy as np
+
     total: float = weights.sum()
-    sums: NDArray[np.float64] = 2 * (weights @ bits) - total
+    # Not a matrix product: the threads of numpy's linear algebra spin between two pages.
+    sums: NDArray[np.float64] = 2 * np.einsum("i,ij->j", weights, bits) - total
     return sums
 
 

@@ -13,7 +13,6 @@ import signal
 import sys
 import traceback
 from contextlib import suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from scrapy_simhash.detector import Detector
@@ -83,7 +82,7 @@ def _serve(channel: Channel) -> None:
 
 def _fingerprint(detector: Detector, html: str) -> dict[str, Any]:
     try:
-        return {"page": asdict(detector.fingerprint_page(html))}
+        return {"page": vars(detector.fingerprint_page(html))}
     except BaseException as error:  # noqa: BLE001 - SystemExit of an extractor, too
         return {"error": f"{type(error).__name__}: {error}"}
 
