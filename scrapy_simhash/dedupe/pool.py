@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import selectors
 import signal
 import socket
 import subprocess
 import sys
 from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.records import Answer
@@ -66,17 +68,27 @@ class Workers:
 
     def answers(self, jobs: Iterable[Job]) -> Generator[Answered, None, None]:
         """Each job with its answers, in the order of the jobs."""
-        waiting: deque[tuple[Job, int]] = deque()
+        waiting: deque[_Asked] = deque()
         for job in jobs:
-            while True:
-                at = min(range(len(self._workers)), key=lambda n: self._workers[n].jobs)
-                if self._workers[at].jobs < _JOBS_AHEAD:
-                    break
-                yield self._next(waiting)
-            self._workers[at].send(job)
-            waiting.append((job, at))
+            self._take(0)
+            while (worker := self._free(len(waiting))) is None:
+                if (answered := _first(waiting)) is None:
+                    self._take(None)
+                else:
+                    yield answered
+                    self._take(0)
+            waiting.append(worker.ask(job))
         while waiting:
-            yield self._next(waiting)
+            while (answered := _first(waiting)) is None:
+                self._take(None)
+            yield answered
+
+    def _free(self, waiting: int) -> _Worker | None:
+        """Who is to get the next job, if so many wait for others before them or for a worker."""
+        worker = min(self._workers, key=lambda worker: len(worker.asked))
+        if len(worker.asked) < _JOBS_AHEAD and waiting < 2 * _JOBS_AHEAD * len(self._workers):
+            return worker
+        return None
 
     def close(self) -> None:
         """End them at once."""
@@ -84,30 +96,41 @@ class Workers:
             worker.end()
         self._workers.clear()
 
-    def _next(self, waiting: deque[tuple[Job, int]]) -> Answered:
-        job, at = waiting.popleft()
-        try:
-            return job, self._workers[at].receive()
-        except (EOFError, OSError):
-            answers = self._one_by_one(job, at)
-        for other, its in waiting:
-            if its == at:
-                self._workers[at].send(other)
-        return job, answers
+    def _take(self, timeout_s: float | None) -> None:
+        """Take in the answers that are there, of whichever worker; None waits for one."""
+        with selectors.DefaultSelector() as selector:
+            for at, worker in enumerate(self._workers):
+                if worker.asked:
+                    selector.register(worker, selectors.EVENT_READ, at)
+            ready = selector.select(timeout_s) if selector.get_map() else []
+        for key, _ in ready:
+            self._receive(key.data)
 
-    def _one_by_one(self, job: Job, at: int) -> list[Answer]:
-        """The answers of a job that a worker died of: the record that it was is left out."""
-        self._replace(at)
+    def _receive(self, at: int) -> None:
+        try:
+            self._workers[at].receive()
+        except (EOFError, OSError):
+            self._do_again(at)
+
+    def _do_again(self, at: int) -> None:
+        """What a worker was to do that died: the record that it was at is left out."""
+        first, *others = self._workers[at].asked
         answers: list[Answer] = []
-        for number, content in enumerate(job.contents):
-            self._workers[at].send(Job(job.name, job.number + number, [content]))
+        self._replace(at)
+        for number, content in enumerate(first.job.contents):
+            job = Job(first.job.name, first.job.number + number, [content])
+            asked = self._workers[at].ask(job)
             try:
-                answers += self._workers[at].receive()
+                while asked.answers is None:
+                    self._workers[at].receive()
+                answers += asked.answers
             except (EOFError, OSError):
                 code = self._replace(at)
                 reason = "timeout" if code == -signal.SIGALRM else "worker_died"
-                answers.append(Answer(job.key(number), reason=reason))
-        return answers
+                answers.append(Answer(first.job.key(number), reason=reason))
+        first.answers = answers
+        for asked in others:
+            self._workers[at].ask_for(asked)
 
     def _replace(self, at: int) -> int:
         code = self._workers[at].end()
@@ -117,13 +140,30 @@ class Workers:
         return code
 
 
+@dataclass(eq=False)
+class _Asked:
+    """A job that a worker has, or had."""
+
+    job: Job
+    answers: list[Answer] | None = None
+
+
+def _first(waiting: deque[_Asked]) -> Answered | None:
+    """Take away the first job, if it has been answered."""
+    job, answers = waiting[0].job, waiting[0].answers
+    if answers is None:
+        return None
+    waiting.popleft()
+    return job, answers
+
+
 class _Worker:
     """One process, seen from here."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         if not sys.executable or getattr(sys, "frozen", False):
             raise WorkerError("there is no Python to start workers with: one worker needs none")
-        self.jobs = 0
+        self.asked: deque[_Asked] = deque()
         ours, theirs = socket.socketpair()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)
         try:
@@ -161,22 +201,37 @@ class _Worker:
         if "error" in told:
             raise WorkerError(f"a worker did not start: {told['error']}")
 
-    def send(self, job: Job) -> None:
-        """Give it a job. If it is dead, receiving says so."""
-        self.jobs += 1
-        with suppress(OSError):
-            self._channel.send(job.encoded())
+    def fileno(self) -> int:
+        """Of its socket."""
+        return self._channel.fileno()
 
-    def receive(self) -> list[Answer]:
-        """The answers of the first job that it has. :raises EOFError, OSError: it is dead."""
-        answers = [Answer(*answer) for answer in json.loads(self._channel.receive())]
-        self.jobs -= 1
-        return answers
+    def ask(self, job: Job) -> _Asked:
+        """Give it a job."""
+        asked = _Asked(job)
+        self.ask_for(asked)
+        return asked
+
+    def ask_for(self, asked: _Asked) -> None:
+        """Give it a job. If it is dead, receiving says so."""
+        self.asked.append(asked)
+        with suppress(OSError):
+            self._channel.send(asked.job.encoded())
+
+    def receive(self) -> None:
+        """Take in the answers that are there, or wait for those of its first job.
+
+        :raises EOFError, OSError: it is dead.
+        """
+        while True:
+            answers = [Answer(*answer) for answer in json.loads(self._channel.receive())]
+            self.asked.popleft().answers = answers
+            if not self._channel.has_message:
+                return
 
     def end(self) -> int:
         """Kill it, if it lives, and return its exit code."""
         self._channel.close()
-        if self._process.poll() is None and self.jobs:
+        if self._process.poll() is None and self.asked:
             # Its end may be under way: why it ended is worth knowing.
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.1)

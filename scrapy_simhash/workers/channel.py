@@ -16,7 +16,7 @@ _READ_BYTES = 1 << 16
 
 
 class Channel:
-    """One end. Messages are answered one by one: what comes belongs to one message."""
+    """One end."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -57,6 +57,13 @@ class Channel:
             if not part:
                 raise EOFError
             received += part
+
+    @property
+    def has_message(self) -> bool:
+        """Whether one came together with an earlier one: the socket says nothing of it."""
+        received = self._received
+        size = len(received) - _LENGTH.size
+        return size >= 0 and size >= _LENGTH.unpack_from(received)[0]
 
     def close(self) -> None:
         """Close the socket."""

@@ -56,6 +56,28 @@ def test_answers_come_in_the_order_of_the_jobs(count):
     assert [answers[-1].reason for _, answers in found] == ["too_large"] * 40
 
 
+def test_a_worker_that_waits_for_another_is_given_jobs(tmp_path):
+    """One is stopped: the other does all that may wait for its answers, and no more."""
+    count = 100
+    given = []
+
+    def noted():
+        for job in jobs(count):
+            given.append(job)
+            if len(given) == 2:
+                os.kill(workers._workers[0]._process.pid, signal.SIGSTOP)
+            elif len(given) == 24:  # twice what two have before them
+                os.kill(workers._workers[0]._process.pid, signal.SIGCONT)
+            yield job
+
+    workers = Workers(order(), 2)
+    try:
+        found = list(workers.answers(noted()))
+    finally:
+        workers.close()
+    assert found == list(answers_here(order(), jobs(count)))
+
+
 def test_workers_that_are_killed_are_replaced():
     workers = Workers(order(), 2)
     found = []
