@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -67,7 +68,7 @@ def environment(seed: int) -> dict[str, str]:
     return {
         "command": " ".join(["python", *sys.argv]),
         "seed": str(seed),
-        "system": platform.platform(),
+        "system": f"{platform.platform()}, {os.cpu_count()} processors",
         "python": platform.python_version(),
         "packages": ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES),
     }

@@ -16,7 +16,10 @@ from scrapy_simhash.index.plan import TablePlan
 
 # numpy's plain way takes the tables of Manku, Jain and Das Sarma, section 3.1.
 _PLAIN_PLAN = (5, 2)
-OURS = ("ours: near_pairs", "ours: cluster, leader", "ours: cluster, connected")
+OURS = (
+    *("ours: near_pairs", "ours: near_pairs, one thread"),
+    *("ours: cluster, leader", "ours: cluster, connected"),
+)
 PLAIN = ("plain numpy, argsort", "plain numpy, np.sort", "plain numpy, np.sort, no positions")
 _WAYS = dict(zip(PLAIN, (plain.by_argsort, plain.by_sort, plain.values_by_sort), strict=True))
 
@@ -69,8 +72,8 @@ def main(text: str) -> None:
 def run(words: np.ndarray, task: Task) -> tuple[Any, str]:
     """Pairs by rows, or None; and what else there is to say."""
     wanted = {"bits": task.bits, "max_distance": task.max_distance}
-    if task.contender == OURS[0]:
-        pairs = near_pairs(words, **wanted)
+    if task.contender in OURS[:2]:
+        pairs = near_pairs(words, threads=1 if task.contender == OURS[1] else None, **wanted)
         if task.skew is None:
             batches = [np.stack([first, second]) for first, second, _ in pairs]
             found = np.concatenate([np.empty((2, 0), dtype=np.intp), *batches], axis=1)

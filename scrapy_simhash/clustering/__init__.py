@@ -38,6 +38,7 @@ def cluster(
     method: ClusterMethod = "leader",
     plan: Plan | None = None,
     min_recall: float = MIN_RECALL,
+    threads: int | None = None,
 ) -> Clustering:
     """Put fingerprints in clusters, each with a representative.
 
@@ -54,7 +55,9 @@ def cluster(
         all where that is cheap, if absent.
     :param min_recall: what a plan that is chosen here finds at least of the pairs at
         `max_distance`; 1.0 for all, however long it takes.
-    :raises SchemeError: a fingerprint, an array or `method` is not what it may be.
+    :param threads: that work at once; if absent, as many as the process may use, up to 8, where
+        fingerprints are many. The result is the same.
+    :raises SchemeError: a fingerprint, an array, `method` or `threads` is not what it may be.
     :raises PlanError: `max_distance`, `min_recall` or the plan does not fit the width.
     """
     from scrapy_simhash.clustering.connected import by_connection
@@ -63,7 +66,7 @@ def cluster(
 
     if method not in _METHODS:
         raise SchemeError(f"method = {method!r}: leader or connected is needed")
-    distinct = _distinct(fingerprints, bits, max_distance, plan, min_recall)
+    distinct = _distinct(fingerprints, bits, max_distance, plan, min_recall, threads=threads)
     assign = by_leader if method == "leader" else by_connection
     recall = _recall(distinct.plan, max_distance)
     return Clustering(*assign(distinct), method, bits, max_distance, distinct.plan, recall)
@@ -76,11 +79,12 @@ def near_pairs(
     max_distance: int,
     plan: Plan | None = None,
     min_recall: float = MIN_RECALL,
+    threads: int | None = None,
 ) -> NearPairs:
     """Every pair of different fingerprints within `max_distance`; see `cluster` for the rest."""
     from scrapy_simhash.clustering.result import NearPairs
 
-    distinct = _distinct(fingerprints, bits, max_distance, plan, min_recall)
+    distinct = _distinct(fingerprints, bits, max_distance, plan, min_recall, threads=threads)
     return NearPairs(distinct, _recall(distinct.plan, max_distance))
 
 
@@ -90,6 +94,8 @@ def _distinct(
     max_distance: int,
     plan: Plan | None,
     min_recall: float,
+    *,
+    threads: int | None,
 ) -> Distinct:
     from scrapy_simhash.clustering.distinct import Distinct
     from scrapy_simhash.clustering.plans import check_distance
@@ -100,7 +106,8 @@ def _distinct(
     max_distance = int(max_distance)
     if plan is not None and plan.bits != bits:
         raise PlanError(f"a plan for {plan.bits} bits does not fit fingerprints of {bits}")
-    return Distinct(columns_of(fingerprints, bits), bits, max_distance, plan, min_recall)
+    columns = columns_of(fingerprints, bits)
+    return Distinct(columns, bits, max_distance, plan, min_recall, threads=threads)
 
 
 def _recall(plan: Plan | None, max_distance: int) -> float:

@@ -10,6 +10,7 @@ from scrapy_simhash.clustering.equal import copies_in
 from scrapy_simhash.clustering.partition import Partitioner, leading_blocks
 from scrapy_simhash.clustering.plans import batch_plan
 from scrapy_simhash.clustering.search import Search
+from scrapy_simhash.clustering.threads import thread_count
 from scrapy_simhash.clustering.words import take
 from scrapy_simhash.index.plan import TablePlan
 
@@ -26,6 +27,7 @@ class Distinct:
     """Different fingerprints, in the order in which they first stood in the input.
 
     :param plan: the tables that bring them together; if absent, `batch_plan` chooses.
+    :param threads: see `thread_count`.
     """
 
     def __init__(
@@ -35,14 +37,17 @@ class Distinct:
         max_distance: int,
         plan: Plan | None,
         min_recall: float,
+        *,
+        threads: int | None,
     ) -> None:
+        self._threads = threads
         self.bits = bits
         self.max_distance = max_distance
         self.input_count = len(columns[0])
         chosen = plan or batch_plan(bits, max_distance, self.input_count, min_recall)
         prefix = chosen.tables[0] if chosen else TablePlan(bits, min(bits, 4)).tables[0]
         # The cut serves for the first table, too.
-        self._partitioner = Partitioner(columns)
+        self._partitioner = self._new_partitioner(columns)
         self.copies = copies_in(self._partitioner, leading_blocks(prefix, self.input_count))
         self._positions: Positions | None = None
         if len(self.copies.position):
@@ -50,7 +55,7 @@ class Distinct:
             different[self.copies.position] = False
             self._positions = np.flatnonzero(different)
             columns = take(columns, self._positions)
-            self._partitioner = Partitioner(columns)
+            self._partitioner = self._new_partitioner(columns)
             chosen = plan or batch_plan(bits, max_distance, len(columns[0]), min_recall)
         self.columns = columns
         self.plan = chosen
@@ -68,10 +73,13 @@ class Distinct:
         """The pairs among all, or among those at some places, counted from the first of these."""
         partitioner = self._partitioner
         if places is not None:
-            partitioner = Partitioner(take(self.columns, places))
+            partitioner = self._new_partitioner(take(self.columns, places))
         return Search(
             partitioner, self.bits, self.max_distance, self.plan, sides=sides, links=links
         )
+
+    def _new_partitioner(self, columns: Columns) -> Partitioner:
+        return Partitioner(columns, thread_count(self._threads, len(columns[0])))
 
     def inputs(self, places: Positions) -> Positions:
         """Where in the input these first stood."""

@@ -6,11 +6,16 @@ billion pairs that say nothing.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from scrapy_simhash.clustering.threads import in_threads
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from scrapy_simhash.clustering.partition import Partitioner
@@ -30,19 +35,21 @@ class Copies(NamedTuple):
 
 def copies_in(partitioner: Partitioner, leading: tuple[Block, ...]) -> Copies:
     """The copies among all fingerprints; equal ones are in the same piece of any cut."""
-    found = []
-    for piece in partitioner.cut(leading):
-        columns = partitioner.columns(piece)
-        if not _some_equal(columns):
-            continue
-        position, first = _copies_of(columns)
-        places = partitioner.positions(piece, np.concatenate([position, first]))
-        found.append((places[: len(position)], places[len(position) :]))
+    jobs = [partial(_copies_in_piece, partitioner, piece) for piece in partitioner.cut(leading)]
+    found = list(in_threads(jobs, partitioner.threads))
     if not found:
         return Copies(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
     position, first = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(position)
     return Copies(position[order], first[order])
+
+
+def _copies_in_piece(partitioner: Partitioner, piece: int) -> Iterator[Copies]:
+    columns = partitioner.columns(piece)
+    if _some_equal(columns):
+        position, first = _copies_of(columns)
+        places = partitioner.positions(piece, np.concatenate([position, first]))
+        yield Copies(places[: len(position)], places[len(position) :])
 
 
 def _some_equal(columns: Columns) -> bool:

@@ -8,15 +8,19 @@ Orders are stable: within a piece, fingerprints stand as in the input.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_simhash.clustering.threads import in_threads
 from scrapy_simhash.clustering.words import field
 from scrapy_simhash.index.plan import Block
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from scrapy_simhash.clustering.words import Columns, Positions
 
@@ -54,18 +58,20 @@ def bits_from(prefix: Sequence[Block], start: int, wanted: int) -> tuple[Block, 
 class Partitioner:
     """Cuts the same fingerprints in pieces, by these bits and then by those.
 
-    Its memory is as much as the fingerprints take, and two bytes for each; it is used again.
+    Its memory is as much as the fingerprints take, and four bytes for each; it is used again.
 
     :param columns: are not changed, and must not be while pieces are taken.
+    :param threads: that cut, and that are to work on the pieces.
     """
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, threads: int = 1) -> None:
         # glibc gives freed memory back to the system, and pages that come new cost more than the
         # work on them, until it has seen that blocks of this size come and go.
         np.empty(_HEAP_BYTES, dtype=np.uint8)
         self.all_columns = columns
+        self.threads = threads
         self._ordered = columns
-        self._order = np.empty(0, dtype=np.uint32)
+        self._order: NDArray[np.uint32] | NDArray[np.uint64] = np.empty(0, dtype=np.uint32)
         self._bounds = np.empty((0, 0), dtype=np.intp)
         self.leading: tuple[Block, ...] = ()
 
@@ -78,47 +84,54 @@ class Partitioner:
         count = len(self.all_columns[0])
         if leading and not len(self._order):
             self._ordered = [np.empty(count, dtype=np.uint64) for _ in self.all_columns]
-            self._order = np.empty(count, dtype=np.uint32)
+            self._order = np.empty(count, dtype=np.uint32 if count < 1 << 32 else np.uint64)
         chunks = range(0, count, _CHUNK)
         # Where the stretch of each piece begins in each chunk, counted from the chunk's start.
         self._bounds = np.empty((len(chunks), len(pieces) + 1), dtype=np.intp)
         self._bounds[:, 0] = 0
-        for number, start in enumerate(chunks if leading else ()):
-            chunk = slice(start, start + _CHUNK)
-            inputs = [column[chunk] for column in self.all_columns]
-            keys = field(inputs, leading).astype(np.uint8)
-            order = keys.argsort(kind="stable")
-            np.cumsum(np.bincount(keys, minlength=len(pieces)), out=self._bounds[number, 1:])
-            self._order[chunk] = order
-            for column, ordered in zip(inputs, self._ordered, strict=True):
-                # Nothing is out of range; "clip" writes without a buffer between.
-                np.take(column, order, out=ordered[chunk], mode="clip")
+        jobs = [partial(self._cut_chunk, number) for number in range(len(chunks) if leading else 0)]
+        for _ in in_threads(jobs, self.threads):
+            pass
         return pieces
+
+    def _cut_chunk(self, number: int) -> Iterator[None]:
+        start = number * _CHUNK
+        chunk = slice(start, start + _CHUNK)
+        inputs = [column[chunk] for column in self.all_columns]
+        keys = field(inputs, self.leading).astype(np.uint8)
+        order = keys.argsort(kind="stable")
+        bounds = self._bounds[number]
+        np.cumsum(np.bincount(keys, minlength=len(bounds) - 1), out=bounds[1:])
+        self._order[chunk] = order
+        self._order[chunk] += self._order.dtype.type(start)
+        for column, ordered in zip(inputs, self._ordered, strict=True):
+            # Nothing is out of range; "clip" writes without a buffer between.
+            np.take(column, order, out=ordered[chunk], mode="clip")
+        yield None
 
     def columns(self, piece: int) -> Columns:
         """The fingerprints of a piece, in the order of the input."""
         if not self.leading:
             return self.all_columns
-        begins = self._bounds[:, piece].tolist()
-        ends = self._bounds[:, piece + 1].tolist()
-        stretches = [
-            slice(chunk * _CHUNK + begin, chunk * _CHUNK + end)
-            for chunk, (begin, end) in enumerate(zip(begins, ends, strict=True))
-            if begin < end
-        ]
+        stretches = self._stretches(piece)
         if not stretches:
             return [column[:0] for column in self._ordered]
         return [np.concatenate([column[part] for part in stretches]) for column in self._ordered]
 
     def positions(self, piece: int, local: Positions) -> Positions:
         """Where in the input some fingerprints of a piece are."""
-        if not self.leading:
+        if not self.leading or not len(local):
             return local
-        begins = self._bounds[:, piece]
-        ends = np.cumsum(self._bounds[:, piece + 1] - begins)
-        chunk = np.searchsorted(ends, local, side="right")
-        # Counted back from the end of the chunk's stretch.
-        inside = self._bounds[chunk, piece + 1] - (ends[chunk] - local)
-        start = chunk * _CHUNK
-        places: Positions = start + self._order[start + inside]
+        of_piece = np.concatenate([self._order[part] for part in self._stretches(piece)])
+        places: Positions = of_piece[local].astype(np.intp)
         return places
+
+    def _stretches(self, piece: int) -> list[slice]:
+        """Where a piece is in each chunk that has some of it."""
+        begins = self._bounds[:, piece].tolist()
+        ends = self._bounds[:, piece + 1].tolist()
+        return [
+            slice(chunk * _CHUNK + begin, chunk * _CHUNK + end)
+            for chunk, (begin, end) in enumerate(zip(begins, ends, strict=True))
+            if begin < end
+        ]

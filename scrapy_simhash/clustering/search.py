@@ -11,6 +11,7 @@ A pair counts in the first table whose prefix it shares.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -25,6 +26,7 @@ from scrapy_simhash.clustering.every import (
 from scrapy_simhash.clustering.found import BATCH, Found, gathered
 from scrapy_simhash.clustering.partition import Partitioner, bits_from, leading_blocks
 from scrapy_simhash.clustering.plans import exact_plan
+from scrapy_simhash.clustering.threads import in_threads
 from scrapy_simhash.clustering.words import field, masks, take, varying
 
 if TYPE_CHECKING:
@@ -101,8 +103,9 @@ class Search:
         for number, table in enumerate(self._plan.tables):
             by_leading.setdefault(leading_blocks(table, count), []).append(number)
         for leading, numbers in by_leading.items():
-            for piece in self._partitioner.cut(leading):
-                yield from self._piece(piece, numbers)
+            pieces = self._partitioner.cut(leading)
+            jobs = [partial(self._piece, piece, numbers) for piece in pieces]
+            yield from in_threads(jobs, self._partitioner.threads)
 
     def _piece(self, piece: int, numbers: list[int]) -> Iterator[Found]:
         columns = self._partitioner.columns(piece)

@@ -4,13 +4,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from scrapy_simhash.clustering import every, found, leader, partition, search
+from scrapy_simhash.clustering import distinct, every, found, leader, partition, search
 
 # What is meant for millions, at sizes that an oracle can follow: pieces of a few fingerprints,
 # runs that count as long, tiles of a few pairs, and so on.
 SIZES = {
     "usual": {},
     "pieces": {(partition, "_PIECE"): 3, (partition, "_CHUNK"): 4, (found, "BATCH"): 2},
+    "threads": {
+        (distinct, "thread_count"): lambda _threads, _count: 3,
+        (partition, "_PIECE"): 3,
+        (partition, "_CHUNK"): 4,
+        (found, "BATCH"): 1,
+    },
     "runs": {
         (search, "_LONG_RUN"): 2,
         (search, "_LONG_RUN_APART"): 2,
