@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TRACED_LINES = 25
+_SMAPS_COLUMNS = 5
 
 
 def rss_bytes(process: str) -> int:
@@ -36,18 +37,23 @@ def descendants(process: str = "self") -> Iterator[str]:
 
 
 def index_bytes() -> dict[str, int]:
-    """What the indexes of this process hold in memory: their buffers, and their databases'
-    caches; nothing if none is open.
+    """What the indexes of this process hold in memory: their buffers, their databases' caches, and
+    what the system keeps of their files, which LevelDB maps; nothing if none is open.
     """
     from scrapy_simhash import index
 
-    buffer_bytes = database_bytes = 0
+    buffer_bytes = database_bytes = mapped_bytes = 0
     for shared in list(index._shared_stores.values()):  # noqa: SLF001 - nobody else asks for this
         store: Any = shared.store
         buffer = store._buckets._buffer  # noqa: SLF001
         buffer_bytes += sum(map(_generation_bytes, (buffer._young, buffer._old)))  # noqa: SLF001
         database_bytes += _database_bytes(store._database._db)  # noqa: SLF001
-    return {"buffer_bytes": buffer_bytes, "database_bytes": database_bytes}
+        mapped_bytes += _mapped_bytes(Path(shared.location))
+    return {
+        "buffer_bytes": buffer_bytes,
+        "database_bytes": database_bytes,
+        "mapped_bytes": mapped_bytes,
+    }
 
 
 def _generation_bytes(generation: list[Any]) -> int:
@@ -63,6 +69,25 @@ def _database_bytes(database: Any) -> int:
     get_property = getattr(database, "get_property", None)
     value = get_property(b"leveldb.approximate-memory-usage") if get_property else None
     return int(value or 0)
+
+
+def _mapped_bytes(directory: Path) -> int:
+    """How much of the files in a directory counts as this process's memory, as it has mapped them.
+    The system takes it back when it needs it.
+    """
+    try:
+        lines = Path("/proc/self/smaps").read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return 0
+    below = f"{directory.resolve()}{os.sep}"
+    total, inside = 0, False
+    for line in lines:
+        name, *values = line.split(None, 5)
+        if not name.endswith(":"):  # of a mapping, whose last column is a path
+            inside = len(values) == _SMAPS_COLUMNS and values[-1].startswith(below)
+        elif inside and name == "Rss:":
+            total += int(values[0]) * 1024
+    return total
 
 
 def traced_growth(before: tracemalloc.Snapshot) -> list[str]:

@@ -62,8 +62,11 @@ def pages_per_s(seconds: list[dict[str, Any]], start: float, stop: float) -> flo
 
 
 def index_bytes(snapshot: dict[str, Any]) -> int:
-    """What the index holds in a snapshot: its buffer, and its database's caches."""
-    return int(snapshot["buffer_bytes"] + snapshot["database_bytes"])
+    """What the index holds in a snapshot: its buffer, its database's caches, and what is mapped of
+    its files; of which earlier reports say nothing.
+    """
+    mapped_bytes = snapshot.get("mapped_bytes", 0)
+    return int(snapshot["buffer_bytes"] + snapshot["database_bytes"] + mapped_bytes)
 
 
 def growth(report: Report) -> dict[str, float]:
@@ -109,7 +112,9 @@ def print_summary(report: Report, index_limit_bytes: int, beside: Report | None 
             f"{own['grown_bytes_without_index'] / _MB:+.1f} MB without the index's share there, "
             f"{without['grown_bytes'] / _MB:+.1f} MB here; "
             f"{own['bytes_per_page_without_index']:.0f} and "
-            f"{without['bytes_per_page_without_index']:.0f} bytes a page"
+            f"{without['bytes_per_page_without_index']:.0f} bytes a page; "
+            f"{own['grown_bytes_without_index'] - without['grown_bytes']:+,.0f} bytes are "
+            f"{_beyond_both(report, own, without):+.1%} of the memory when warm"
         )
     for name, what in (("lag", ""), ("own_lag", ", without what it waited for a CPU")):
         if lag := end.get(name):
@@ -134,6 +139,12 @@ def print_summary(report: Report, index_limit_bytes: int, beside: Report | None 
         print(f"    {line}")
 
 
+def _beyond_both(report: Report, own: dict[str, float], without: dict[str, float]) -> float:
+    """Growth that is neither the index's nor Scrapy's, as a share of the memory when warm."""
+    beyond: float = own["grown_bytes_without_index"] - without["grown_bytes"]
+    return beyond / float(report.end["warm"]["rss_bytes"])
+
+
 def _print_memory(report: Report, index_limit_bytes: int) -> None:
     warm, end = report.end["warm"], report.end["end"]
     grown = growth(report)
@@ -141,8 +152,9 @@ def _print_memory(report: Report, index_limit_bytes: int) -> None:
         print(
             f"memory, {name} ({snapshot['pages']:,} pages): "
             f"RSS {snapshot['rss_bytes'] / _MB:.1f} MB, of which the index holds "
-            f"{snapshot['buffer_bytes'] / _MB:.1f} MB in its buffer and "
-            f"{snapshot['database_bytes'] / _MB:.1f} MB in the database's caches; "
+            f"{snapshot['buffer_bytes'] / _MB:.1f} MB in its buffer, "
+            f"{snapshot['database_bytes'] / _MB:.1f} MB in the database's caches and "
+            f"{snapshot.get('mapped_bytes', 0) / _MB:.1f} MB in mapped files; "
             f"workers {snapshot['workers_rss_bytes'] / _MB:.1f} MB"
         )
     peak = max(line["rss_bytes"] for line in report.seconds)

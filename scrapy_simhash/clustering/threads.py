@@ -18,7 +18,7 @@ Thing = TypeVar("Thing")
 # More wait for memory and for each other.
 _MOST_THREADS = 8
 # With fewer fingerprints, to start them takes longer than it saves.
-_WORTH_THREADS = 1 << 18
+_WORTH_THREADS = 1 << 21
 _WAITING = 2
 
 

@@ -108,14 +108,15 @@ def test_fewer_threads_than_asked_for(monkeypatch):
 
 def test_how_many(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _process: set(range(100)), raising=False)
-    assert thread_count(None, MANY) == 8
-    assert thread_count(None, 1000) == 1
+    many = threads._WORTH_THREADS
+    assert thread_count(None, many) == 8
+    assert thread_count(None, many - 1) == 1
     assert thread_count(np.int64(3), 1000) == 3
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    assert thread_count(None, MANY) == 2
+    assert thread_count(None, many) == 2
     monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert thread_count(None, MANY) == 1
+    assert thread_count(None, many) == 1
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.0, True, "2"])
@@ -129,7 +130,6 @@ def test_many_fingerprints_get_the_same_answers():
     words = np.random.default_rng(5).integers(0, 2**64, MANY, dtype=np.uint64)
     words[: MANY // 10] = words[MANY // 2 : MANY // 2 + MANY // 10] ^ np.uint64(0b1001)
     words[MANY // 5 : MANY // 5 + 50] = words[0]
-    assert MANY >= threads._WORTH_THREADS
     one, two = (near_pairs(words, bits=64, max_distance=3, threads=n).arrays() for n in (1, 2))
     assert len(one.first) >= MANY // 10
     for part, other in zip(one, two, strict=True):
