@@ -1,7 +1,7 @@
 """Weighted features to an f-bit SimHash fingerprint, and the distance of two.
 
 Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002), section 3;
-Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007), section 2.1:
+Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007), section 2:
 each feature is hashed to f bits; bit i of the fingerprint says whether the weights of the
 features whose hash has bit i set outweigh those of the others.
 

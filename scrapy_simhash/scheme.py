@@ -133,7 +133,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             scheme=Scheme(bits=64),
             max_distance=3,
             source="64 bits and k = 3 as in Manku, Jain and Das Sarma, Detecting Near-Duplicates "
-            "for Web Crawling (WWW 2007), section 2.1.",
+            "for Web Crawling (WWW 2007), section 2.",
         ),
         "lyq": Preset(
             scheme=Scheme(bits=32, tokenizer="tagged", weighting="tf-squared", feature_hash="bkdr"),

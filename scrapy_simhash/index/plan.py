@@ -6,7 +6,7 @@ that prefix. Two fingerprints within m - c bits of each other leave at least c b
 (pigeonhole), so one of the C(m, c) tables brings them together: that distance is guaranteed.
 Beyond it the chance is a matter of counting, and `expected_recall` counts.
 
-A table may be cut again (section 3.1 of the paper, "further optimizations" by recursion): the bits
+A table may be cut again (example 3.1 of the paper, section 3.1.1): the bits
 outside the chosen blocks are cut in inner blocks, of which one more comes to the front. With 64
 bits, 4 blocks, one chosen, and 4 inner blocks that makes 16 tables of 28-bit prefixes.
 
