@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import IndexLocked, SimhashError
+from scrapy_simhash.index import index_url, open_index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_SEEN = ("near_duplicate", "unchanged")
 _OF_SCRAPY = (
     "downloader/request_count",
     "downloader/response_count",
@@ -39,14 +41,29 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
     from scrapy_simhash.report.writing import write_report
 
     spider = crawler.spider
+    extra = {"spider": spider}
     try:
         name = "" if spider is None else str(spider.name)
         crawl = crawl_facts(crawler.stats.get_stats(), name, reason)
         write_report(path, settings.directory, crawl=crawl, cluster_limit=settings.cluster_limit)
     except IndexLocked:
-        logger.info(
-            "simhash: another crawl uses the index still; the last one writes the report",
-            extra={"spider": spider},
+        if _is_open_here(settings):
+            logger.info(
+                "simhash: the report %s is not written, for another crawl of this process uses "
+                "the index still: the one that ends last writes its own",
+                path,
+                extra=extra,
+            )
+            return
+        crawler.stats.inc_value("simhash/errors/report")
+        logger.warning(
+            "simhash: the report %s was not written, for another process has the index open. "
+            "When that is done, `scrapy simhash report --index %s %s` makes one, without the "
+            "counts of this crawl",
+            path,
+            settings.directory,
+            path,
+            extra=extra,
         )
     except (SimhashError, OSError) as error:
         crawler.stats.inc_value("simhash/errors/report")
@@ -57,27 +74,40 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
             path,
             error,
             settings.directory,
-            extra={"spider": spider},
+            extra=extra,
         )
     else:
-        logger.info("simhash: the report is in %s", path, extra={"spider": spider})
+        logger.info("simhash: the report is in %s", path, extra=extra)
+
+
+def _is_open_here(settings: SimhashSettings) -> bool:
+    """Whether another crawl of this process has the index: whoever asks here shares it then."""
+    try:
+        open_index(index_url(settings.directory, settings.index_kind)).close()
+    except SimhashError:
+        return False
+    return True
 
 
 def crawl_facts(stats: Mapping[str, Any], spider: str, reason: str) -> dict[str, Any]:
-    """What a crawl's stats say of it; see `scrapy_simhash.report.data`."""
+    """What a crawl's stats say of it; see `scrapy_simhash.report.data`.
+
+    Pages that were seen before are dropped, followed or tagged, each one of them; those that were
+    kept, by reason, are some of the tagged.
+    """
 
     def number(name: str) -> int:
         return int(stats.get(f"simhash/{name}", 0))
 
-    def by_reason(family: str) -> dict[str, int]:
+    def names_below(family: str) -> list[str]:
         prefix = f"simhash/{family}/"
-        return {
-            name.removeprefix(prefix): value
-            for name, value in sorted(stats.items())
-            if name.startswith(prefix)
-        }
+        below = (name.removeprefix(prefix) for name in stats if name.startswith(prefix))
+        return sorted(name for name in below if "/" not in name)
 
-    kept = by_reason("kept")
+    def by_verdict(family: str) -> dict[str, int]:
+        return {kind: number(f"{family}/{kind}") for kind in _SEEN}
+
+    reasons = sorted(names_below("kept"), key=lambda reason: -number(f"kept/{reason}"))
     return {
         "spider": spider,
         "reason": reason,
@@ -85,11 +115,9 @@ def crawl_facts(stats: Mapping[str, Any], spider: str, reason: str) -> dict[str,
         "ended_at_s": _unix_s(stats.get("finish_time")),
         "judged": number("checked"),
         **{kind: number(kind) for kind in ("new", "near_duplicate", "unchanged", "changed")},
-        "dropped": number("dropped"),
-        "tagged": max(number("near_duplicate") - number("dropped"), 0),
-        "skipped": by_reason("skipped"),
-        "kept": kept,
-        "floods": kept.get("flood", 0),
+        **{outcome: by_verdict(outcome) for outcome in ("dropped", "followed", "tagged")},
+        "kept": {reason: by_verdict(f"kept/{reason}") for reason in reasons},
+        "skipped": {reason: number(f"skipped/{reason}") for reason in names_below("skipped")},
         "stats": {
             name: value
             for name, value in sorted(stats.items())

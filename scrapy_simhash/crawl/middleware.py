@@ -153,11 +153,11 @@ class SimhashSpiderMiddleware:
             # It waits for another page, and does not stand for itself.
             extension.index.settle(observation, confirmed=False)
             verdict = replace(verdict, observation=None)
+        extension.stats.acted(verdict, action)
         if action.call:
             state = extension.settlement.begin(response, key, verdict, action)
             extension.page_passages.arrived(state, page.text)
             return
-        extension.stats.count("dropped")
         extension.settlement.begin(response, key, verdict, PASS)  # for the output of an errback
         raise NearDuplicatePage(response, verdict)
 
@@ -237,7 +237,7 @@ class SimhashSpiderMiddleware:
             reason = "held_too_many"
         if reason is None:
             return action
-        extension.stats.count(f"kept/{reason}")
+        extension.stats.kept(verdict, reason)
         return PASS
 
     def _hold(self, verdict: Verdict, request: Request) -> bool:

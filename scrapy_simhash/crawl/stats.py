@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from scrapy_simhash.detector import PageFingerprint
+    from scrapy_simhash.policy import Action
     from scrapy_simhash.verdict import Verdict, VerdictKind
 
 _LARGEST_CLUSTERS = 5
@@ -62,6 +63,22 @@ class CrawlStats:
         if verdict.weak:
             self.count("weak")
         return self._verdicts["near-duplicate"] == 1
+
+    def acted(self, verdict: Verdict, action: Action) -> None:
+        """What is done with a page that was seen before: each is counted once. Others pass."""
+        if verdict.kind not in ("near-duplicate", "unchanged"):
+            return
+        if action.call:
+            outcome = "tagged" if action.items else "followed"
+        else:
+            outcome = "dropped"
+            self.count(outcome)
+        self.count(f"{outcome}/{verdict.kind.replace('-', '_')}")
+
+    def kept(self, verdict: Verdict, reason: str) -> None:
+        """Why a page is only tagged, against the policy."""
+        self.count(f"kept/{reason}")
+        self.count(f"kept/{reason}/{verdict.kind.replace('-', '_')}")
 
     def index_size(self, entries: int) -> None:
         """Number of fingerprints in the index."""

@@ -76,6 +76,8 @@ def test_stats_count_every_outcome(crawls):
         "near_duplicate": near,
         "unchanged": 1,
         "dropped": near,
+        "dropped/near_duplicate": near,
+        "tagged/unchanged": 1,
         "exact_duplicate": 1,  # the first page, once more
         "extraction/readability": stats["checked"] + 1,
         "skipped/few_tokens": 1,

@@ -99,16 +99,25 @@ def test_what_the_stats_say_of_a_crawl(results):
     facts = crawl_facts(results["texts"].stats, "texts", "finished")
     judged = {kind: facts[kind] for kind in ("new", "near_duplicate", "unchanged", "changed")}
     assert judged == {"new": 3, "near_duplicate": 1, "unchanged": 0, "changed": 0}
-    assert (facts["judged"], facts["dropped"], facts["tagged"]) == (4, 1, 0)
+    assert facts["judged"] == 4
+    assert facts["dropped"] == {"near_duplicate": 1, "unchanged": 0}
+    assert facts["followed"] == facts["tagged"] == {"near_duplicate": 0, "unchanged": 0}
     assert facts["skipped"] == {"few_tokens": 1}
-    assert (facts["kept"], facts["floods"]) == ({}, 0)
+    assert facts["kept"] == {}
     assert facts["stats"]["simhash/near_duplicate"] == 1
     assert facts["stats"]["downloader/request_count"] == 5
     start = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
-    times = {"start_time": start, "simhash/kept/flood": 7}
-    facts = crawl_facts(times, "", "shutdown")
+    kept = {"kept/method": 1, "kept/method/unchanged": 1}
+    kept |= {"kept/flood": 7, "kept/flood/near_duplicate": 7}
+    stats = {"start_time": start} | {f"simhash/{name}": number for name, number in kept.items()}
+    facts = crawl_facts(stats, "", "shutdown")
     assert facts["started_at_s"] == int(start.timestamp())
-    assert (facts["ended_at_s"], facts["floods"]) == (None, 7)
+    assert facts["ended_at_s"] is None
+    # The most first.
+    assert [*facts["kept"].items()] == [
+        ("flood", {"near_duplicate": 7, "unchanged": 0}),
+        ("method", {"near_duplicate": 0, "unchanged": 1}),
+    ]
     assert json.loads(json.dumps(facts)) == facts
 
 

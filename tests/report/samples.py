@@ -234,11 +234,14 @@ def crawl(listed):
         "near_duplicate": near,
         "unchanged": 41,
         "changed": 7,
-        "dropped": near - 42,
-        "tagged": 42,
+        "dropped": {"near_duplicate": near - 49, "unchanged": 0},
+        "followed": {"near_duplicate": 7, "unchanged": 0},
+        "tagged": {"near_duplicate": 42, "unchanged": 41},
         "skipped": {"few_tokens": 61, "not_html": 18, "no_callback": 4},
-        "kept": {"flood": 30, "method": 2},
-        "floods": 1,
+        "kept": {
+            "flood": {"near_duplicate": 30, "unchanged": 0},
+            "method": {"near_duplicate": 2, "unchanged": 0},
+        },
         "stats": {
             "downloader/request_count": 1294,
             "response_received_count": 1289,

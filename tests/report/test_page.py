@@ -151,7 +151,8 @@ def hostile_report():
     report = copy.deepcopy(small_report())
     report["index"].update(directory=HOSTILE, scheme=HOSTILE, tables=HOSTILE)
     report["version"] = HOSTILE
-    report["crawl"].update(spider=HOSTILE, reason=HOSTILE, skipped={HOSTILE: 1}, kept={HOSTILE: 2})
+    kept = {HOSTILE: {"near_duplicate": 2, "unchanged": 0}}
+    report["crawl"].update(spider=HOSTILE, reason=HOSTILE, skipped={HOSTILE: 1}, kept=kept)
     report["crawl"]["stats"] = {HOSTILE: HOSTILE}
     report["hosts"] = [{"host": HOSTILE, "near_duplicates": 2, "representatives": 1}]
     pattern = {"near_duplicates": 2, "representatives": 1}
@@ -200,8 +201,23 @@ def test_what_a_crawl_did_and_did_not():
     assert "83 pages were skipped" in text
     assert "1,294 requests, 1,289 responses, 702 items scraped." in text
     assert re.search(r"few tokens\s+61", text)
-    assert re.search(r"kept: flood .{,30} 30", text)
+    crawl = small_report()["crawl"]
+    for outcome in ("dropped", "followed", "tagged"):
+        near, unchanged = (f"{crawl[outcome][kind]:,}" for kind in ("near_duplicate", "unchanged"))
+        assert re.search(rf" {outcome} [a-z,; ]+ {near} {unchanged} ", text)
+    assert re.search(r"of these kept: flood would have been dropped 30 0 ", text)
     assert "1 h 2 min" in text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_whose_counts_they_are():
+    text = Read(render(small_report())).text
+    assert "counts of this run alone, since 2026-11-22 00:00: what was crawled before a" in text
+    assert "the counts of this run alone: what" in Read(render(with_crawl(started_at_s=None))).text
+
+
+def test_unchanged_pages_have_a_column_if_there_are_any():
+    assert "Outcome Near-dup. Unchanged dropped" in Read(render(small_report())).text
+    assert "Outcome Near-dup. dropped" in Read(render(with_crawl(unchanged=0))).text
 
 
 @pytest.mark.parametrize(

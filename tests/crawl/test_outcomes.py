@@ -1,0 +1,155 @@
+"""What was done with pages that were seen before: the counts of crawls add up, in every mode."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from lxml import html
+
+from scrapy_simhash.crawl.crawl_report import crawl_facts
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import page
+from tests.crawl.test_extraction_settings import NOTICE
+
+SEEN = ("near_duplicate", "unchanged")
+OUTCOMES = ("dropped", "followed", "tagged")
+INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
+FOLLOW = {"SIMHASH_FOLLOW": True}
+TAG = {"SIMHASH_ACTION": "tag"}
+ONCE = {
+    "drop": {},
+    "drop, weak too": {"SIMHASH_DROP_WEAK": True},
+    "follow": FOLLOW,
+    "tag": TAG,
+    "tag, don't follow": TAG | {"SIMHASH_FOLLOW": False},
+    "flood": {"SIMHASH_CLUSTER_LIMIT": 1},
+    "canonical": {"SIMHASH_PREFER_CANONICAL": True},
+    "canonical, follow": {"SIMHASH_PREFER_CANONICAL": True} | FOLLOW,
+}
+TWICE = {
+    "incremental": INCREMENTAL,
+    "incremental, weak too": INCREMENTAL | {"SIMHASH_DROP_WEAK": True},
+    "incremental, follow": INCREMENTAL | FOLLOW,
+    "incremental, tag": INCREMENTAL | TAG,
+    "not incremental": {},
+}
+MODES = {**ONCE, **TWICE}
+
+
+@pytest.fixture(scope="module")
+def results(site, module_path):
+    notice = "<html><body><div class='article'><p>{}</p></div></body></html>"
+    canonical = '<link rel="canonical" href="/mill">'
+    pages = {
+        "/mill?print": page("mill", copy=1, head=canonical),
+        "/mill": page("mill"),
+        "/mill?sent": page("mill", copy=2, head=canonical),
+        "/bees": page("bees"),
+        "/bees-copy": page("bees", copy=1),
+        "/bees-form": page("bees", copy=2),
+        "/paper": page("paper"),
+        "/notice": notice.format(NOTICE),
+        "/notice-copy": notice.format(NOTICE.replace("noon", "one")),
+    }
+    requests = [{"url": site.put(path, body), "errback": True} for path, body in pages.items()]
+    requests[5]["method"] = "POST"
+    requests.append({"url": site.url("/bees"), "errback": True, "dont_filter": True})
+    crawls = {
+        name: Crawl(
+            requests=requests,
+            name=name.replace(" ", "-"),
+            settings=settings | {"SIMHASH_REPORT": str(module_path / f"{name}.html")},
+        )
+        for name, settings in MODES.items()
+    }
+    firsts = [crawls[name] for name in TWICE]
+    found = run(module_path, *firsts, *crawls.values())[len(firsts) :]
+    return dict(zip(crawls, found, strict=True))
+
+
+def observed(result):
+    """Outcome → verdict → pages, by what the spider and the pipelines saw."""
+
+    def of(kinds):
+        counted = Counter(kind.replace("-", "_") for kind in kinds)
+        return {kind: counted[kind] for kind in SEEN}
+
+    kinds = {
+        what: of(event["verdict"]["kind"] for event in result.events if event["what"] == what)
+        for what in ("callback", "errback")
+    }
+    scraped = of(item["simhash_kind"] for item in result.items if item.get("from") != "errback")
+    followed = {kind: kinds["callback"][kind] - scraped[kind] for kind in SEEN}
+    return {"dropped": kinds["errback"], "followed": followed, "tagged": scraped}
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_each_page_that_was_seen_before_is_counted_once(results, name):
+    result = results[name]
+    facts = crawl_facts(result.stats, name, "finished")
+    assert {outcome: facts[outcome] for outcome in OUTCOMES} == observed(result)
+    assert result.stat("dropped") == sum(facts["dropped"].values())
+    for kind in SEEN:
+        assert facts[kind] == sum(facts[outcome][kind] for outcome in OUTCOMES)
+        assert sum(kept[kind] for kept in facts["kept"].values()) <= facts["tagged"][kind]
+    for reason, kept in facts["kept"].items():
+        assert result.stat(f"kept/{reason}") == sum(kept.values()) > 0
+    assert facts["near_duplicate"] > 3
+    assert facts["unchanged"] == (5 if name in TWICE else 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "outcomes", "kept"),
+    [
+        # The answer to a form passes, and the notice's weak copy.
+        ("drop", {"dropped": (3, 0), "followed": (0, 0), "tagged": (2, 1)}, {"method": (1, 0)}),
+        (
+            "drop, weak too",
+            {"dropped": (4, 0), "followed": (0, 0), "tagged": (1, 1)},
+            {"method": (1, 0)},
+        ),
+        ("follow", {"dropped": (0, 0), "followed": (3, 0), "tagged": (2, 1)}, {"method": (1, 0)}),
+        ("tag", {"dropped": (0, 0), "followed": (0, 0), "tagged": (5, 1)}, {}),
+        (
+            "flood",
+            {"dropped": (2, 0), "followed": (0, 0), "tagged": (3, 1)},
+            {"flood": (2, 0)},
+        ),
+        (
+            "canonical",
+            {"dropped": (2, 0), "followed": (0, 0), "tagged": (3, 1)},
+            {"canonical": (1, 0), "method": (1, 0)},
+        ),
+    ],
+)
+def test_what_is_done_in_each_mode(results, name, outcomes, kept):
+    facts = crawl_facts(results[name].stats, name, "finished")
+    assert {outcome: tuple(facts[outcome][kind] for kind in SEEN) for outcome in OUTCOMES} == (
+        outcomes
+    )
+    told = {reason: tuple(n[kind] for kind in SEEN) for reason, n in facts["kept"].items()}
+    assert told == kept
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_the_report_says_so(results, module_path, name):
+    facts = crawl_facts(results[name].stats, name, "finished")
+    root = html.parse(module_path / f"{name}.html").getroot()
+    (table,) = [
+        table
+        for table in root.get_element_by_id("crawl").iter("table")
+        if table.findtext("caption") == "What was done with pages that were seen before"
+    ]
+    rows = {
+        row.find("th").text_content(): [int(cell.text) for cell in row.iter("td")]
+        for row in table.find("tbody")
+    }
+    assert list(rows) == [
+        "dropped their callback did not run",
+        "followed only their links; items were dropped",
+        "tagged passed, with the verdict",
+        *(f"of these kept: {reason} would have been dropped" for reason in facts["kept"]),
+    ]
+    numbers = [*(facts[outcome] for outcome in OUTCOMES), *facts["kept"].values()]
+    assert [*rows.values()] == [[number[kind] for kind in SEEN] for number in numbers]
