@@ -25,7 +25,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from soak_lib import crawling, scoring, serving, summary
+from soak_lib import crawling, replay, scoring, serving, summary
 
 if TYPE_CHECKING:
     from soak_lib.summary import Report
@@ -41,6 +41,9 @@ def main() -> None:
     arguments = parsed()
     if arguments.serve:
         serving.main(*json.loads(arguments.serve))
+        return
+    if arguments.replay:
+        replay.main(*json.loads(arguments.replay))
         return
     if arguments.crawl:
         crawling.main(crawling.Task(*json.loads(arguments.crawl)))
@@ -81,6 +84,7 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--crawl", help=argparse.SUPPRESS)
+    parser.add_argument("--replay", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -128,9 +132,14 @@ def soak(arguments: argparse.Namespace, directory: Path) -> Report:
                 arguments.log.write_bytes(log.read_bytes())
     summary.add(path, "server_cpu_s", site.cpu_s)
     if not arguments.off:
-        score = score_of(summary.read(path), directory / "simhash", arguments)
+        score = score_of(summary.read(path), directory, arguments)
         summary.add(
             path, "score", score._asdict() | {"recall": score.recall, "precision": score.precision}
+        )
+        pages = replay.stored(index_directory(directory))
+        warm = summary.read(path).end["warm"]["pages"]
+        summary.add(
+            path, "index_alone", replay.index_alone(script, pages, warm, directory / "alone")
         )
     return summary.read(path)
 
@@ -141,13 +150,18 @@ def score_of(report: Report, directory: Path, arguments: argparse.Namespace) -> 
 
     unjudged = {number for numbers in report.end["skipped"].values() for number in numbers}
     unjudged.update(report.end["missing"])
-    with open_index(index_url(directory / "spiders" / crawling.SoakSpider.name)) as index:
+    with open_index(index_url(index_directory(directory))) as index:
         found = {
             number_of(line.key): (number_of(line.representative), line.distance)
             for line in index.near_duplicates()
         }
     judged = [number for number in range(1, arguments.pages + 1) if number not in unjudged]
     return scoring.scored(judged, found, arguments.seed)
+
+
+def index_directory(directory: Path) -> Path:
+    """Where the crawl's index is."""
+    return directory / "simhash" / "spiders" / crawling.SoakSpider.name
 
 
 def number_of(key: str) -> int:

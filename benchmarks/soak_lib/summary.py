@@ -19,18 +19,20 @@ class Report(NamedTuple):
     :param seconds: a line for each second.
     :param end: what is known at the end.
     :param score: what was found of what was planted; None without the plugin.
+    :param index_alone: memory of a process that stored the same, once warm and at the end.
     """
 
     environment: dict[str, Any]
     seconds: list[dict[str, Any]]
     end: dict[str, Any]
     score: dict[str, Any] | None
+    index_alone: dict[str, Any] | None = None
 
 
 def read(path: Path) -> Report:
     """A report. :raises ValueError: the crawl, or the sampling, did not come to its end."""
     environment: dict[str, Any] = {}
-    seconds, end, score = [], None, None
+    seconds, end, score, index_alone = [], None, None, None
     for line in path.read_text("ascii").splitlines():
         found = json.loads(line)
         if "second" in found:
@@ -38,11 +40,12 @@ def read(path: Path) -> Report:
         environment = found.get("environment", environment)
         end = found.get("end", end)
         score = found.get("score", score)
+        index_alone = found.get("index_alone", index_alone)
     if end is None or not seconds:
         raise ValueError(f"{path}: the crawl did not come to its end")
     if end["end"] is None or end["failures"]:
         raise ValueError(f"{path}: the sampling failed: {end['failures']}")
-    return Report(environment, seconds, end, score)
+    return Report(environment, seconds, end, score, index_alone)
 
 
 def add(path: Path, name: str, value: Any) -> None:
@@ -105,17 +108,8 @@ def print_summary(report: Report, index_limit_bytes: int, beside: Report | None 
         f"CPU of the crawl's process {1000 * last['cpu_s'] / last['pages']:.2f} ms a page"
     )
     _print_memory(report, index_limit_bytes)
-    if beside is not None:
-        own, without = growth(report), growth(beside)
-        print(
-            "memory beside the crawl without the plugin: grew "
-            f"{own['grown_bytes_without_index'] / _MB:+.1f} MB without the index's share there, "
-            f"{without['grown_bytes'] / _MB:+.1f} MB here; "
-            f"{own['bytes_per_page_without_index']:.0f} and "
-            f"{without['bytes_per_page_without_index']:.0f} bytes a page; "
-            f"{own['grown_bytes_without_index'] - without['grown_bytes']:+,.0f} bytes are "
-            f"{_beyond_both(report, own, without):+.1%} of the memory when warm"
-        )
+    if report.index_alone is not None:
+        _print_beyond(report, report.index_alone, beside)
     for name, what in (("lag", ""), ("own_lag", ", without what it waited for a CPU")):
         if lag := end.get(name):
             print(
@@ -139,10 +133,23 @@ def print_summary(report: Report, index_limit_bytes: int, beside: Report | None 
         print(f"    {line}")
 
 
-def _beyond_both(report: Report, own: dict[str, float], without: dict[str, float]) -> float:
-    """Growth that is neither the index's nor Scrapy's, as a share of the memory when warm."""
-    beyond: float = own["grown_bytes_without_index"] - without["grown_bytes"]
-    return beyond / float(report.end["warm"]["rss_bytes"])
+def _print_beyond(report: Report, alone: dict[str, Any], beside: Report | None) -> None:
+    """Growth that is neither the index's nor that of a crawl without the plugin."""
+    grown = growth(report)["grown_bytes"]
+    of_index = alone["end_bytes"] - alone["warm_bytes"]
+    print(
+        f"memory, the index alone, in its own process: {alone['warm_bytes'] / _MB:.1f} MB with "
+        f"as many pages as when warm, {alone['end_bytes'] / _MB:.1f} MB at the end: "
+        f"{of_index / _MB:+.1f} MB; growth beyond that {(grown - of_index) / _MB:+.1f} MB"
+    )
+    if beside is not None:
+        without = growth(beside)["grown_bytes"]
+        beyond = grown - of_index - without
+        share = beyond / report.end["warm"]["rss_bytes"]
+        print(
+            f"memory, beside the crawl without the plugin, which grew {without / _MB:+.1f} MB: "
+            f"growth beyond both {beyond / _MB:+.1f} MB, {share:+.1%} of the memory when warm"
+        )
 
 
 def _print_memory(report: Report, index_limit_bytes: int) -> None:

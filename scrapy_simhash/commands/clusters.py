@@ -64,7 +64,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 
 class Member(NamedTuple):
-    """A page of a cluster; its distance is to the representative, or to the one that was."""
+    """A page of a cluster, with its distance to the representative."""
 
     key: str
     distance: int
@@ -150,14 +150,13 @@ def _found(options: argparse.Namespace) -> list[Cluster]:
 
 def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
     """(when it came, key, fingerprint) of each page, by the last that is known of it."""
+    from scrapy_simhash.index.clusters import is_representative_now
+
     last = {line.key: line for line in source.near_duplicates()}
     for entry in source.entries():
-        line = last.get(entry.key)
-        if line is not None and entry.met > line.sequence:
-            del last[entry.key]
-        elif line is not None:
-            continue
-        yield entry.number, entry.key, entry.fingerprint
+        if is_representative_now(entry, last):
+            last.pop(entry.key, None)
+            yield entry.number, entry.key, entry.fingerprint
     for line in last.values():
         yield line.sequence, line.key, line.fingerprint
 

@@ -76,7 +76,8 @@ def _as_json(
         "check_bits": made.check_bits,
         "file_bytes": found.file_bytes,
         "page_key_bytes": found.page_key_bytes,
-        "representatives": found.entries,
+        "representatives": doubled.representatives,
+        "entries": found.entries,
         "buffered": found.buffered,
         "near_duplicates": doubled.near_duplicates,
         "weak": doubled.weak,
@@ -91,7 +92,7 @@ def _as_json(
             {
                 "host": host,
                 "near_duplicates": count,
-                "representatives": doubled.host_entries[host],
+                "representatives": doubled.host_representatives[host],
             }
             for host, count in doubled.hosts.most_common(top)
         ],
@@ -107,8 +108,8 @@ def _show(
     show(f"index            {escaped(directory)}, {found.file_bytes:,} bytes in {made.database}")
     show(f"scheme           {made.scheme.id}, k = {made.max_distance}")
     show(f"tables           {made.plan}, checks of {made.check_bits} bits")
-    show(f"representatives  {found.entries:,}")
-    pages = found.entries + doubled.near_duplicates
+    show(f"representatives  {doubled.representatives:,}")
+    pages = doubled.representatives + doubled.near_duplicates
     share = f", {percent(doubled.near_duplicates / pages)} of the pages" if pages else ""
     weak = f", {doubled.weak:,} by weak verdicts" if doubled.weak else ""
     show(f"near-duplicates  {doubled.near_duplicates:,}{share}{weak}")
@@ -121,7 +122,7 @@ def _show(
     if doubled.hosts and options.top:
         show("\nhosts with most near-duplicates")
         for host, count in doubled.hosts.most_common(options.top):
-            of_host = count + doubled.host_entries[host]
+            of_host = count + doubled.host_representatives[host]
             name = escaped(host) or "(keys that are no URLs)"
             show(f"  {count:>9,} of {of_host:>9,} pages, {percent(count / of_host):>5}  {name}")
     if options.tables:

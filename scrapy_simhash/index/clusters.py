@@ -1,16 +1,19 @@
 """Clusters as crawls found them: representatives with their near-duplicates, from entries and log.
 
 The log says what was found at its time. What counts here is the last that is known of a page: one
-that became a representative later is none's near-duplicate any more, and one whose representative
-was itself taken by another belongs to that one.
+that became a representative later is none's near-duplicate any more; one whose representative was
+itself taken by another belongs to that one; and of pages whose representative has left the index
+(its page was removed, expired, or gone at the next crawl) the oldest stands for it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from scrapy_simhash.fingerprint import hamming_distance
 
 if TYPE_CHECKING:
     from scrapy_simhash.index.base import Entry, NearDuplicate
@@ -21,9 +24,8 @@ if TYPE_CHECKING:
 class IndexCluster:
     """A representative and its near-duplicates.
 
-    :param representative: its key; it may have no entry any more.
-    :param near_duplicates: the last line of each page, oldest first. Their distance is to the
-        representative that they name, which may have been superseded.
+    :param near_duplicates: the last line of each page, oldest first. Where that names another
+        representative, its distance is to this one all the same, and may be above k.
     """
 
     representative: str
@@ -35,26 +37,31 @@ class IndexCluster:
 
 @dataclass
 class Duplication:
-    """What an index says of duplication.
+    """What an index says of duplication. Each page counts once.
 
-    :param entries: representatives.
+    :param representatives: entries that are none's near-duplicate, and pages that stand for a
+        representative that has left the index.
+    :param stood_in: those of the latter kind.
     :param lines: of the near-duplicate log, with pages that were found again and again.
     :param near_duplicates: pages that are near-duplicates, by the last that is known.
     :param weak: of those, by weak verdicts.
-    :param distances: near-duplicates by distance.
+    :param distances: near-duplicates by distance to the representative of their cluster.
+    :param farthest: the largest distance at which a crawl called a page a near-duplicate.
     :param clusters: with two pages or more, the largest first.
     :param hosts: near-duplicates by host; keys that are no URLs count as host ``""``.
-    :param host_entries: representatives by host.
+    :param host_representatives: representatives by host.
     """
 
-    entries: int
+    representatives: int
+    stood_in: list[NearDuplicate]
     lines: int
     near_duplicates: int
     weak: int
     distances: Counter[int]
+    farthest: int
     clusters: list[IndexCluster]
     hosts: Counter[str]
-    host_entries: Counter[str]
+    host_representatives: Counter[str]
 
 
 def duplication(source: Source) -> Duplication:
@@ -67,22 +74,52 @@ def duplication(source: Source) -> Duplication:
     for line in source.near_duplicates():
         last[line.key] = line
         lines += 1
-    entries, host_entries = 0, Counter[str]()
+    hosts: Counter[str] = Counter()
     for entry in source.entries():
-        entries += 1
-        host_entries[host_of(entry.key)] += 1
-        if _is_representative_now(entry, last):
-            del last[entry.key]
+        if is_representative_now(entry, last):
+            last.pop(entry.key, None)
+            hosts[host_of(entry.key)] += 1
+    groups = _by_representative(last)
+    prints = {
+        entry.key: entry.fingerprint
+        for entry in source.entries()
+        if entry.key in groups and entry.key not in last
+    }
+    clusters = []
+    stood_in = []
+    for key, members in groups.items():
+        fingerprint = prints.get(key)
+        representative = key
+        if fingerprint is None:
+            oldest = members.pop(0)
+            representative, fingerprint = oldest.key, oldest.fingerprint
+            stood_in.append(oldest)
+            hosts[host_of(oldest.key)] += 1
+        near = [_apart_from(line, representative, fingerprint) for line in members]
+        if near:
+            clusters.append(IndexCluster(representative, near))
+    found = [line for cluster in clusters for line in cluster.near_duplicates]
     return Duplication(
-        entries=entries,
+        representatives=hosts.total(),
+        stood_in=stood_in,
         lines=lines,
-        near_duplicates=len(last),
-        weak=sum(line.weak for line in last.values()),
-        distances=Counter(line.distance for line in last.values()),
-        clusters=_clusters(last),
-        hosts=Counter(host_of(key) for key in last),
-        host_entries=host_entries,
+        near_duplicates=len(found),
+        weak=sum(line.weak for line in found),
+        distances=Counter(line.distance for line in found),
+        farthest=max((line.distance for line in last.values()), default=0),
+        clusters=sorted(clusters, key=len, reverse=True),
+        hosts=Counter(host_of(line.key) for line in found),
+        host_representatives=hosts,
     )
+
+
+def is_representative_now(entry: Entry, last: dict[str, NearDuplicate]) -> bool:
+    """Whether an entry's page is one, as the last line of each near-duplicate says.
+
+    A page that took the place of its representative has the sequence number of its line.
+    """
+    line = last.get(entry.key)
+    return line is None or entry.met >= line.sequence
 
 
 def host_of(key: str) -> str:
@@ -93,20 +130,18 @@ def host_of(key: str) -> str:
         return ""
 
 
-def _is_representative_now(entry: Entry, last: dict[str, NearDuplicate]) -> bool:
-    line = last.get(entry.key)
-    return line is not None and entry.met > line.sequence
+def _apart_from(line: NearDuplicate, representative: str, fingerprint: int) -> NearDuplicate:
+    if line.representative == representative:
+        return line
+    return replace(line, distance=hamming_distance(line.fingerprint, fingerprint))
 
 
-def _clusters(last: dict[str, NearDuplicate]) -> list[IndexCluster]:
-    by_representative: dict[str, IndexCluster] = {}
+def _by_representative(last: dict[str, NearDuplicate]) -> dict[str, list[NearDuplicate]]:
+    groups: dict[str, list[NearDuplicate]] = {}
     ends: dict[str, str] = {}
     for line in sorted(last.values(), key=lambda line: line.sequence):
-        key = _end_of_chain(line.representative, last, ends)
-        if key != line.key:
-            cluster = by_representative.setdefault(key, IndexCluster(key))
-            cluster.near_duplicates.append(line)
-    return sorted(by_representative.values(), key=len, reverse=True)
+        groups.setdefault(_end_of_chain(line.representative, last, ends), []).append(line)
+    return groups
 
 
 def _end_of_chain(key: str, last: dict[str, NearDuplicate], ends: dict[str, str]) -> str:

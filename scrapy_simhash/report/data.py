@@ -1,8 +1,7 @@
 """What a report says of an index, as plain values that become JSON.
 
 `build` gives the head, counts, distances, hosts, URL patterns, and the pages of all clusters with
-their fingerprints, so that they can be regrouped for a smaller k. Pages within k of each other,
-directly or through others, are a *component*: whatever the smaller k, clusters lie within them.
+their fingerprints, so that they can be regrouped for a smaller k.
 """
 
 from __future__ import annotations
@@ -11,36 +10,27 @@ import base64
 import re
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from scrapy_simhash.index.clusters import duplication
+from scrapy_simhash.report.selection import select
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from scrapy_simhash.index.base import NearDuplicate
     from scrapy_simhash.index.clusters import Duplication
     from scrapy_simhash.index.rewriting import Source
     from scrapy_simhash.index.texts import Texts
+    from scrapy_simhash.report.selection import ListedPage
 
 MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000
 _TOP = 100
+_MOST_FLOODS = 20
 _BINS = 120
 _STEPS_S = (1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000)
-
-
-class _Page(NamedTuple):
-    """A page as a report shows it; `came` is its place in the order of all."""
-
-    came: int
-    key: str
-    fingerprint: int
-    seen_at_s: int
-    representative: str
-    distance: int
-    weak: bool
 
 
 def build(
@@ -59,7 +49,7 @@ def build(
     :param file_bytes: of the index.
     :param crawl: of the crawl that has just ended, see `scrapy_simhash.crawl.crawl_report`.
     :param cluster_limit: clusters with more near-duplicates are floods; 0 for none.
-    :param max_pages: in clusters; the largest clusters are kept.
+    :param max_pages: in clusters; of the largest, only the oldest pages may be.
     :param max_text_bytes: of compressed texts.
     :raises IndexCorrupt: rows make no sense.
     """
@@ -67,11 +57,12 @@ def build(
 
     doubled = duplication(source)
     # Crawls may have had a larger k than the index has now.
-    max_distance = max([source.manifest.max_distance, *doubled.distances])
-    pages, components, left_out = _pages(source, doubled, max_distance, max_pages)
+    max_distance = max(source.manifest.max_distance, doubled.farthest)
+    selection = select(source, doubled, max_distance, max_pages)
+    pages = selection.pages
     shown_texts, numbers, no_room = _texts(texts, pages, doubled, max_text_bytes)
     made = source.manifest
-    places = {page.key: number for number, page in enumerate(pages)}
+    floods = [found for found in doubled.clusters if 0 < cluster_limit < len(found) - 1]
     return {
         "version": __version__,
         "made_at_s": int(time.time()),
@@ -82,16 +73,22 @@ def build(
             "max_distance": max_distance,
             "tables": str(made.plan),
             "file_bytes": file_bytes,
-            "representatives": doubled.entries,
+            "representatives": doubled.representatives,
             "near_duplicates": doubled.near_duplicates,
+            "clusters": len(doubled.clusters),
             "weak": doubled.weak,
             "log_lines": doubled.lines,
         },
         "crawl": crawl,
-        "timeline": _timeline(source),
+        "timeline": _timeline(source, doubled),
         "distances": [doubled.distances[distance] for distance in range(max_distance + 1)],
+        "farther": sum(n for distance, n in doubled.distances.items() if distance > max_distance),
         "hosts": [
-            {"host": host, "near_duplicates": count, "representatives": doubled.host_entries[host]}
+            {
+                "host": host,
+                "near_duplicates": count,
+                "representatives": doubled.host_representatives[host],
+            }
             for host, count in doubled.hosts.most_common(_TOP)
         ],
         "patterns": _patterns(source, doubled),
@@ -99,11 +96,9 @@ def build(
             "key": [page.key for page in pages],
             "seen_at_s": [page.seen_at_s for page in pages],
             "weak": [int(page.weak) for page in pages],
-            "representative": [
-                places.get(page.representative, number) for number, page in enumerate(pages)
-            ],
+            "representative": selection.representatives(),
             "distance": [page.distance for page in pages],
-            "component": components,
+            "component": selection.components,
             "text": numbers,
         },
         "fingerprints": base64.b64encode(
@@ -111,7 +106,14 @@ def build(
         ).decode("ascii"),
         "texts": shown_texts,
         "cluster_limit": cluster_limit,
-        "left_out": {**left_out, "texts": no_room},
+        "floods": {
+            "count": len(floods),
+            "largest": [
+                {"key": found.representative, "near_duplicates": len(found) - 1}
+                for found in floods[:_MOST_FLOODS]
+            ],
+        },
+        "left_out": {**selection.left_out._asdict(), "texts": no_room},
     }
 
 
@@ -136,70 +138,8 @@ def url_pattern(key: str) -> str:
     return f"{host}{'/'.join([*folders, last])}" + (f"?{query}" if query else "")
 
 
-def _pages(
-    source: Source, doubled: Duplication, max_distance: int, max_pages: int
-) -> tuple[list[_Page], list[int], dict[str, int]]:
-    """(pages of components with two or more, the component of each, what was left out)."""
-    from scrapy_simhash.clustering import cluster
-
-    left_out = {"clusters": 0, "near_duplicates": 0}
-    near: dict[str, tuple[NearDuplicate, str]] = {}
-    shown = 0
-    for found in doubled.clusters:
-        shown += len(found)
-        if shown > max_pages:
-            shown -= len(found)
-            left_out["clusters"] += 1
-            left_out["near_duplicates"] += len(found) - 1
-            continue
-        for line in found.near_duplicates:
-            near[line.key] = (line, found.representative)
-    representatives = {representative for _, representative in near.values()}
-    # A representative that nobody was found to be like may be near a near-duplicate all the same.
-    all_entries = doubled.entries + len(near) <= max_pages
-    pages = [
-        _Page(
-            entry.number,
-            entry.key,
-            entry.fingerprint,
-            entry.first_seen_s,
-            entry.key,
-            0,
-            weak=False,
-        )
-        for entry in source.entries()
-        if entry.key not in near and (all_entries or entry.key in representatives)
-    ]
-    pages += [
-        _Page(
-            line.sequence,
-            line.key,
-            line.fingerprint,
-            line.seen_at_s,
-            representative,
-            line.distance,
-            line.weak,
-        )
-        for line, representative in near.values()
-    ]
-    pages.sort()
-    components = cluster(
-        [page.fingerprint for page in pages],
-        bits=source.manifest.scheme.bits,
-        max_distance=max_distance,
-        method="connected",
-    ).representative.tolist()
-    sizes = Counter(components)
-    kept = [
-        number
-        for number, page in enumerate(pages)
-        if sizes[components[number]] > 1 or page.key in near or page.key in representatives
-    ]
-    return [pages[number] for number in kept], [components[number] for number in kept], left_out
-
-
 def _texts(
-    texts: Texts | None, pages: Sequence[_Page], doubled: Duplication, max_bytes: int
+    texts: Texts | None, pages: Sequence[ListedPage], doubled: Duplication, max_bytes: int
 ) -> tuple[list[str], list[int], int]:
     """(texts, the number of each page's or -1, how many had no room): largest clusters first."""
     numbers = [-1] * len(pages)
@@ -226,9 +166,19 @@ def _texts(
     return shown, numbers, no_room
 
 
-def _timeline(source: Source) -> dict[str, Any]:
-    first: Counter[int] = Counter(entry.first_seen_s for entry in source.entries())
-    later: Counter[int] = Counter(line.seen_at_s for line in source.near_duplicates())
+def _timeline(source: Source, doubled: Duplication) -> dict[str, Any]:
+    """Pages by when they were first met, whatever was met again since."""
+    near = {line.key for found in doubled.clusters for line in found.near_duplicates}
+    first = Counter(entry.first_seen_s for entry in source.entries() if entry.key not in near)
+    standing = {line.key for line in doubled.stood_in}
+    later: Counter[int] = Counter()
+    for line in source.near_duplicates():
+        if line.key in near:
+            near.remove(line.key)
+            later[line.seen_at_s] += 1
+        elif line.key in standing:
+            standing.remove(line.key)
+            first[line.seen_at_s] += 1
     moments = [*first, *later]
     if not moments:
         return {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []}
@@ -262,12 +212,14 @@ def _patterns(source: Source, doubled: Duplication) -> list[dict[str, Any]]:
             examples.setdefault(pattern, line.key)
     top = near.most_common(_TOP)
     shown = {pattern for pattern, _ in top}
-    entries = _counted((entry.key for entry in source.entries()), shown)
+    near_keys = {line.key for found in doubled.clusters for line in found.near_duplicates}
+    keys = (entry.key for entry in source.entries() if entry.key not in near_keys)
+    representatives = _counted(chain(keys, (line.key for line in doubled.stood_in)), shown)
     return [
         {
             "pattern": pattern,
             "near_duplicates": count,
-            "representatives": entries[pattern],
+            "representatives": representatives[pattern],
             "example": examples[pattern],
         }
         for pattern, count in top

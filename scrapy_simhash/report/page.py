@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections import Counter
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -27,20 +26,12 @@ _SCRIPTS = (
     "words", "pages", "grouping", "choice", "table", "histogram", "difference", "compare", "csv",
     "main",
 )  # fmt: skip
-_MOST_FLOODS = 20
 _VERDICTS = (
     ("new", "new", "content that was not seen before"),
     ("changed", "changed", "known pages with other content"),
     ("unchanged", "unchanged", "known pages with the same content"),
     ("near_duplicate", "near-duplicate", "content of another page"),
 )
-
-
-class Flood(NamedTuple):
-    """A page that more near-duplicates stand behind than `cluster_limit`."""
-
-    key: str
-    near_duplicates: int
 
 
 class Judged(NamedTuple):
@@ -60,9 +51,7 @@ def render(report: Mapping[str, Any]) -> str:
     :param report: its data, as docs/report.md describes what is shown of it.
     """
     style, script = _asset("page.css"), _script()
-    groups = _near_duplicates(report["pages"])
-    limit = report["cluster_limit"]
-    floods = [Flood(key, number) for key, number in groups if 0 < limit < number]
+    floods = report["floods"]
     crawl = report["crawl"]
     return _template().render(
         report=report,
@@ -75,9 +64,9 @@ def render(report: Mapping[str, Any]) -> str:
         timeline=timeline(report["timeline"]),
         chart_width=WIDTH,
         chart_height=HEIGHT,
-        clusters=len(groups) + report["left_out"]["clusters"],
-        floods=floods[:_MOST_FLOODS],
-        all_floods=len(floods),
+        clusters=report["index"]["clusters"],
+        floods=floods["largest"],
+        all_floods=floods["count"],
         data=_json(_for_the_script(report)),
         fingerprints=_json(report["fingerprints"]),
         texts=_json(report["texts"]),
@@ -95,16 +84,6 @@ def _for_the_script(report: Mapping[str, Any]) -> dict[str, Any]:
         "made_at_s": report["made_at_s"],
         "pages": report["pages"],
     }
-
-
-def _near_duplicates(pages: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Representatives that have some, and how many, those with most first."""
-    representatives = Counter(
-        representative
-        for page, representative in enumerate(pages["representative"])
-        if representative != page
-    )
-    return [(pages["key"][page], number) for page, number in representatives.most_common()]
 
 
 def _judged(crawl: Mapping[str, Any]) -> list[Judged]:

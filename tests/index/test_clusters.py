@@ -46,7 +46,7 @@ def test_representatives_with_their_near_duplicates_the_largest_first():
         )
     )
     assert shape(found) == [("b", ["b1", "b2"]), ("a", ["a1"])]
-    assert (found.entries, found.lines, found.near_duplicates, found.weak) == (3, 3, 3, 1)
+    assert (found.representatives, found.lines, found.near_duplicates, found.weak) == (3, 3, 3, 1)
     assert found.distances == {1: 2, 3: 1}
     assert [len(cluster) for cluster in found.clusters] == [3, 2]
 
@@ -62,7 +62,7 @@ def test_a_page_counts_once_with_the_last_that_is_known():
     assert (found.lines, found.near_duplicates, found.distances) == (3, 1, {4: 1})
 
 
-@pytest.mark.parametrize(("met", "still"), [(2, True), (9, False)])
+@pytest.mark.parametrize(("met", "still"), [(2, True), (4, True), (5, False), (9, False)])
 def test_one_that_became_a_representative_is_no_near_duplicate(met, still):
     found = duplication(Source([entry("a", 1), entry("b", met)], [line("b", "a", 5)]))
     assert shape(found) == ([("a", ["b"])] if still else [])
@@ -73,15 +73,39 @@ def test_those_of_a_superseded_representative_belong_to_its_successor():
     assert shape(found) == [("new", ["one", "old"])]
 
 
-def test_a_representative_without_an_entry_keeps_its_cluster():
-    assert shape(duplication(Source([], [line("copy", "expired", 3)]))) == [("expired", ["copy"])]
+def test_the_oldest_stands_for_a_representative_that_has_left_the_index():
+    lines = [line(f"copy {number}", "expired", 3 + number, number) for number in range(3)]
+    found = duplication(Source([entry("other", 1)], lines))
+    assert shape(found) == [("copy 0", ["copy 1", "copy 2"])]
+    assert [one.key for one in found.stood_in] == ["copy 0"]
+    assert (found.representatives, found.near_duplicates, found.lines) == (2, 2, 3)
+    alone = duplication(Source([], lines[:1]))
+    assert (shape(alone), alone.representatives, alone.near_duplicates) == ([], 1, 0)
+
+
+def test_distances_are_to_the_representative_of_the_cluster():
+    entries = [Entry(10, "new", 0b111111, 10, 100, 100)]
+    lines = [
+        NearDuplicate("one", "old", 1, 0b000001, 3, 100),
+        NearDuplicate("old", "new", 6, 0b000000, 10, 100),
+    ]
+    found = duplication(Source(entries, lines))
+    assert [one.distance for one in found.clusters[0].near_duplicates] == [5, 6]
+    assert (found.distances, found.farthest) == ({5: 1, 6: 1}, 6)
+    stood = duplication(Source([], [*lines[:1], NearDuplicate("two", "old", 2, 0b110, 4, 100)]))
+    assert stood.distances == {3: 1}
+
+
+def test_an_entry_whose_page_is_a_near_duplicate_now_counts_once():
+    found = duplication(Source([entry("a", 1), entry("b", 2)], [line("b", "a", 5)]))
+    assert (found.representatives, found.near_duplicates) == (1, 1)
 
 
 def test_a_ring_is_one_cluster():
     found = duplication(
         Source([], [line("b", "a", 1), line("c", "b", 2), line("a", "c", 3), line("d", "c", 4)])
     )
-    assert shape(found) == [("a", ["b", "c", "d"])]
+    assert shape(found) == [("b", ["c", "a", "d"])]
 
 
 @given(
@@ -95,9 +119,11 @@ def test_each_page_is_in_one_cluster_at_most(pairs, met):
         key for representative, keys in shape(found) for key in (representative, *keys)
     )
     assert max(members.values(), default=1) == 1
-    near = {one.key for one in lines if met.get(one.key, -1) <= one.sequence}
-    assert found.near_duplicates <= len({one.key for one in lines})
-    assert set(members) <= near | {one.representative for one in lines}
+    pages = {one.key for one in lines} | set(met)
+    assert set(members) <= pages
+    assert found.representatives + found.near_duplicates == len(pages)
+    assert found.near_duplicates == sum(members.values()) - len(found.clusters)
+    assert found.hosts.total() == found.distances.total() == found.near_duplicates
 
 
 def test_hosts():
@@ -108,11 +134,12 @@ def test_hosts():
                 line("https://a.example/2", "https://A.example:8080/1", 3),
                 line("https://b.example/", "https://A.example:8080/1", 4),
                 line("another", "no URL", 5),
+                line("https://c.example/", "https://gone.example/", 6),
             ],
         )
     )
     assert found.hosts == {"a.example": 1, "b.example": 1, "": 1}
-    assert found.host_entries == {"a.example": 1, "": 1}
+    assert found.host_representatives == {"a.example": 1, "": 1, "c.example": 1}
 
 
 @pytest.mark.parametrize("key", ["http://[::1", "x", "", "https://", "http://[bad]/"])

@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import open_index, records
-from scrapy_simhash.index.base import NearDuplicate
+from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.clusters import duplication
 from scrapy_simhash.index.exchange import Given, entry_records, import_entries
 from scrapy_simhash.index.explain import foresee
@@ -141,7 +141,7 @@ def test_a_database_that_is_missing_is_no_empty_index(tmp_path, use):
 def test_chains_of_superseded_representatives_take_no_long_time():
     class Source:
         def entries(self):
-            return iter(())
+            return iter([Entry(100_001, "100000", 0, 100_001, 1, 1)])
 
         def near_duplicates(self):
             links = range(1, 100_001)

@@ -4,6 +4,7 @@ import json
 import random
 import zlib
 from base64 import b64encode
+from collections import Counter
 from functools import cache
 
 BITS, MAX_DISTANCE = 256, 36
@@ -106,6 +107,8 @@ def head(listed, *, crawl=None, cluster_limit=0):
     distances = [0] * (MAX_DISTANCE + 1)
     for page in near:
         distances[pages["distance"][page]] += 1
+    sizes = Counter(pages["key"][pages["representative"][page]] for page in near).most_common()
+    floods = [(key, number) for key, number in sizes if 0 < cluster_limit < number]
     return {
         "version": "0.1.0",
         "made_at_s": FROM_S + 3900,
@@ -118,16 +121,22 @@ def head(listed, *, crawl=None, cluster_limit=0):
             "file_bytes": 4_217_334,
             "representatives": len(pages["key"]) - len(near),
             "near_duplicates": len(near),
+            "clusters": len(sizes),
             "weak": sum(pages["weak"]),
             "log_lines": len(near),
         },
         "crawl": crawl,
         "timeline": {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []},
         "distances": distances,
+        "farther": 0,
+        "floods": {
+            "count": len(floods),
+            "largest": [{"key": key, "near_duplicates": number} for key, number in floods[:20]],
+        },
         "hosts": [],
         "patterns": [],
         "cluster_limit": cluster_limit,
-        "left_out": {"clusters": 0, "near_duplicates": 0, "texts": 0},
+        "left_out": {"clusters": 0, "shortened": 0, "near_duplicates": 0, "texts": 0},
         **listed,
     }
 

@@ -20,6 +20,7 @@ from scrapy_simhash.index.rewriting import rewriting
 from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.index.upkeep import expire, rebuild
 from scrapy_simhash.report.data import url_pattern
+from scrapy_simhash.report.selection import _joined
 from scrapy_simhash.report.writing import report_data
 
 SCHEME = Scheme(bits=64)
@@ -60,6 +61,12 @@ def text_of(data, page):
     return json.loads(zlib.decompress(base64.b64decode(data["texts"][number])))
 
 
+def sizes(data):
+    """Near-duplicates by representative, as the page's table shows them."""
+    keys, of = data["pages"]["key"], data["pages"]["representative"]
+    return Counter(keys[one] for page, one in enumerate(of) if page != one)
+
+
 def test_the_head_and_the_counts_are_those_of_the_index(made):
     data = report_data(made, cluster_limit=3)
     with open_index(index_url(made)) as index:
@@ -73,13 +80,20 @@ def test_the_head_and_the_counts_are_those_of_the_index(made):
         "file_bytes": data["index"]["file_bytes"],
         "representatives": entries,
         "near_duplicates": len(log),
+        "clusters": len({line.representative for line in log}),
         "weak": sum(line.weak for line in log),
         "log_lines": len(log),
     }
     assert data["index"]["file_bytes"] > 1000
     assert data["distances"] == [sum(line.distance == d for line in log) for d in range(K + 1)]
     assert (data["crawl"], data["cluster_limit"]) == (None, 3)
-    assert data["left_out"] == {"clusters": 0, "near_duplicates": 0, "texts": 0}
+    nothing = {"clusters": 0, "shortened": 0, "near_duplicates": 0, "texts": 0}
+    assert data["left_out"] == nothing
+    assert data["farther"] == 0
+    sizes = Counter(line.representative for line in log)
+    floods = {key: number for key, number in sizes.items() if number > 3}
+    assert data["floods"]["count"] == len(floods) > 0
+    assert {one["key"]: one["near_duplicates"] for one in data["floods"]["largest"]} == floods
     assert sum(host["near_duplicates"] for host in data["hosts"]) == len(log)
     assert sum(host["representatives"] for host in data["hosts"]) <= entries
     [pattern, other] = data["patterns"]
@@ -143,15 +157,37 @@ def test_texts_are_those_of_the_pages(made):
     assert report_data(made, max_text_bytes=0)["texts"] == []
 
 
-def test_the_largest_clusters_are_shown_where_there_are_too_many(made):
-    whole = report_data(made)
-    data = report_data(made, max_pages=20)
-    shown, all_of_them = (Counter(one["pages"]["representative"]) for one in (data, whole))
-    assert len(data["pages"]["key"]) <= 20
-    assert data["left_out"]["clusters"] > 0
-    near = len(data["pages"]["key"]) - sum(1 for count in shown.values() if count)
-    assert data["left_out"]["near_duplicates"] + near == whole["index"]["near_duplicates"]
-    assert max(shown.values()) == max(all_of_them.values())
+@pytest.mark.parametrize("max_pages", [2, 5, 9, 20, 40, 50])
+def test_the_largest_clusters_are_shortened_where_there_are_too_many(made, max_pages):
+    whole = report_data(made, cluster_limit=2)
+    data = report_data(made, max_pages=max_pages, cluster_limit=2)
+    left_out = data["left_out"]
+    shown, all_of_them = (sizes(one) for one in (data, whole))
+    assert sum(shown.values()) + len(shown) <= max_pages
+    assert left_out["near_duplicates"] == sum(all_of_them.values()) - sum(shown.values())
+    assert left_out["clusters"] == len(all_of_them) - len(shown)
+    assert left_out["shortened"] == sum(shown[key] < all_of_them[key] for key in shown)
+    # None is left out for another that is longer than it has to be.
+    if left_out["clusters"]:
+        assert set(shown.values()) == {1}
+    longest = max(shown.values())
+    assert all(shown[key] == longest for key in shown if shown[key] < all_of_them[key])
+    for name in ("index", "distances", "floods", "hosts", "patterns", "timeline"):
+        if name != "index":
+            assert data[name] == whole[name]
+    assert data["index"] | {"file_bytes": 0} == whole["index"] | {"file_bytes": 0}
+
+
+def test_a_ban_page_does_not_push_out_what_is_left(tmp_path):
+    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+        for name, fingerprint, copies in (("ban", 0, 30), ("story", (1 << 64) - 1, 3)):
+            index.confirm(index.observe(name, fingerprint))
+            for number in range(copies):
+                index.observe(f"{name} {number}", fingerprint ^ 1 << number)
+    data = report_data(tmp_path / "i", max_pages=10, cluster_limit=5)
+    assert sizes(data) == {"ban": 5, "story": 3}
+    assert data["left_out"] == {"clusters": 0, "shortened": 1, "near_duplicates": 25, "texts": 0}
+    assert data["floods"] == {"count": 1, "largest": [{"key": "ban", "near_duplicates": 30}]}
 
 
 def test_what_was_found_with_a_larger_distance_is_shown(made):
@@ -170,14 +206,64 @@ def test_an_empty_index(tmp_path):
     assert data["timeline"]["representatives"] == []
 
 
-def test_representatives_that_expired_have_no_page_to_show(made):
+def test_the_oldest_stands_for_a_representative_that_expired(made):
+    before = sizes(report_data(made))
     expire(made, 1 << 32)
     data = report_data(made)
-    assert data["index"]["representatives"] == 0
-    assert data["index"]["near_duplicates"] > 0
-    pages = data["pages"]
-    assert len(pages["key"]) == data["index"]["near_duplicates"]
-    assert all(0 <= one < len(pages["key"]) for one in pages["representative"])
+    assert data["index"]["representatives"] == len(before)
+    assert sorted(sizes(data).values()) == sorted(n - 1 for n in before.values() if n > 1)
+    assert data["index"]["near_duplicates"] == sum(sizes(data).values())
+    assert sum(data["distances"]) + data["farther"] == data["index"]["near_duplicates"]
+    prints, pages = fingerprints(data), data["pages"]
+    for page, of in enumerate(pages["representative"]):
+        assert pages["distance"][page] == (prints[page] ^ prints[of]).bit_count()
+        assert pages["component"][page] == pages["component"][of]
+
+
+def test_a_page_that_took_the_place_of_its_representative_has_its_cluster(tmp_path):
+    original = 0x123456789ABCDEF0
+    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+        index.confirm(index.observe("print", original))
+        index.observe("copy", original ^ 0b111111 << 20)
+        story = index.observe("story", original ^ 0b11111)
+        index.supersede(story)
+        index.confirm(story)
+    data = report_data(tmp_path / "i")
+    assert sizes(data) == {"story": 2}
+    assert (data["index"]["representatives"], data["index"]["near_duplicates"]) == (1, 2)
+    pages = dict(zip(data["pages"]["key"], data["pages"]["distance"], strict=True))
+    assert pages == {"story": 0, "print": 5, "copy": 11}  # farther than k from the one it has now
+    assert (sum(data["distances"]), data["farther"]) == (1, 1)
+    assert len(set(data["pages"]["component"])) == 1
+
+
+def test_a_second_crawl_loses_no_near_duplicate(tmp_path):
+    names = dict(zip("ABCD", (0, 1, 2, 4), strict=True))
+    for crawl in ("ABCD", "BC"):  # A and D are gone by then
+        with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+            for name in crawl:
+                seen = index.observe(name, names[name])
+                if seen.kind != "near-duplicate":
+                    index.confirm(seen)
+    data = report_data(tmp_path / "i")
+    assert sum(sizes(data).values()) == data["index"]["near_duplicates"] == 1
+    assert data["index"]["representatives"] == 2  # B, and D for A
+
+
+def test_pages_are_counted_when_they_were_first_met(tmp_path):
+    for _ in range(3):
+        with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+            index.confirm(index.observe("story", 0))
+            index.observe("copy", 1)
+    data = report_data(tmp_path / "i")
+    assert data["index"]["log_lines"] == 3
+    assert sum(data["timeline"]["near_duplicates"]) == data["index"]["near_duplicates"] == 1
+
+
+def test_components_hold_pages_with_their_representatives():
+    assert _joined([0, 0, 2, 2, 4], [0, 0, 1, 3, 4]) == [0, 0, 0, 0, 4]
+    assert _joined([0, 1, 2, 3], [1, 2, 3, 3]) == [0, 0, 0, 0]
+    assert _joined([], []) == []
 
 
 @settings(max_examples=12, deadline=None)
@@ -197,8 +283,9 @@ def test_time_is_cut_in_few_steps_that_hold_everything(tmp_path_factory, first, 
         for number, seen_s in enumerate(later, 1000):
             store.log(NearDuplicate(f"c{number}", "0", 1, 1, number, seen_s), number + 1)
     time = report_data(directory)["timeline"]
-    assert sum(time["representatives"]) == len(first)
-    assert sum(time["near_duplicates"]) == len(later)
+    standing = bool(later and not first)  # the earliest one, for a representative that is not there
+    assert sum(time["representatives"]) == len(first) + standing
+    assert sum(time["near_duplicates"]) == len(later) - standing
     assert len(time["representatives"]) == len(time["near_duplicates"]) <= 122
     if first or later:
         end_s = time["from_s"] + time["step_s"] * len(time["representatives"])

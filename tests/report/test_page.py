@@ -229,16 +229,16 @@ def test_facts_that_may_be_missing(facts):
 
 def test_what_was_left_out_is_said():
     report = copy.deepcopy(small_report())
-    report["left_out"] = {"clusters": 1234, "near_duplicates": 2345, "texts": 0}
+    report["left_out"] = {"clusters": 1234, "shortened": 1, "near_duplicates": 2345, "texts": 0}
     text = Read(render(report)).text
-    assert "1,234, with 2,345 near-duplicates" in text
+    assert "2,345 near-duplicates are not listed: of 1 large cluster, those that came last" in text
+    assert "last, and all of 1,234 small clusters. Sums" in text
     assert "texts of" not in text
     # They are clusters all the same.
-    pages = report["pages"]["representative"]
-    listed = {of for page, of in enumerate(pages) if of != page}
-    assert f"clusters of near-duplicates {len(listed) + 1234:,} " in text
-    report["left_out"] = {"clusters": 0, "near_duplicates": 0, "texts": 7}
-    assert "the texts of 7 pages were left out" in Read(render(report)).text
+    report["index"]["clusters"] = 2345
+    assert "clusters of near-duplicates 2,345 " in Read(render(report)).text
+    report["left_out"] = {"clusters": 0, "shortened": 0, "near_duplicates": 0, "texts": 7}
+    assert "the texts of 7 pages are left out" in Read(render(report)).text
     assert "Not all is in this file" not in Read(render(small_report())).text
 
 

@@ -1,0 +1,163 @@
+"""Which pages of an index a report lists, and how they belong together.
+
+Pages within k of each other, directly or through others, are a *component*: whatever the smaller
+k, clusters lie within them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_simhash.index.base import NearDuplicate
+    from scrapy_simhash.index.clusters import Duplication, IndexCluster
+    from scrapy_simhash.index.rewriting import Source
+
+
+class ListedPage(NamedTuple):
+    """A page as a report shows it; `came` is its place in the order of all.
+
+    :param distance: to the representative, which may be above k where it took another's place.
+    """
+
+    came: int
+    key: str
+    fingerprint: int
+    seen_at_s: int
+    representative: str
+    distance: int = 0
+    weak: bool = False
+
+
+class LeftOut(NamedTuple):
+    """What is not listed, so that the report stays small.
+
+    :param clusters: of which no page is listed.
+    :param shortened: of which only the oldest pages are.
+    :param near_duplicates: of both.
+    """
+
+    clusters: int
+    shortened: int
+    near_duplicates: int
+
+
+class Selection(NamedTuple):
+    """Pages in the order in which they came, and a number for the component of each."""
+
+    pages: list[ListedPage]
+    components: list[int]
+    left_out: LeftOut
+
+    def representatives(self) -> list[int]:
+        """The place of each page's representative; its own if it is one."""
+        return _places(self.pages)
+
+
+def select(source: Source, doubled: Duplication, max_distance: int, max_pages: int) -> Selection:
+    """The pages of all components with two or more.
+
+    :param max_distance: k of the components.
+    :param max_pages: in clusters: if there are more, the largest clusters are shortened.
+    """
+    from scrapy_simhash.clustering import cluster
+
+    shown, left_out = _shortened(doubled.clusters, max_pages)
+    near = {
+        line.key: (line, found.representative) for found in shown for line in found.near_duplicates
+    }
+    representatives = {found.representative for found in shown}
+    # A representative that nobody was found to be like may be near a near-duplicate all the same.
+    if doubled.representatives + doubled.near_duplicates <= max_pages:
+        representatives.update(entry.key for entry in source.entries() if entry.key not in near)
+        representatives.update(line.key for line in doubled.stood_in)
+    stood_in = {line.key: line for line in doubled.stood_in if line.key in representatives}
+    pages = [
+        ListedPage(entry.number, entry.key, entry.fingerprint, entry.first_seen_s, entry.key)
+        for entry in source.entries()
+        if entry.key in representatives and entry.key not in stood_in
+    ]
+    pages += [_stands(line) for line in stood_in.values()]
+    pages += [_is_near(line, representative) for line, representative in near.values()]
+    pages.sort()
+    components = cluster(
+        [page.fingerprint for page in pages],
+        bits=source.manifest.scheme.bits,
+        max_distance=max_distance,
+        method="connected",
+    ).representative.tolist()
+    # Tables may miss a pair that a crawl found, and a page may be farther than k from the one that
+    # took the place of its representative.
+    components = _joined(components, _places(pages))
+    sizes = Counter(components)
+    listed = [number for number, component in enumerate(components) if sizes[component] > 1]
+    return Selection(
+        [pages[number] for number in listed], [components[number] for number in listed], left_out
+    )
+
+
+def _stands(line: NearDuplicate) -> ListedPage:
+    return ListedPage(line.sequence, line.key, line.fingerprint, line.seen_at_s, line.key)
+
+
+def _is_near(line: NearDuplicate, representative: str) -> ListedPage:
+    return ListedPage(
+        line.sequence,
+        line.key,
+        line.fingerprint,
+        line.seen_at_s,
+        representative,
+        line.distance,
+        line.weak,
+    )
+
+
+def _shortened(
+    clusters: Sequence[IndexCluster], max_pages: int
+) -> tuple[list[IndexCluster], LeftOut]:
+    """The clusters, the largest first, with so many pages in all: none is left out for another
+    that is larger than it has to be.
+    """
+    sizes = [len(found) for found in clusters]
+    if sum(sizes) <= max_pages:
+        return list(clusters), LeftOut(0, 0, 0)
+    lengths = range(2, max(sizes) + 1)
+    fitting = bisect_right(
+        lengths, max_pages, key=lambda longest: sum(min(size, longest) for size in sizes)
+    )
+    longest = lengths[max(fitting - 1, 0)]
+    shown = [
+        type(found)(found.representative, found.near_duplicates[: longest - 1])
+        for found in clusters[: max_pages // 2]
+    ]
+    listed = sum(map(len, shown))
+    return shown, LeftOut(
+        clusters=len(clusters) - len(shown),
+        shortened=sum(size > longest for size in sizes[: len(shown)]),
+        near_duplicates=sum(sizes) - len(clusters) - (listed - len(shown)),
+    )
+
+
+def _places(pages: Sequence[ListedPage]) -> list[int]:
+    numbers = {page.key: number for number, page in enumerate(pages)}
+    return [numbers[page.representative] for page in pages]
+
+
+def _joined(components: list[int], representatives: list[int]) -> list[int]:
+    """Components of which one has a page and another its representative are one."""
+    joined = list(range(len(components)))
+
+    def first_of(component: int) -> int:
+        while joined[component] != component:
+            joined[component] = joined[joined[component]]
+            component = joined[component]
+        return component
+
+    for page, representative in enumerate(representatives):
+        one, other = first_of(components[page]), first_of(components[representative])
+        joined[max(one, other)] = min(one, other)
+    return [first_of(component) for component in components]
