@@ -108,8 +108,7 @@ def print_summary(report: Report, index_limit_bytes: int, beside: Report | None 
         f"CPU of the crawl's process {1000 * last['cpu_s'] / last['pages']:.2f} ms a page"
     )
     _print_memory(report, index_limit_bytes)
-    if report.index_alone is not None:
-        _print_beyond(report, report.index_alone, beside)
+    _print_beyond(report, beside)
     for name, what in (("lag", ""), ("own_lag", ", without what it waited for a CPU")):
         if lag := end.get(name):
             print(
@@ -133,15 +132,17 @@ def print_summary(report: Report, index_limit_bytes: int, beside: Report | None 
         print(f"    {line}")
 
 
-def _print_beyond(report: Report, alone: dict[str, Any], beside: Report | None) -> None:
+def _print_beyond(report: Report, beside: Report | None) -> None:
     """Growth that is neither the index's nor that of a crawl without the plugin."""
     grown = growth(report)["grown_bytes"]
-    of_index = alone["end_bytes"] - alone["warm_bytes"]
-    print(
-        f"memory, the index alone, in its own process: {alone['warm_bytes'] / _MB:.1f} MB with "
-        f"as many pages as when warm, {alone['end_bytes'] / _MB:.1f} MB at the end: "
-        f"{of_index / _MB:+.1f} MB; growth beyond that {(grown - of_index) / _MB:+.1f} MB"
-    )
+    of_index = 0.0
+    if alone := report.index_alone:
+        of_index = alone["end_bytes"] - alone["warm_bytes"]
+        print(
+            f"memory, the index alone, in its own process: {alone['warm_bytes'] / _MB:.1f} MB with "
+            f"as many pages as when warm, {alone['end_bytes'] / _MB:.1f} MB at the end: "
+            f"{of_index / _MB:+.1f} MB; growth beyond that {(grown - of_index) / _MB:+.1f} MB"
+        )
     if beside is not None:
         without = growth(beside)["grown_bytes"]
         beyond = grown - of_index - without

@@ -15,6 +15,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from scrapy_simhash import open_index
+from scrapy_simhash.index import index_url
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SEED = 5
 
@@ -24,7 +27,7 @@ def lib():
     """Its modules, imported as when it runs as a script."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
-        names = ("crawling", "generate", "sampling", "scoring", "serving", "summary")
+        names = ("crawling", "generate", "replay", "sampling", "scoring", "serving", "summary")
         return SimpleNamespace(
             **{name: importlib.import_module(f"soak_lib.{name}") for name in names}
         )
@@ -212,6 +215,33 @@ def test_growth_is_told_from_the_indexs_share(lib):
     assert grown["bytes_per_page_without_index"] == pytest.approx(0.09)
 
 
+def test_an_index_is_filled_again_with_what_it_knows(lib, tmp_path):
+    with open_index(index_url(tmp_path / "index")) as index:
+        for number in (3, 4):
+            index.confirm(index.observe(f"new {number}", 1 << 60 * number))
+        index.observe("copy", 1 << 60 * 3 | 1)
+    pages = lib.replay.stored(tmp_path / "index")
+    assert [key for _, key, _ in pages] == ["new 3", "new 4", "copy"]
+    assert pages[2][2] == f"{1 << 60 * 3 | 1:x}"
+    alone = lib.replay.index_alone(BENCHMARKS / "soak.py", pages, 2, tmp_path / "alone")
+    assert 10_000_000 < alone["warm_bytes"] <= alone["end_bytes"] < 1_000_000_000
+    assert lib.replay.stored(tmp_path / "alone") == pages
+
+
+def test_growth_beyond_both(lib, capsys):
+    def report(grown_bytes, alone):
+        warm, end = ({"rss_bytes": 100e6 + b, "workers_rss_bytes": 0} for b in (0, grown_bytes))
+        for snapshot in (warm, end):
+            snapshot |= {"pages": 1, "buffer_bytes": 0, "database_bytes": 0}
+        return lib.summary.Report({}, [], {"warm": warm, "end": end}, None, alone)
+
+    own = report(40e6, {"warm_bytes": 50e6, "end_bytes": 75e6})
+    lib.summary._print_beyond(own, report(9e6, None))
+    out = capsys.readouterr().out
+    assert "+25.0 MB; growth beyond that +15.0 MB" in out
+    assert "grew +9.0 MB: growth beyond both +6.0 MB, +6.0% of the memory when warm" in out
+
+
 def test_rates_are_of_their_part_of_the_pages(lib):
     seconds = [{"second": float(s), "pages": 10 * min(s, 50) + max(s - 50, 0)} for s in range(101)]
     rate = lib.summary.pages_per_s
@@ -250,6 +280,9 @@ def test_it_crawls_all_pages_and_finds_what_was_planted(lib, tmp_path):
     assert last["buffer_bytes"] > 0
     assert last["database_bytes"] > 0
     assert report.end["lag"]["max_ms"] >= report.end["own_lag"]["max_ms"] > 0
+    alone = report.index_alone
+    assert 10_000_000 < alone["warm_bytes"] <= alone["end_bytes"] < last["rss_bytes"]
+    assert "memory, the index alone, in its own process" in out
     assert "recall 1.0000, precision 1.0000" in out
     assert "Crawled" in log.read_text("utf-8")
 
@@ -264,7 +297,7 @@ def test_without_the_plugin_it_is_the_same_crawl_and_can_be_shown_beside(lib, tm
     assert report.end["end"]["buffer_bytes"] == 0
     assert "near-duplicates:" not in out
     again = run_script("--read", path, "--beside", path)
-    assert "memory beside the crawl without the plugin" in again
+    assert "memory, beside the crawl without the plugin" in again
     assert out.splitlines()[0] in again
 
 
