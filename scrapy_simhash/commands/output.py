@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,6 +37,22 @@ def flush() -> None:
     """Bring out what was written. :raises OSError: it cannot be."""
     if sys.stdout is not None:
         sys.stdout.flush()
+
+
+def is_standard(name: str) -> bool:
+    """Whether a file of that name is standard output: ``-``, or such as /dev/stdout."""
+    if name == "-":
+        return True
+    try:
+        return os.path.samestat(Path(name).stat(), os.fstat(sys.stdout.fileno()))
+    except (AttributeError, OSError, ValueError):  # it is not there, or closed, or no file
+        return False
+
+
+def show_bytes(content: bytes) -> None:
+    """The result where it is a file, whatever the encoding of the terminal."""
+    if sys.stdout is not None:
+        sys.stdout.buffer.write(content)
 
 
 def never_fail_on_a_character() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import show
+from scrapy_simhash.commands.output import is_standard, show, show_bytes
 from scrapy_simhash.commands.parsers import add_index_command, whole
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ requests are wasted, and pages side by side where texts are kept (SIMHASH_KEEP_T
 
   {program} report
   {program} report --spider news news.html
+  {program} report - | gzip > report.html.gz
 
 A crawl writes its own when it ends, with its counts, if SIMHASH_REPORT names a file.
 """
@@ -34,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         metavar="FILE",
         nargs="?",
         default=DEFAULT_FILE,
-        help="is written anew (default: %(default)s)",
+        help="is written anew; - is standard output (default: %(default)s)",
     )
     parser.add_argument(
         "--max-pages",
@@ -56,18 +57,22 @@ def run(options: argparse.Namespace) -> int:
     """Write."""
     from scrapy_simhash.commands.project import cluster_limit
     from scrapy_simhash.errors import SimhashError
-    from scrapy_simhash.report.writing import write_report
+    from scrapy_simhash.report.page import render
+    from scrapy_simhash.report.writing import report_data, write_report
 
     directory = index_directory(options)
-    if not options.file or Path(options.file).is_dir():
+    to_standard = is_standard(options.file)
+    if not options.file or (not to_standard and Path(options.file).is_dir()):
         raise SimhashError(f"{options.file or 'a file without a name'}: name a file to write")
-    data = write_report(
-        Path(options.file),
-        directory,
-        cluster_limit=cluster_limit(options.settings),
-        max_pages=options.max_pages,
-        max_text_bytes=options.max_text_bytes,
-    )
+    told = {
+        "cluster_limit": cluster_limit(options.settings),
+        "max_pages": options.max_pages,
+        "max_text_bytes": options.max_text_bytes,
+    }
+    if to_standard:
+        show_bytes(render(report_data(directory, **told)).encode())
+        return 0
+    data = write_report(Path(options.file), directory, **told)
     index = data["index"]
     if options.json:
         result = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.index.offline import read_manifest
@@ -23,11 +24,20 @@ def write_report(path: Path, directory: Path, **told: Any) -> Mapping[str, Any]:
 
     :param told: `crawl`, `cluster_limit`, `max_pages`, `max_text_bytes` of `build`.
     :raises StorageError: there is no index, it is open elsewhere, or it cannot be read.
-    :raises OSError: the file cannot be written.
+    :raises OSError: the file cannot be written; it is named as it was asked for.
     """
+    if not path.parent.is_dir():  # said now, for a large report takes a while
+        raise OSError(errno.ENOENT, "its directory is not there", str(path))
     data = report_data(directory, **told)
-    with whole_or_nothing(path) as temporary:
-        temporary.write_text(render(data), encoding="utf-8")
+    content = render(data).encode()
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)  # a pipe, whose links lead to no name, or a device
+        else:
+            with whole_or_nothing(path) as temporary:
+                temporary.write_bytes(content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
     return data
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pytest
 from lxml import html
 
+from scrapy_simhash.commands.main import main as index_command
 from scrapy_simhash.crawl.crawl_report import crawl_facts
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.texts import opened_texts
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
+
+HOLDERS = "tests.crawl.index_holders"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +51,8 @@ def results(pages, module_path):
         ),
         "thread": crawl("thread", SIMHASH_KEEP_TEXT=True, SIMHASH_WORKERS=0),
         "bounded": crawl("bounded", SIMHASH_KEEP_TEXT=True, SIMHASH_KEEP_TEXT_BYTES=100),
-        "none": crawl("none", SIMHASH_REPORT=str(module_path / "none.html")),
+        # In the directory that crawls are started in.
+        "none": crawl("none", SIMHASH_REPORT="none.html"),
     }
     return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
 
@@ -140,3 +145,81 @@ def test_a_report_that_cannot_be_written_is_an_error_in_the_log(pages, tmp_path)
     assert "was not written" in result.log
     assert f"scrapy simhash report --index {tmp_path}" in result.log
     assert list(folder.iterdir()) == []
+
+
+def reported(crawl, path, directory, **how):
+    """A crawl, and what its report says of it; None if there is none."""
+    crawl = replace(crawl, settings={"SIMHASH_REPORT": str(path)} | crawl.settings)
+    [result] = run(directory, crawl, **how)
+    return result, text_of(path) if path.exists() else None
+
+
+def text_of(path):
+    return " ".join(html.parse(path).getroot().find(".//main").text_content().split())
+
+
+def test_another_process_that_has_the_index_keeps_the_report_from_being_written(pages, tmp_path):
+    crawl = Crawl(requests=[pages.url("/mill"), pages.url("/mill-copy")], name="held")
+    path = tmp_path / "held.html"
+    result, told = reported(crawl, path, tmp_path, setup=f"{HOLDERS}.hold_the_index")
+    assert told is None
+    assert result.stats["simhash/errors/report"] == 1
+    [line] = result.lines(str(path))
+    assert line.startswith("WARNING ")
+    assert "another process has the index open" in line
+    assert "another crawl" not in result.log
+    # What it says helps.
+    command = re.search("`scrapy simhash (report --index [^`]+)`", line)[1]
+    assert index_command(command.split()) == 0
+    assert "This report was made of the index alone" in text_of(path)
+
+
+def test_of_two_crawls_with_an_index_the_last_writes_its_report(pages, tmp_path):
+    crawls = [
+        Crawl(
+            requests=[pages.url(path) for path in paths],
+            name=name,
+            settings={
+                "SIMHASH_SHARED": True,
+                "SIMHASH_REPORT": str(tmp_path / "%(name)s.html"),
+            },
+        )
+        for name, paths in (("first", ["/mill", "/bees"]), ("second", ["/mill-copy", "/failing"]))
+    ]
+    results = run(tmp_path, crawls)
+    [path] = tmp_path.glob("*.html")
+    [result] = [result for result in results if f"the report is in {path}" in result.log][:1]
+    [line] = result.lines("is not written")
+    assert line.startswith("INFO ")
+    assert "another crawl of this process" in line
+    assert not any("simhash/errors/report" in result.stats for result in results)
+    assert "2 pages were judged" in text_of(path)
+    assert "or by another spider with the same index" in text_of(path)
+
+
+def test_after_a_pause_the_counts_are_those_since_then(site, tmp_path):
+    links = [f"/links/{name}" for name in ("mill", "bees", "paper", "tram")]
+    for path in links:
+        site.put(path, page(path.rpartition("/")[2]))
+    start = site.put("/links", page("ice", links=links))
+    path, told = tmp_path / "job.html", []
+    for pause_after in (2, 0):
+        crawl = Crawl(
+            requests=[start],
+            spider="tests.crawl.job_spiders.JobSpider",
+            name="job",
+            settings={
+                "JOBDIR": str(tmp_path / "job"),
+                "SIMHASH_WORKERS": 0,
+                "CONCURRENT_REQUESTS": 1,
+            },
+            arguments={"pause_after": pause_after},
+        )
+        result, text = reported(crawl, path, tmp_path)
+        told.append(text)
+        assert f"{result.stat('checked')} pages were judged" in text
+        assert "These are the counts of this run alone, since 20" in text
+        assert "before a pause" in text
+    assert ["closed: shutdown" in text for text in told] == [True, False]
+    judged = [int(re.search(r"(\d+) pages were judged", text)[1]) for text in told]
+    assert (sum(judged), min(judged) > 0) == (len(links) + 1, True)

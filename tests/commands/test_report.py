@@ -1,0 +1,127 @@
+"""``report``: where the page goes, and what is said if it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from scrapy_simhash import open_index
+from scrapy_simhash.index import index_url
+from scrapy_simhash.report import writing
+
+from .conftest import DEADLINE_S, MODULE, finish, start
+
+END = "</html>"
+ORIGINAL = 0x123456789ABCDEF0
+needs_devices = pytest.mark.skipif(
+    not Path("/dev/stdout").exists() or not Path("/dev/full").exists(), reason="there are none"
+)
+
+
+@pytest.fixture
+def index(folder):
+    """Of two pages, a near-duplicate of one another; its options."""
+    with open_index(index_url(folder / "index")) as opened:
+        opened.confirm(opened.observe("https://a.example/船", ORIGINAL))
+        opened.observe("https://a.example/copy", ORIGINAL ^ 1)
+    return "--index", "index"
+
+
+def is_a_page(text):
+    return text.startswith("<!DOCTYPE html>") and text.rstrip().endswith(END)
+
+
+def test_it_is_a_file(run, index, folder):
+    ran = run("report", *index)
+    told = "1 near-duplicates of 1 representatives, in simhash-report.html\n"
+    assert ran == (0, told, "")
+    assert is_a_page((folder / "simhash-report.html").read_text(encoding="utf-8"))
+    ran = run("report", *index, "--json", "other.html")
+    assert (json.loads(ran.out)["file"], ran.err) == ("other.html", "")
+    assert {path.name for path in folder.iterdir()} == {
+        "index",
+        "simhash-report.html",
+        "other.html",
+    }
+
+
+def test_a_dash_is_standard_output(run, index, folder):
+    ran = run("report", *index, "-")
+    assert (ran.code, ran.err) == (0, "")
+    assert is_a_page(ran.out)
+    assert [path.name for path in folder.iterdir()] == ["index"]
+
+
+@needs_devices
+@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/proc/self/fd/1"])
+def test_standard_output_has_the_page_and_no_more(run_process, index, folder, monkeypatch, name):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    piped = run_process(*MODULE, "report", *index, name)
+    assert (piped.code, piped.err) == (0, "")
+    assert is_a_page(piped.out)
+    assert "−" in piped.out  # it is in UTF-8, whatever the terminal is
+    with (folder / "sent.html").open("w") as file:
+        sent = run_process(*MODULE, "report", *index, name, stdout=file)
+    assert (sent.code, sent.err) == (0, "")
+    assert is_a_page((folder / "sent.html").read_text(encoding="utf-8"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_named_pipe(run, index, folder):
+    os.mkfifo(folder / "pipe")
+    read = []
+    reader = Thread(target=lambda: read.append((folder / "pipe").read_text(encoding="utf-8")))
+    reader.start()
+    ran = run("report", *index, "pipe")
+    reader.join(DEADLINE_S)
+    assert (ran.code, ran.err) == (0, "")
+    assert is_a_page(read[0])
+
+
+@needs_devices
+def test_a_reader_that_has_read_enough(folder, index):
+    process = start(*MODULE, "report", *index, "/dev/stdout", in_folder=folder)
+    process.stdout.close()
+    process.stdout = None
+    assert finish(process)[::2] == (0, "")
+
+
+@needs_devices
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+def test_a_full_disk_under_standard_output(run_process, index, name):
+    with Path("/dev/full").open("w") as full:
+        ran = run_process(*MODULE, "report", *index, name, stdout=full)
+    assert (ran.code, ran.err.count("\n")) == (1, 1)
+    assert ran.err.startswith("error: ")
+    assert "No space left" in ran.err
+
+
+@needs_devices
+def test_errors_name_what_was_asked_for(run, index, folder):
+    for name, why in (("/dev/full", "No space left"), ("x" * 250, "name too long")):
+        ran = run("report", *index, name)
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err.startswith(f"error: {name} cannot be read or written: ")
+        assert why in ran.err
+    (folder / "link.html").symlink_to("gone/report.html")
+    ran = run("report", *index, "link.html")
+    assert ran.err == "error: link.html cannot be read or written: No such file or directory\n"
+    for name in (".", ""):
+        ran = run("report", *index, name)
+        assert (ran.code, ran.out) == (1, "")
+        assert "name a file to write" in ran.err
+    assert {path.name for path in folder.iterdir()} == {"index", "link.html"}
+
+
+def test_a_directory_that_is_not_there_is_found_first(run, index, folder, monkeypatch):
+    monkeypatch.setattr(writing, "report_data", lambda *_args, **_told: pytest.fail("it is made"))
+    (folder / "file").touch()
+    for name in ("gone/report.html", "file/report.html"):
+        ran = run("report", *index, name)
+        assert (ran.code, ran.out) == (1, "")
+        told = f"error: {name} cannot be read or written: its directory is not there\n"
+        assert ran.err == told
