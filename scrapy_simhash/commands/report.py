@@ -42,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         metavar="N",
         type=whole(1),
         default=200_000,
-        help="in clusters; the largest clusters are shown (default: %(default)s)",
+        help="in clusters; larger clusters are shortened (default: %(default)s)",
     )
     parser.add_argument(
         "--max-text-bytes",
