@@ -53,7 +53,8 @@ def settled(watched):
 
 
 def marked(watched, tag):
-    return watched.page.locator(f"#texts-compared {tag}").all_inner_texts()
+    # Also what is out of sight, and not laid out.
+    return watched.page.locator(f"#texts-compared {tag}").all_text_contents()
 
 
 def sides(watched):
@@ -211,7 +212,7 @@ def differences(browser):
     page.evaluate(
         f"""() => {{ {source.read_text(encoding="utf-8")}
           window.runsBetween = (one, other) => {{
-            const left = wordsOf(one), right = wordsOf(other), partner = aligned(left, right);
+            const left = wordsOf(one), right = wordsOf(other), {{ partner }} = aligned(left, right);
             return {{ left, right, partner: [...partner], runs: runsOf(left, right, partner) }};
           }};
         }}"""

@@ -1,10 +1,12 @@
-"""The slider regroups as Python's leader clustering does, and CSV holds what is shown."""
+"""The slider regroups as Python's leader clustering does, and says how far it is."""
 
 import copy
 import csv
 import io
 import random
+import re
 from base64 import b64decode, b64encode
+from itertools import pairwise
 
 import pytest
 
@@ -26,7 +28,9 @@ LONGEST_TASK_MS = 200
 def downloaded(watched, button):
     with watched.page.expect_download() as download:
         watched.page.locator(button).click()
-    text = download.value.path().read_bytes().decode("utf-8")
+    raw = download.value.path().read_bytes()
+    assert raw.startswith(b"\xef\xbb\xbf")
+    text = raw.decode("utf-8-sig")
     assert text.endswith("\r\n")
     return download.value.suggested_filename, list(csv.DictReader(io.StringIO(text, newline="")))
 
@@ -179,11 +183,13 @@ def test_without_fingerprints_there_is_no_slider(opened):
     watched.quiet()
 
 
-def test_a_large_component_does_not_block_and_gives_way(opened):
+def all_differ(count, apart):
+    """One cluster of pages of different fingerprints."""
     chance = random.Random(3)
     first = chance.getrandbits(BITS)
     pages = [
-        (f"https://a.example/{n}", flipped(first, 18, chance), n + 1, 0, -1) for n in range(12_000)
+        (f"https://a.example/{n}", flipped(first, apart, chance), n + 1, 0, -1)
+        for n in range(count)
     ]
     listed = columns(pages[:1], [0], [])
     listed["pages"] = {
@@ -191,15 +197,19 @@ def test_a_large_component_does_not_block_and_gives_way(opened):
         "seen_at_s": [page[2] for page in pages],
         "weak": [0] * len(pages),
         "representative": [0] * len(pages),
-        "distance": [0] + [18] * (len(pages) - 1),
+        "distance": [0] + [apart] * (len(pages) - 1),
         "component": [0] * len(pages),
         "text": [-1] * len(pages),
     }
     listed["fingerprints"] = b64encode(
         b"".join(page[1].to_bytes(BITS // 8, "big") for page in pages)
     ).decode()
+    return head(listed)
+
+
+def test_a_large_component_does_not_block_and_gives_way(opened):
     watched = opened(
-        head(listed),
+        all_differ(12_000, apart=18),
         before="""window.longest = 0;
         new PerformanceObserver((list) => {
           for (const task of list.getEntries()) longest = Math.max(longest, task.duration);
@@ -218,48 +228,41 @@ def test_a_large_component_does_not_block_and_gives_way(opened):
     assert page.evaluate("longest") < LONGEST_TASK_MS
 
 
-def test_csv_of_what_is_filtered_and_sorted(opened):
-    watched = opened(small_report())
-    watched.page.locator("#search").fill("syndicate")
-    watched.page.locator("[data-sorts=distance] button").click()
-    name, rows = downloaded(watched, "#csv-clusters")
-    assert name == f"near-duplicates-clusters-k{MAX_DISTANCE}.csv"
-    shown = watched.rows()
-    assert [row["representative"] for row in rows] == [row[0].split("\n")[0] for row in shown]
-    assert [row["near_duplicates"] for row in rows] == [row[1] for row in shown]
-    first = rows[0]
-    assert int(first["smallest_distance"]) <= int(first["largest_distance"])
-    assert first["first_seen"].endswith("Z")
-    assert float(first["smallest_similarity_percent"]) == float(
-        int(1000 * (BITS - int(first["largest_distance"])) / BITS) / 10
+def test_a_long_wait_says_how_far_it_is(opened):
+    watched = opened(all_differ(12_000, apart=18))
+    page = watched.page
+    page.evaluate(
+        """() => {
+          window.said = [];
+          const status = document.getElementById("regrouped");
+          const note = () => said.push([performance.now(), status.textContent]);
+          new MutationObserver(note).observe(status, { childList: true });
+        }"""
     )
-    name, members = downloaded(watched, "#csv-pages")
-    assert name == f"near-duplicates-pages-k{MAX_DISTANCE}.csv"
-    assert len(members) == sum(int(row["near_duplicates"]) + 1 for row in rows)
-    assert [row["url"] for row in members if row["url"] == row["representative"]] == [
-        row["representative"] for row in rows
-    ]
+    page.locator("#k").fill("30")
+    page.wait_for_function("() => said.some(([, text]) => text.includes(': '))", timeout=60_000)
+    page.locator("#k").fill("0")
+    watched.regrouped(0)
+    said = page.evaluate("said")
+    far = [(at_ms, text) for at_ms, text in said if text.startswith("Putting")]
+    assert all(re.fullmatch(r"Putting pages in clusters: \d{1,2}\s%\.", text) for _, text in far)
+    assert all(later[0] - sooner[0] > 1500 for sooner, later in pairwise(far))
+    # No comparison at all: fingerprints are equal or not.
+    assert said[-1][1].startswith("0 clusters with 0 near-duplicates are left")
 
 
-def test_csv_holds_any_text_and_no_formula(opened):
-    keys = [
-        '=HYPERLINK("http://a.example","x")',
-        "+1",
-        "-1+2",
-        "@SUM(A1)",
-        "\t=1",
-        "\r\n=1",
-        "  =1",
-        "\uff1d1",
-        'a "quoted", name\r\nin two lines',
-        "https://a.example/?q=1,2",
-    ]
-    pages = [(key, 0, number + 1, 0, -1) for number, key in enumerate(keys)]
-    watched = opened(head(columns(pages, [0] * len(keys), [])))
-    _, rows = downloaded(watched, "#csv-pages")
-    assert {row["url"] for row in rows} == {
-        key if number >= 8 else f"'{key}" for number, key in enumerate(keys)
-    }
-    _, (cluster,) = downloaded(watched, "#csv-clusters")
-    assert cluster["representative"] == f"'{keys[0]}"
-    watched.quiet()
+def test_short_waits_are_not_announced(opened):
+    watched = opened(small_report())
+    watched.page.evaluate(
+        """() => {
+          window.said = [];
+          const status = document.getElementById("regrouped");
+          new MutationObserver(() => said.push(status.textContent))
+            .observe(status, { childList: true });
+        }"""
+    )
+    watched.regrouped(20)
+    watched.regrouped(0)
+    said = watched.page.evaluate("said")
+    assert len(said) == 2
+    assert not [text for text in said if "Putting" in text]

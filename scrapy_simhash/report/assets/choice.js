@@ -5,6 +5,8 @@ const choice = {
   nearDuplicates: 0,
   searched: "",
   host: "",
+  // What a button of the table of hosts is for: this host and no other. "" are keys without one.
+  onlyHost: null,
   weak: "any",
   flood: "any",
   least: 1,
@@ -35,9 +37,12 @@ function clustersOf(groups, some) {
   return having;
 }
 
-function clustersOnHosts(groups, part) {
-  const { names, of } = hosts(), { clusterOf } = groups;
-  const matching = Uint8Array.from(names, (name) => (name.includes(part) ? 1 : 0));
+function clustersOnHosts(groups) {
+  const { names, hostnames, of } = hosts(), { clusterOf } = groups;
+  const { onlyHost, host } = choice;
+  const matches = (name, number) => (
+    onlyHost === null ? name.includes(host) : shownAs(hostnames[number]) === onlyHost);
+  const matching = Uint8Array.from(names, (name, number) => (matches(name, number) ? 1 : 0));
   const having = new Uint8Array(groups.count);
   for (let page = 0; page < pages.count; page += 1) {
     if (clusterOf[page] >= 0 && matching[of[page]]) having[clusterOf[page]] = 1;
@@ -54,7 +59,7 @@ const PASSES = {
 function filter() {
   const { groups } = choice;
   const byKey = choice.searched ? clustersOf(groups, pagesWith(choice.searched)) : null;
-  const byHost = choice.host ? clustersOnHosts(groups, choice.host) : null;
+  const byHost = isOnHost() ? clustersOnHosts(groups) : null;
   const weak = PASSES[choice.weak], flood = PASSES[choice.flood];
   const shown = new Int32Array(groups.count);
   let count = 0, nearDuplicates = 0;
@@ -91,7 +96,11 @@ function pageCount() {
   return Math.max(1, Math.ceil(choice.shown.length / CLUSTERS_PER_PAGE));
 }
 
+function isOnHost() {
+  return Boolean(choice.host || choice.onlyHost !== null);
+}
+
 function isFiltered() {
-  return Boolean(choice.searched || choice.host || choice.weak !== "any" || choice.flood !== "any"
+  return Boolean(choice.searched || isOnHost() || choice.weak !== "any" || choice.flood !== "any"
     || choice.least > 1);
 }

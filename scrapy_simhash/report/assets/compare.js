@@ -2,6 +2,12 @@
 const OPTIONS_AROUND = 250;
 // Of equal words, so many are left at each end where only differences are shown.
 const WORDS_LEFT = 12;
+// Rows end with lines, so many times at most, and where they are this long. Those that are out of
+// sight are not laid out, which takes a browser minutes for some texts of 200,000 letters.
+const MOST_LINES = 5_000;
+const LONGEST_ROW = 2_000;
+// How high they may be, until they were seen.
+const LETTERS_IN_A_LINE = 60, LINE_REM = 1.65, AROUND_LINES_REM = 0.7;
 const comparison = { members: [], left: 0, right: 0, turn: 0, differences: [], at: -1 };
 
 function compare(cluster, page) {
@@ -53,20 +59,25 @@ async function showComparison() {
   const words = texts.map((text) => (text ? wordsOf(visibleText(text.text)) : null));
   const cutShort = words.some((some) => some && some.length === MOST_WORDS);
   const apart = prints ? distanceBetween(prints, ...chosen, data.bits) : null;
-  const parts = apart === null ? [] : [`Distance ${apart}, similarity ${similarity(apart)}${NO_BREAK}%.`];
+  const said = apart === null ? [] : [`Distance ${apart}, similarity ${similarity(apart)}${NO_BREAK}%.`];
   comparison.differences = [];
   comparison.at = -1;
   byId("at-difference").textContent = "";
   if (words[0] && words[1]) {
-    const runs = runsOf(...words, aligned(...words));
+    const { partner, isWhole } = aligned(...words);
+    const runs = runsOf(...words, partner);
     byId("texts-compared").replaceChildren(...pairsOf(...words, runs));
-    parts.push(sumOf(runs));
-    if (cutShort) parts.push(`Only the first ${numbers.format(MOST_WORDS)} words are compared.`);
+    said.push(sumOf(runs));
+    if (cutShort) said.push(`Only the first ${numbers.format(MOST_WORDS)} words are compared.`);
+    if (!isWhole) said.push("To compare all of them would take too long: parts that may have more in common are shown as different.");
   } else {
-    byId("texts-compared").replaceChildren(pairOf(oneSide(words[0]), oneSide(words[1]), false));
-    parts.push("Texts are kept by crawls with SIMHASH_KEEP_TEXT = True; without both there is nothing to compare.");
+    const sides = words.map(oneSide);
+    const rows = Array.from(sides[0].length > sides[1].length ? sides[0] : sides[1],
+      (_, row) => pairOf(sides[0][row] || [], sides[1][row] || [], false));
+    byId("texts-compared").replaceChildren(...rows);
+    said.push("Texts are kept by crawls with SIMHASH_KEEP_TEXT = True; without both there is nothing to compare.");
   }
-  byId("compared").textContent = parts.join(" ");
+  byId("compared").textContent = said.join(" ");
   byId("texts-compared").scrollTop = 0;
   const none = comparison.differences.length === 0;
   for (const id of ["difference-before", "difference-after", "only"]) byId(id).disabled = none;
@@ -76,11 +87,6 @@ function showTitles(texts) {
   ["left", "right"].forEach((side, number) => {
     byId(`title-${side}`).textContent = texts[number] ? visible(cut(texts[number].title)) : "";
   });
-}
-
-function oneSide(words) {
-  if (words) return [words.join("")];
-  return [element("em", { className: "none" }, "The text of this page is not in the report.")];
 }
 
 function sumOf(runs) {
@@ -99,22 +105,29 @@ function sumOf(runs) {
 // Rows of the two texts: a paragraph on each side, cut where both have one's end.
 function pairsOf(left, right, runs) {
   const rows = [];
-  let sides = [[], []], changed = false;
+  let sides = [[], []], changed = false, length = 0;
+  const lines = () => rows.length < MOST_LINES;
   const end = () => {
     if (sides[0].length || sides[1].length) rows.push(pairOf(...sides, changed));
     sides = [[], []];
     changed = false;
+    length = 0;
   };
   for (const run of runs) {
     if (run.same) {
-      for (const [from, to] of paragraphs(left, right, run)) {
-        const shift = run.otherFrom - run.from;
+      const shift = run.otherFrom - run.from;
+      const atEnds = (at) => endsLine(left[at]) && endsLine(right[at + shift]);
+      for (const [from, to] of parts(left, run.from, run.to, lines() && atEnds)) {
         sides[0].push(...equalParts(left, from, to));
         sides[1].push(...equalParts(right, from + shift, to + shift));
-        if (endsLine(left[to - 1]) && endsLine(right[to - 1 + shift])) end();
+        length += lengthOf(left, from, to);
+        if ((lines() && atEnds(to - 1)) || length >= LONGEST_ROW) end();
       }
     } else {
-      const marked = [linesOf(left, run.from, run.to), linesOf(right, run.otherFrom, run.otherTo)];
+      const marked = [[left, run.from, run.to], [right, run.otherFrom, run.otherTo]].map(
+        ([words, from, to]) => parts(words, from, to, lines() && ((at) => endsLine(words[at])))
+          .map((part) => words.slice(...part).join("")),
+      );
       const first = [];
       for (let line = 0; line < Math.max(marked[0].length, marked[1].length); line += 1) {
         if (line > 0) end();
@@ -125,11 +138,12 @@ function pairsOf(left, right, runs) {
           const mark = element(name, {}, bare);
           first.push(mark);
           sides[side].push(mark, text.slice(bare.length));
+          length += text.length;
         });
       }
       comparison.differences.push(first);
       const last = [left[run.to - 1], right[run.otherTo - 1]];
-      if (last.every((word) => word === undefined || endsLine(word))) end();
+      if (length >= LONGEST_ROW || (lines() && last.every((word) => word === undefined || endsLine(word)))) end();
     }
   }
   end();
@@ -140,28 +154,24 @@ function endsLine(word) {
   return word !== undefined && word.includes("\n");
 }
 
-function paragraphs(left, right, run) {
-  const parts = [], shift = run.otherFrom - run.from;
-  let from = run.from;
-  for (let at = run.from; at < run.to; at += 1) {
-    if (at === run.to - 1 || (endsLine(left[at]) && endsLine(right[at + shift]))) {
-      parts.push([from, at + 1]);
-      from = at + 1;
-    }
-  }
-  return parts;
+function lengthOf(words, from, to) {
+  let length = 0;
+  for (let at = from; at < to; at += 1) length += words[at].length;
+  return length;
 }
 
-function linesOf(words, from, to) {
-  const lines = [];
-  let begin = from;
-  for (let at = from; at < to; at += 1) {
-    if (at === to - 1 || endsLine(words[at])) {
-      lines.push(words.slice(begin, at + 1).join(""));
-      begin = at + 1;
-    }
+// Of words from one number to another: parts for which there is room in a row.
+function parts(words, begin, to, isEnd) {
+  const found = [];
+  let from = begin, length = 0;
+  for (let at = begin; at < to; at += 1) {
+    length += words[at].length;
+    if (at < to - 1 && length < LONGEST_ROW && !(isEnd && found.length < MOST_LINES && isEnd(at))) continue;
+    found.push([from, at + 1]);
+    from = at + 1;
+    length = 0;
   }
-  return lines;
+  return found;
 }
 
 function equalParts(words, from, to) {
@@ -175,8 +185,22 @@ function equalParts(words, from, to) {
 }
 
 function pairOf(left, right, changed) {
-  return element("div", { className: changed ? "pair" : "pair equal" },
+  const row = element("div", { className: changed ? "pair" : "pair equal" },
     element("p", { dir: "auto" }, ...left), element("p", { dir: "auto" }, ...right));
+  const lines = Math.ceil(Math.max(...[left, right].map(lettersIn)) / LETTERS_IN_A_LINE);
+  row.style.contentVisibility = "auto";
+  row.style.containIntrinsicBlockSize = `auto ${AROUND_LINES_REM + LINE_REM * Math.max(lines, 1)}rem`;
+  return row;
+}
+
+function lettersIn(side) {
+  return side.reduce((sum, part) => sum + (part.textContent ?? part).length, 0);
+}
+
+// The text of one page alone.
+function oneSide(words) {
+  if (!words) return [[element("em", { className: "none" }, "The text of this page is not in the report.")]];
+  return parts(words, 0, words.length).map((part) => [words.slice(...part).join("")]);
 }
 
 function goToDifference(step) {

@@ -1,11 +1,13 @@
 // Tables for a spreadsheet (RFC 4180), of the clusters as they are grouped and filtered.
 
-// Spreadsheets take what begins so for a formula.
-const FORMULA = /^\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
+// Spreadsheets take a cell that begins so for a formula. Some part cells at semicolons or tabs
+// instead, whatever is quoted: for these one may begin within a text. Elsewhere such signs are
+// common in URLs, and stay as they are.
+const FORMULA = /(?=[=+\-@\uff1d\uff0b\uff0d\uff20])(?<=(?:^|[;\t\r\n])[\s"\p{Cc}\p{Cf}]*)/gu;
 function cell(value) {
   let text = String(value);
-  if (typeof value === "string" && (FORMULA.test(text) || /^[\t\r\n]/.test(text))) text = `'${text}`;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  if (typeof value === "string") text = text.replace(FORMULA, "'").replace(/^(?=[\t\r\n])/, "'");
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 function* csvOfClusters() {
@@ -41,7 +43,8 @@ function iso(seconds) {
 }
 
 function download(name, rows) {
-  const lines = [];
+  // The first tells Excel that it is UTF-8.
+  const lines = ["\ufeff"];
   for (const row of rows) lines.push(`${row.map(cell).join(",")}\r\n`);
   const address = URL.createObjectURL(new Blob(lines, { type: "text/csv;charset=utf-8" }));
   const { k } = choice.groups;

@@ -2,8 +2,13 @@
 const MOST_WORDS = 60_000;
 // Differences that are looked for in one go; beyond, words that occur once in both lead the way.
 const MOST_EDITS = 1_000;
+// Steps of a comparison in all: half a second to a second. Few texts need a tenth of it.
+const MOST_WORK = 80_000_000;
+const NOWHERE = -1, OFTEN = -2;
 const UNSPACED = "[\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}]";
-const WORD = new RegExp(`(?:${UNSPACED}\\p{M}*|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}_])+|\\S)\\s*`, "gu");
+// Of longer ones, each part counts as a word.
+const LONGEST_WORD = 200;
+const WORD = new RegExp(`(?:${UNSPACED}\\p{M}{0,${LONGEST_WORD}}|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}_]){1,${LONGEST_WORD}}|\\S)\\s*`, "gu");
 
 // Words, each with the space behind it, which does not count when they are compared.
 function wordsOf(text) {
@@ -11,7 +16,8 @@ function wordsOf(text) {
   return words.length > MOST_WORDS ? words.slice(0, MOST_WORDS) : words;
 }
 
-// For each of the left words the right one that it is equal to in the alignment, or -1.
+// For each of the left words the right one that it is equal to in the alignment, or -1; and
+// whether all was looked at. What a text can ask for is bounded for the whole comparison.
 function aligned(left, right) {
   const known = new Map();
   const numbered = (words) => Int32Array.from(words, (word) => {
@@ -22,9 +28,12 @@ function aligned(left, right) {
   });
   const one = numbered(left), other = numbered(right);
   const partner = new Int32Array(one.length).fill(-1);
-  const ranges = [[0, one.length, 0, other.length]];
-  while (ranges.length) {
-    let [from, to, otherFrom, otherTo] = ranges.pop();
+  const work = { left: MOST_WORK };
+  const places = [new Int32Array(known.size).fill(NOWHERE), new Int32Array(known.size).fill(NOWHERE)];
+  // The last is what a range was a part of, when that had too many edits.
+  const ranges = [[0, one.length, 0, other.length, Infinity]];
+  while (ranges.length && work.left > 0) {
+    let [from, to, otherFrom, otherTo, whole] = ranges.pop();
     while (from < to && otherFrom < otherTo && one[from] === other[otherFrom]) {
       partner[from] = otherFrom;
       from += 1;
@@ -36,33 +45,44 @@ function aligned(left, right) {
       partner[to] = otherTo;
     }
     if (from === to || otherFrom === otherTo) continue;
-    if (byEdits(one, other, from, to, otherFrom, otherTo, partner)) continue;
+    const range = [from, to, otherFrom, otherTo], size = to - from + otherTo - otherFrom;
+    // Most of what had too many edits has too many, too, as a rule: its anchors come first.
+    const isMost = size > whole / 2;
+    if (!isMost && byEdits(one, other, range, partner, work)) continue;
+    const anchors = anchorsIn(one, other, range, places, work);
+    if (!anchors.length) {
+      if (isMost) byEdits(one, other, range, partner, work);
+      continue;
+    }
     let [before, otherBefore] = [from, otherFrom];
-    const anchors = anchorsIn(one, other, from, to, otherFrom, otherTo);
     for (const [at, otherAt] of anchors) {
       partner[at] = otherAt;
-      ranges.push([before, at, otherBefore, otherAt]);
+      ranges.push([before, at, otherBefore, otherAt, size]);
       [before, otherBefore] = [at + 1, otherAt + 1];
     }
-    if (anchors.length) ranges.push([before, to, otherBefore, otherTo]);
+    ranges.push([before, to, otherBefore, otherTo, size]);
   }
-  return partner;
+  return { partner, isWhole: work.left > 0 };
 }
 
 // The fewest insertions and deletions (Myers 1986, greedy); false if they are too many.
-function byEdits(one, other, from, to, otherFrom, otherTo, partner) {
+function byEdits(one, other, [from, to, otherFrom, otherTo], partner, work) {
   const length = to - from, otherLength = otherTo - otherFrom;
   const most = Math.min(MOST_EDITS, length + otherLength);
   const furthest = new Int32Array(2 * most + 3), steps = [];
   const middle = most + 1;
-  for (let edits = 0; edits <= most; edits += 1) {
+  for (let edits = 0; edits <= most && work.left > 0; edits += 1) {
+    work.left -= 2 * edits + 1;
     steps.push(furthest.slice(middle - edits, middle + edits + 1));
     for (let diagonal = -edits; diagonal <= edits; diagonal += 2) {
       const at = middle + diagonal;
       let x = diagonal === -edits || (diagonal !== edits && furthest[at - 1] < furthest[at + 1])
         ? furthest[at + 1] : furthest[at - 1] + 1;
       while (x < length && x - diagonal < otherLength
-        && one[from + x] === other[otherFrom + x - diagonal]) x += 1;
+        && one[from + x] === other[otherFrom + x - diagonal]) {
+        x += 1;
+        work.left -= 1;
+      }
       furthest[at] = x;
       if (x >= length && x - diagonal >= otherLength) {
         followBack(steps, edits, length, otherLength, (x_, y) => { partner[from + x_] = otherFrom + y; });
@@ -93,20 +113,22 @@ function followBack(steps, edits, length, otherLength, pair) {
   }
 }
 
-// Words that occur once in both parts, as many as stand in the same order.
-function anchorsIn(one, other, from, to, otherFrom, otherTo) {
-  const places = new Map();
-  const note = (words, begin, end, side) => {
-    for (let at = begin; at < end; at += 1) {
-      const known = places.get(words[at]) || [-1, -1];
-      known[side] = known[side] === -1 ? at : -2;
-      places.set(words[at], known);
-    }
-  };
-  note(one, from, to, 0);
-  note(other, otherFrom, otherTo, 1);
-  const both = [...places.values()].filter(([at, otherAt]) => at >= 0 && otherAt >= 0);
-  both.sort((first, second) => first[0] - second[0]);
+// Words that occur once in both parts, as many as stand in the same order. In `places`, by words'
+// numbers, nothing is left.
+function anchorsIn(one, other, [from, to, otherFrom, otherTo], places, work) {
+  work.left -= 2 * (to - from + otherTo - otherFrom);
+  const [places1, places2] = places;
+  for (let at = from; at < to; at += 1) places1[one[at]] = places1[one[at]] === NOWHERE ? at : OFTEN;
+  for (let at = otherFrom; at < otherTo; at += 1) {
+    places2[other[at]] = places2[other[at]] === NOWHERE ? at : OFTEN;
+  }
+  const both = [];
+  for (let at = from; at < to; at += 1) {
+    const otherAt = places2[one[at]];
+    if (places1[one[at]] === at && otherAt >= 0) both.push([at, otherAt]);
+  }
+  for (let at = from; at < to; at += 1) places1[one[at]] = NOWHERE;
+  for (let at = otherFrom; at < otherTo; at += 1) places2[other[at]] = NOWHERE;
   // The longest ascending subsequence, by the ends of the best of each length.
   const ends = [], previous = new Int32Array(both.length).fill(-1);
   both.forEach(([, otherAt], number) => {

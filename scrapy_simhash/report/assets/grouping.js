@@ -13,8 +13,9 @@ function asCrawled() {
 // Leader clustering: in the order of the pages, each is a near-duplicate of the nearest earlier
 // representative within k, of the oldest of equally near ones, or becomes one. A page's leader is
 // in its component. Equal fingerprints are common, and need only be compared with representatives
-// that came since the last of them. Null if `isStale` says that nobody waits for it any more.
-async function regrouped(k, isStale) {
+// that came since the last of them. Null if `isStale` says that nobody waits for it any more;
+// `tell` is called with the part that is done, between 0 and 1.
+async function regrouped(k, { isStale, tell }) {
   const prints = await fingerprints();
   await breath();
   const representative = new Int32Array(pages.count), apart = new Uint16Array(pages.count);
@@ -22,11 +23,14 @@ async function regrouped(k, isStale) {
   await breath();
   const first = firstEqual(prints);
   await breath();
+  if (k === 0) return grouped(k, first, apart);
   // Of each first of equal ones: the nearest of so many leaders.
   const compared = new Int32Array(pages.count);
   const nearest = new Int32Array(pages.count).fill(-1), nearestApart = new Uint16Array(pages.count);
   const leaders = new Int32Array(pages.count);
-  let pause = performance.now() + SLICE_MS, work = 0;
+  let pause = performance.now() + SLICE_MS, work = 0, done = 0;
+  const sizes = Array.from({ length: starts.length - 1 }, (_, number) => starts[number + 1] - starts[number]);
+  const all = sizes.reduce((sum, size) => sum + mostWork(size), 0);
   for (let component = 0; component + 1 < starts.length; component += 1) {
     let leaderCount = 0;
     for (let at = starts[component]; at < starts[component + 1]; at += 1) {
@@ -54,13 +58,21 @@ async function regrouped(k, isStale) {
         if (performance.now() > pause) {
           await breath();
           if (isStale()) return null;
+          tell((done + mostWork(at + 1 - starts[component])) / all);
           pause = performance.now() + SLICE_MS;
         }
       }
     }
+    done += mostWork(sizes[component]);
   }
   return grouped(k, representative, apart);
 }
+
+// If each of so many pages becomes a representative; for it is then that a person waits.
+function mostWork(count) {
+  return count * (count / 2 + 10);
+}
+
 let componentOrder = null;
 function components() {
   if (componentOrder) return componentOrder;

@@ -54,6 +54,18 @@ function atLeast(k) {
   return k === 0 ? "Fingerprints are equal." : `Similarity is ${similarity(k)}${NO_BREAK}% or more.`;
 }
 
+// Says how far it is, which is said aloud, too: not of short waits, and not at each step.
+const FIRST_TOLD_MS = 300;
+const TOLD_EACH_MS = 2_000;
+function teller() {
+  let next = performance.now() + FIRST_TOLD_MS;
+  return (part) => {
+    if (performance.now() < next) return;
+    next = performance.now() + TOLD_EACH_MS;
+    byId("regrouped").textContent = `Putting pages in clusters: ${Math.floor(100 * part)}${NO_BREAK}%.`;
+  };
+}
+
 const kept = new Map();
 let wanted = 0;
 async function slideTo(k) {
@@ -64,10 +76,8 @@ async function slideTo(k) {
   let groups = kept.get(k);
   if (!groups) {
     byId("k").setAttribute("aria-busy", "true");
-    const late = setTimeout(() => { byId("regrouped").textContent = "Putting pages in clusters…"; }, 300);
     await breath();
-    if (wanted === k) groups = await regrouped(k, () => wanted !== k);
-    clearTimeout(late);
+    if (wanted === k) groups = await regrouped(k, { isStale: () => wanted !== k, tell: teller() });
     if (!groups || wanted !== k) return;
     // Large arrays: the last few are enough to slide to and fro.
     if (kept.size > 4) kept.delete([...kept.keys()].find((old) => old !== data.max_distance));

@@ -1,5 +1,6 @@
 // What the page's controls do.
 
+const NO_HOST = "(no host)";
 function listen(id, event, does) {
   byId(id).addEventListener(event, does);
 }
@@ -14,14 +15,17 @@ function filtered(change) {
 
 function listenToFilters() {
   listen("search", "input", filtered((value) => { choice.searched = value.trim().toLowerCase(); }));
-  listen("host", "input", filtered((value) => { choice.host = value.trim().toLowerCase(); }));
+  listen("host", "input", filtered((value) => {
+    choice.host = value.trim().toLowerCase();
+    choice.onlyHost = null;
+  }));
   listen("weak", "change", filtered((value) => { choice.weak = value; }));
   listen("flood", "change", filtered((value) => { choice.flood = value; }));
   listen("least", "input", filtered((value) => { choice.least = Math.max(Number(value) || 1, 1); }));
   listen("filters", "submit", (event) => event.preventDefault());
   listen("clear", "click", () => {
     byId("filters").reset();
-    Object.assign(choice, { searched: "", host: "", weak: "any", flood: "any", least: 1 });
+    Object.assign(choice, { searched: "", host: "", onlyHost: null, weak: "any", flood: "any", least: 1 });
     filter();
     showClusters();
     byId("search").focus();
@@ -107,13 +111,13 @@ function listenToComparison() {
 }
 
 // From the overview to the clusters, of which only some are shown.
-function filterFrom(name, value) {
-  byId(name).value = value;
-  choice[name] = value;
+function filterFrom(control, value, chosen) {
+  byId(control).value = value;
+  Object.assign(choice, chosen);
   filter();
   showClusters();
   byId("clusters").scrollIntoView();
-  byId(name).focus({ preventScroll: true });
+  byId(control).focus({ preventScroll: true });
 }
 
 function listenToOverview() {
@@ -128,12 +132,16 @@ function listenToOverview() {
     });
   }
   for (const button of document.querySelectorAll("button[data-host]")) {
-    button.disabled = !button.dataset.host;
-    button.addEventListener("click", () => filterFrom("host", button.dataset.host));
+    const { host } = button.dataset;
+    button.disabled = false;
+    button.addEventListener("click", () => {
+      filterFrom("host", host || NO_HOST, { host: "", onlyHost: host });
+      byId("host").select();
+    });
   }
   for (const button of document.querySelectorAll("button[data-floods]")) {
     button.disabled = false;
-    button.addEventListener("click", () => filterFrom("flood", "some"));
+    button.addEventListener("click", () => filterFrom("flood", "some", { flood: "some" }));
   }
 }
 

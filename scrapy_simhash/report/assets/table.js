@@ -120,8 +120,9 @@ function showPager() {
   const part = count > 1
     ? `; shown here: ${numbers.format(from + 1)} to ${numbers.format(Math.min(from + CLUSTERS_PER_PAGE, shown.length))}`
     : "";
+  const host = choice.onlyHost === null ? "" : ` on the host ${visible(choice.onlyHost) || "of pages without one"}`;
   const text = isFiltered()
-    ? `${numbers.format(shown.length)} of ${counted(groups.count, "cluster")}, with ${near}${part}`
+    ? `${numbers.format(shown.length)} of ${counted(groups.count, "cluster")}${host}, with ${near}${part}`
     : `${counted(groups.count, "cluster")} with ${near}${part}`;
   // Said aloud: only when it changes.
   if (byId("shown").textContent !== text) byId("shown").textContent = text;

@@ -1,0 +1,92 @@
+"""CSV holds what is shown, and nothing that a spreadsheet would run."""
+
+import csv
+import io
+
+import pytest
+
+from tests.report.samples import BITS, MAX_DISTANCE, columns, head, small_report
+from tests.report.test_regrouping_in_browser import downloaded
+
+
+def test_csv_of_what_is_filtered_and_sorted(opened):
+    watched = opened(small_report())
+    watched.page.locator("#search").fill("syndicate")
+    watched.page.locator("[data-sorts=distance] button").click()
+    name, rows = downloaded(watched, "#csv-clusters")
+    assert name == f"near-duplicates-clusters-k{MAX_DISTANCE}.csv"
+    shown = watched.rows()
+    assert [row["representative"] for row in rows] == [row[0].split("\n")[0] for row in shown]
+    assert [row["near_duplicates"] for row in rows] == [row[1] for row in shown]
+    first = rows[0]
+    assert int(first["smallest_distance"]) <= int(first["largest_distance"])
+    assert first["first_seen"].endswith("Z")
+    assert float(first["smallest_similarity_percent"]) == float(
+        int(1000 * (BITS - int(first["largest_distance"])) / BITS) / 10
+    )
+    name, members = downloaded(watched, "#csv-pages")
+    assert name == f"near-duplicates-pages-k{MAX_DISTANCE}.csv"
+    assert len(members) == sum(int(row["near_duplicates"]) + 1 for row in rows)
+    assert [row["url"] for row in members if row["url"] == row["representative"]] == [
+        row["representative"] for row in rows
+    ]
+
+
+def test_csv_holds_any_text_and_no_formula(opened):
+    keys = [
+        '=HYPERLINK("http://a.example","x")',
+        "+1",
+        "-1+2",
+        "@SUM(A1)",
+        "\t=1",
+        "\r\n=1",
+        "  =1",
+        "\uff1d1",
+        'a "quoted", name\r\nin two lines',
+        "https://a.example/?q=1,2",
+    ]
+    pages = [(key, 0, number + 1, 0, -1) for number, key in enumerate(keys)]
+    watched = opened(head(columns(pages, [0] * len(keys), [])))
+    _, rows = downloaded(watched, "#csv-pages")
+    made = {"\t=1": "'\t'=1", "\r\n=1": "'\r\n'=1", "  =1": "  '=1"}
+    assert {row["url"] for row in rows} == {
+        key if number >= 8 else made.get(key, f"'{key}") for number, key in enumerate(keys)
+    }
+    _, (cluster,) = downloaded(watched, "#csv-clusters")
+    assert cluster["representative"] == f"'{keys[0]}"
+    watched.quiet()
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_no_cell_is_a_formula_whatever_parts_cells(opened, delimiter):
+    keys = [
+        "https://a.example/;=1+1",
+        'https://a.example/2;=HYPERLINK("http://b.example")',
+        'https://a.example/3;"=1+1";"=1+1"',
+        "https://a.example/4\t@SUM(1)\t -1",
+        "https://a.example/5; \t+1",
+        "https://a.example/6\r\n=1+1",
+        'https://a.example/7;"',
+        '";=1',
+        "https://a.example/8;\u200b\x00=1",
+        "https://a.example/9;jsessionid=1?b=-1&c=@",
+        "https://a.example/10\ttab",
+    ]
+    pages = [(key, 0, number + 1, 0, -1) for number, key in enumerate(keys)]
+    watched = opened(head(columns(pages, [0] * len(keys), [])))
+    for button in ("#csv-pages", "#csv-clusters"):
+        with watched.page.expect_download() as download:
+            watched.page.locator(button).click()
+        text = download.value.path().read_bytes().decode("utf-8-sig")
+        cells = [
+            cell
+            for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+            for cell in row
+        ]
+        assert len(cells) >= 2
+        assert not [cell for cell in cells if cell.lstrip(' \t\r\n"\0\u200b')[:1] in tuple("=+-@")]
+    _, rows = downloaded(watched, "#csv-pages")
+    urls = [row["url"] for row in rows]
+    # What is in most URLs stays as it is.
+    assert {keys[6], keys[9], keys[10]} <= set(urls)
+    assert "https://a.example/;'=1+1" in urls
