@@ -70,6 +70,9 @@ def settings_of(task: Task) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "CONCURRENT_REQUESTS": task.concurrency,
         "CONCURRENT_REQUESTS_PER_DOMAIN": task.concurrency,
+        # Twisted keeps timers that were cancelled until their time has come: at Scrapy's 180 s,
+        # those of 50,000 pages, which is what would grow.
+        "DOWNLOAD_TIMEOUT": 15,
         "EXTENSIONS": {"soak_lib.sampling.Sampler": 900},
         "LOG_FILE": f"{task.directory}/crawl.log",
         "LOG_LEVEL": "INFO",

@@ -19,16 +19,19 @@ class Clusters:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._members: OrderedDict[str, set[int]] = OrderedDict()
+        # Hashes, of this process alone, take 8 bytes instead of a URL; most clusters have few.
+        self._members: OrderedDict[int, tuple[int, ...]] = OrderedDict()
 
     def is_flood(self, representative: str, key: str) -> bool:
         """Add a near-duplicate to its cluster. True if that has more pages than the limit."""
         if not self._limit:
             return False
-        members = self._members.setdefault(representative, set())
-        self._members.move_to_end(representative)
-        if len(members) <= self._limit:
-            members.add(hash(key))  # of this process alone, and 8 bytes instead of a URL
+        cluster, page = hash(representative), hash(key)
+        members = self._members.get(cluster, ())
+        if len(members) <= self._limit and page not in members:
+            members += (page,)
+        self._members[cluster] = members
+        self._members.move_to_end(cluster)
         if len(self._members) > _WATCHED_CLUSTERS:
             self._members.popitem(last=False)
         return len(members) > self._limit

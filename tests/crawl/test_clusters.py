@@ -59,7 +59,7 @@ def test_memory_is_bounded_and_a_flood_stays_in_it(monkeypatch):
         assert not counted.is_flood(f"other {number}", "copy")
     assert len(counted._members) == 5
     # Of a flood no more is kept than is needed to know it.
-    assert len(counted._members["flood"]) == 4
+    assert len(counted._members[hash("flood")]) == 4
 
 
 # Crawls
