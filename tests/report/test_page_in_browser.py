@@ -283,7 +283,8 @@ def hostile_report():
     report = head(
         columns(pages, [0] * len(keys), texts), crawl=copy.deepcopy(small_report()["crawl"])
     )
-    report["crawl"].update(spider=HOSTILE, reason=HOSTILE, kept={HOSTILE: 1}, skipped={HOSTILE: 1})
+    report["crawl"].update(spider=HOSTILE, reason=HOSTILE, skipped={HOSTILE: 1})
+    report["crawl"]["kept"] = {HOSTILE: {"near_duplicate": 1, "unchanged": 0}}
     report["crawl"]["stats"] = {HOSTILE: HOSTILE}
     report["index"].update(directory=HOSTILE, scheme=HOSTILE, tables=HOSTILE)
     report["hosts"] = [{"host": HOSTILE, "near_duplicates": 1, "representatives": 1}]

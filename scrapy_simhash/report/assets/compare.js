@@ -2,12 +2,16 @@
 const OPTIONS_AROUND = 250;
 // Of equal words, so many are left at each end where only differences are shown.
 const WORDS_LEFT = 12;
-// Rows end with lines, so many times at most, and where they are this long. Those that are out of
-// sight are not laid out, which takes a browser minutes for some texts of 200,000 letters.
+// Rows end with lines, so many times at most, and where they are this long.
 const MOST_LINES = 5_000;
 const LONGEST_ROW = 2_000;
-// How high they may be, until they were seen.
-const LETTERS_IN_A_LINE = 60, LINE_REM = 1.65, AROUND_LINES_REM = 0.7;
+// Rows that are out of sight are not laid out, which takes a browser minutes for some texts of
+// 200,000 letters; so high they are taken to be.
+const HIGH_FROM_LETTERS = 300;
+const outOfSight = new CSSStyleSheet();
+outOfSight.replaceSync(`.pair { content-visibility: auto; contain-intrinsic-block-size: auto 2.35rem; }
+  .pair.high { contain-intrinsic-block-size: auto 20rem; }`);
+document.adoptedStyleSheets.push(outOfSight);
 const comparison = { members: [], left: 0, right: 0, turn: 0, differences: [], at: -1 };
 
 function compare(cluster, page) {
@@ -187,14 +191,8 @@ function equalParts(words, from, to) {
 function pairOf(left, right, changed) {
   const row = element("div", { className: changed ? "pair" : "pair equal" },
     element("p", { dir: "auto" }, ...left), element("p", { dir: "auto" }, ...right));
-  const lines = Math.ceil(Math.max(...[left, right].map(lettersIn)) / LETTERS_IN_A_LINE);
-  row.style.contentVisibility = "auto";
-  row.style.containIntrinsicBlockSize = `auto ${AROUND_LINES_REM + LINE_REM * Math.max(lines, 1)}rem`;
+  row.classList.toggle("high", row.textContent.length > 2 * HIGH_FROM_LETTERS);
   return row;
-}
-
-function lettersIn(side) {
-  return side.reduce((sum, part) => sum + (part.textContent ?? part).length, 0);
 }
 
 // The text of one page alone.

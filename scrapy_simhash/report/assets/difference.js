@@ -3,7 +3,7 @@ const MOST_WORDS = 60_000;
 // Differences that are looked for in one go; beyond, words that occur once in both lead the way.
 const MOST_EDITS = 1_000;
 // Steps of a comparison in all: half a second to a second. Few texts need a tenth of it.
-const MOST_WORK = 80_000_000;
+const MOST_WORK = 100_000_000;
 const NOWHERE = -1, OFTEN = -2;
 const UNSPACED = "[\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}]";
 // Of longer ones, each part counts as a word.

@@ -56,7 +56,7 @@ function atLeast(k) {
 
 // Says how far it is, which is said aloud, too: not of short waits, and not at each step.
 const FIRST_TOLD_MS = 300;
-const TOLD_EACH_MS = 2_000;
+const TOLD_EACH_MS = 3_000;
 function teller() {
   let next = performance.now() + FIRST_TOLD_MS;
   return (part) => {
