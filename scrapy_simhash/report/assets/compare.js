@@ -5,13 +5,8 @@ const WORDS_LEFT = 12;
 // Rows end with lines, so many times at most, and where they are this long.
 const MOST_LINES = 5_000;
 const LONGEST_ROW = 2_000;
-// Rows that are out of sight are not laid out, which takes a browser minutes for some texts of
-// 200,000 letters; so high they are taken to be.
+// Rows that are out of sight are not laid out; the style says how high they are taken to be.
 const HIGH_FROM_LETTERS = 300;
-const outOfSight = new CSSStyleSheet();
-outOfSight.replaceSync(`.pair { content-visibility: auto; contain-intrinsic-block-size: auto 2.35rem; }
-  .pair.high { contain-intrinsic-block-size: auto 20rem; }`);
-document.adoptedStyleSheets.push(outOfSight);
 const comparison = { members: [], left: 0, right: 0, turn: 0, differences: [], at: -1 };
 
 function compare(cluster, page) {
