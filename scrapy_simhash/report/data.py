@@ -14,6 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
+from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index.clusters import duplication
 from scrapy_simhash.report.selection import select
 
@@ -29,6 +30,7 @@ MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000
 _TOP = 100
 _MOST_FLOODS = 20
+_TITLE_CHARACTERS = 200
 _BINS = 120
 _STEPS_S = (1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000)
 
@@ -60,7 +62,7 @@ def build(
     max_distance = max(source.manifest.max_distance, doubled.farthest)
     selection = select(source, doubled, max_distance, max_pages)
     pages = selection.pages
-    shown_texts, numbers, no_room = _texts(texts, pages, doubled, max_text_bytes)
+    shown_texts, titles, numbers, no_room = _texts(texts, pages, doubled, max_text_bytes)
     made = source.manifest
     floods = [found for found in doubled.clusters if 0 < cluster_limit < len(found) - 1]
     return {
@@ -105,6 +107,7 @@ def build(
             b"".join(page.fingerprint.to_bytes(made.scheme.bits // 8, "big") for page in pages)
         ).decode("ascii"),
         "texts": shown_texts,
+        "titles": titles,
         "cluster_limit": cluster_limit,
         "floods": {
             "count": len(floods),
@@ -140,13 +143,16 @@ def url_pattern(key: str) -> str:
 
 def _texts(
     texts: Texts | None, pages: Sequence[ListedPage], doubled: Duplication, max_bytes: int
-) -> tuple[list[str], list[int], int]:
-    """(texts, the number of each page's or -1, how many had no room): largest clusters first."""
+) -> tuple[list[str], list[str], list[int], int]:
+    """(texts, their titles, the number of each page's or -1, how many had no room): largest
+    clusters first.
+    """
     numbers = [-1] * len(pages)
     if texts is None:
-        return [], numbers, 0
+        return [], [], numbers, 0
     places = {page.key: number for number, page in enumerate(pages)}
     shown: list[str] = []
+    titles: list[str] = []
     of_bytes: dict[bytes, int] = {}
     no_room = size = 0
     for found in doubled.clusters:
@@ -162,8 +168,17 @@ def _texts(
                 size += len(value)
                 number = of_bytes[value] = len(shown)
                 shown.append(base64.b64encode(value).decode("ascii"))
+                titles.append(_title(texts, key))
             numbers[places[key]] = number
-    return shown, numbers, no_room
+    return shown, titles, numbers, no_room
+
+
+def _title(texts: Texts, key: str) -> str:
+    try:
+        kept = texts.get(key)
+    except IndexCorrupt:  # the comparison says so
+        return ""
+    return kept.title[:_TITLE_CHARACTERS] if kept else ""
 
 
 def _timeline(source: Source, doubled: Duplication) -> dict[str, Any]:

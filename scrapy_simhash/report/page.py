@@ -83,6 +83,7 @@ def _for_the_script(report: Mapping[str, Any]) -> dict[str, Any]:
         "left_out": report["left_out"],
         "made_at_s": report["made_at_s"],
         "pages": report["pages"],
+        "titles": report["titles"],
     }
 
 

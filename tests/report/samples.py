@@ -3,7 +3,7 @@
 import json
 import random
 import zlib
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections import Counter
 from functools import cache
 
@@ -97,6 +97,7 @@ def columns(pages, components, texts, *, bits=BITS):
             b"".join(page[1].to_bytes(bits // 8, "big") for page in pages)
         ).decode(),
         "texts": texts,
+        "titles": [json.loads(zlib.decompress(b64decode(text)))["title"] for text in texts],
     }
 
 

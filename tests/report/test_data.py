@@ -150,7 +150,11 @@ def test_texts_are_those_of_the_pages(made):
             assert text is None
         else:
             assert text["text"].startswith(f"text {key.split('/')[-1].split('.')[0]}")
-    assert len(data["texts"]) == len(set(data["texts"]))
+    assert len(data["texts"]) == len(set(data["texts"])) == len(data["titles"])
+    for place, number in enumerate(data["pages"]["text"]):
+        if number >= 0:
+            assert data["titles"][number] == text_of(data, place)["title"]
+    assert set(data["titles"]) == {"title", ""}
     bounded = report_data(made, max_text_bytes=200)
     assert 0 < len(bounded["texts"]) < len(data["texts"])
     assert bounded["left_out"]["texts"] > 0

@@ -86,6 +86,28 @@ def test_it_sorts_either_way(opened, column, place, key, first):
     assert watched.page.locator("[aria-sort]").count() == 1
 
 
+def test_titles_are_shown_beneath_urls_and_found(opened):
+    report = copy.deepcopy(small_report())
+    pages = report["pages"]
+    page = next(
+        page
+        for page, of in enumerate(pages["representative"])
+        if of != page and pages["text"][page] >= 0
+    )
+    report["titles"][pages["text"][page]] = "Not <b>found</b>: 没有找到"
+    watched = opened(report)
+    watched.page.locator("#search").fill("FOUND</b>: 没有")
+    [row] = watched.rows()
+    head = pages["representative"][page]
+    assert row[0].startswith(pages["key"][head])
+    watched.page.locator("button.open").first.click()
+    titles = watched.page.locator("tr.member .page-title").all_inner_texts()
+    assert "Not <b>found</b>: 没有找到" in titles
+    own = report["titles"][pages["text"][head]] if pages["text"][head] >= 0 else ""
+    assert watched.page.locator("tr.cluster .page-title").all_inner_texts() == [own] * bool(own)
+    assert own not in titles
+
+
 def test_search_shows_whole_clusters_of_which_any_page_matches(opened):
     watched = opened(small_report())
     watched.page.locator("#search").fill("PRINT=1")
@@ -257,7 +279,12 @@ def test_narrow_screens_scroll_only_downwards(opened, width):
     page = opened(small_report(), width=width).page
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     heights = page.locator("tr.cluster").evaluate_all("rows => rows.map(r => r.offsetHeight)")
-    assert median(heights) < 80
+    titles = page.locator("tr.cluster .page-title").evaluate_all(
+        "all => all.map(t => t.offsetHeight)"
+    )
+    # A line of small letters below the address, which takes two or three.
+    assert 0 < median(titles) < 20
+    assert median(heights) - median(titles) < 80
 
 
 def test_of_nothing(opened):

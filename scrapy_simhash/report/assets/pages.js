@@ -12,9 +12,14 @@ const pages = {
 };
 data.pages = null;
 
+// Of pages whose text is kept.
+function titleOf(page) {
+  return pages.text[page] < 0 ? "" : data.titles[pages.text[page]];
+}
+
 let lowerKeys = null;
 function lowered() {
-  if (!lowerKeys) lowerKeys = pages.key.map((key) => key.toLowerCase());
+  if (!lowerKeys) lowerKeys = pages.key.map((key, page) => `${key}\n${titleOf(page)}`.toLowerCase());
   return lowerKeys;
 }
 

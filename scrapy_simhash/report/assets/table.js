@@ -9,6 +9,11 @@ function marks(cluster) {
   return shown;
 }
 
+function titled(page, known = "") {
+  const title = titleOf(page);
+  return title && title !== known ? [element("span", { className: "page-title" }, visible(cut(title)))] : [];
+}
+
 function clusterBody(cluster) {
   const { groups } = choice, head = groups.heads[cluster], { searched } = choice;
   const least = groups.least[cluster], most = groups.most[cluster];
@@ -18,7 +23,7 @@ function clusterBody(cluster) {
   });
   const row = element("tr", { className: "cluster" },
     element("td", { className: "opener" }, opener),
-    element("th", { scope: "row" }, nameOf(pages.key[head], { searched }), ...marks(cluster)),
+    element("th", { scope: "row" }, nameOf(pages.key[head], { searched }), ...marks(cluster), ...titled(head)),
     element("td", { className: "number" }, numbers.format(groups.counts[cluster])),
     element("td", { className: "number" }, distanceRange(least, most)),
     element("td", { className: "number" }, similarityRange(least, most)),
@@ -57,7 +62,7 @@ function memberRows(cluster, members) {
     const apart = groups.distance[page];
     return element("tr", { className: "member" },
       element("td", { className: "opener" }),
-      element("th", { scope: "row" }, name, ...weak),
+      element("th", { scope: "row" }, name, ...weak, ...titled(page, titleOf(head))),
       element("td", { className: "number" }, compare),
       element("td", { className: "number" }, String(apart)),
       element("td", { className: "number" }, `${similarity(apart)}${NO_BREAK}%`),
