@@ -205,6 +205,9 @@ def small_report():
     report = head(listed, crawl=crawl(listed), cluster_limit=100)
     report["timeline"] = timeline(listed["pages"])
     # Pages that are near no other are counted, not listed.
+    over_time = report["timeline"]["representatives"]
+    for _ in range(763 - sum(over_time)):
+        over_time[int(chance.triangular(0, 3000, 900)) // 60] += 1
     report["index"]["representatives"] = 763
     near = report["index"]["near_duplicates"]
     report["hosts"] = [
@@ -256,7 +259,7 @@ def crawl(listed):
             "downloader/request_count": 1294,
             "response_received_count": 1289,
             "item_scraped_count": 702,
-            "simhash/checked": 1004,
+            "simhash/checked": 715 + near + 48,
         },
     }
 
