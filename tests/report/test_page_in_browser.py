@@ -101,10 +101,10 @@ def test_titles_are_shown_beneath_urls_and_found(opened):
     head = pages["representative"][page]
     assert row[0].startswith(pages["key"][head])
     watched.page.locator("button.open").first.click()
-    titles = watched.page.locator("tr.member .page-title").all_inner_texts()
+    titles = watched.page.locator("tr.member .row-title").all_inner_texts()
     assert "Not <b>found</b>: 没有找到" in titles
     own = report["titles"][pages["text"][head]] if pages["text"][head] >= 0 else ""
-    assert watched.page.locator("tr.cluster .page-title").all_inner_texts() == [own] * bool(own)
+    assert watched.page.locator("tr.cluster .row-title").all_inner_texts() == [own] * bool(own)
     assert own not in titles
 
 
@@ -279,7 +279,7 @@ def test_narrow_screens_scroll_only_downwards(opened, width):
     page = opened(small_report(), width=width).page
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     heights = page.locator("tr.cluster").evaluate_all("rows => rows.map(r => r.offsetHeight)")
-    titles = page.locator("tr.cluster .page-title").evaluate_all(
+    titles = page.locator("tr.cluster .row-title").evaluate_all(
         "all => all.map(t => t.offsetHeight)"
     )
     # A line of small letters below the address, which takes two or three.

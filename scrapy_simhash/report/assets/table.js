@@ -11,7 +11,7 @@ function marks(cluster) {
 
 function titled(page, known = "") {
   const title = titleOf(page);
-  return title && title !== known ? [element("span", { className: "page-title" }, visible(cut(title)))] : [];
+  return title && title !== known ? [element("span", { className: "row-title" }, visible(cut(title)))] : [];
 }
 
 function clusterBody(cluster) {
