@@ -25,6 +25,7 @@ from .demosite.scoring import families_of
 
 PROJECT = Path(__file__).parents[1]
 REPORT = PROJECT / "simhash-report.html"
+SIMHASH = PROJECT / ".scrapy" / "simhash"
 DEPTH_LIMIT = 6  # the calendar has no end, but a crawl without the plugin needs one
 LEAST_RECALL = 0.7
 
@@ -39,9 +40,15 @@ class Crawl:
     distances: dict[str, int]
 
 
-def crawl(server: DemoServer, directory: Path, *settings: str, show_log: bool = False) -> Crawl:
+def crawl(
+    server: DemoServer,
+    directory: Path,
+    *settings: str,
+    simhash: Path | None = None,
+    show_log: bool = False,
+) -> Crawl:
     """Run the spider in a process of its own, as `scrapy crawl` on the command line."""
-    items, simhash = directory / "items.jsonl", directory / "simhash"
+    items, simhash = directory / "items.jsonl", simhash or directory / "simhash"
     command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={server.url}"]
     for setting in (
         f"SIMHASH_DIR={simhash}",
@@ -118,8 +125,9 @@ def main() -> int:
         site, base = server.site, Path(temporary)
         print(f"Demo site at {server.url}, mirror at {server.mirror_url}", flush=True)
         without = crawl(server, base / "without", "SIMHASH_ENABLED=0")
-        looked_at = (f"SIMHASH_REPORT={REPORT}", "SIMHASH_KEEP_TEXT=True")
-        dropping = crawl(server, base / "drop", *looked_at, show_log=True)
+        # Left behind, to be looked at.
+        settings = (f"SIMHASH_REPORT={REPORT}", "SIMHASH_KEEP_TEXT=True", "SIMHASH_RESET=True")
+        dropping = crawl(server, base / "drop", *settings, simhash=SIMHASH, show_log=True)
         tagging = crawl(server, base / "tag", "SIMHASH_ACTION=tag")
         dropped = report(site, "drop", dropping)
         report(site, "tag", tagging)
@@ -131,7 +139,9 @@ def main() -> int:
     lost = families_of(site, without.seen) - families_of(site, dropping.seen)
     print(f"distinct pages lost by dropping: {', '.join(sorted(lost)) or 'none'}")
     good = not dropped.wrong and not lost and dropped.recall >= LEAST_RECALL
-    print(f"the report, to be opened in a browser: {REPORT}")
+    print(f"the report of the crawl that drops, to be opened in a browser: {REPORT}")
+    scrapy = Path(sys.executable).with_name("scrapy")
+    print(f"its index can be asked, in {PROJECT}: {scrapy} simhash stats, or clusters")
     print("good" if good else "not good enough")
     return 0 if good else 1
 
