@@ -258,7 +258,8 @@ def fill(kind: str, directory: str) -> None:
     with opened(kind, directory) as index:
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))
         refused = []
-        for number in range(5000):
+        # RocksDB begins a new file after each error, and takes a thousand pages or more to fill it.
+        for number in range(50_000):
             key, fingerprint = f"page {number}", rng.getrandbits(64)
             observation = index.observe(key, fingerprint)
             try:
@@ -278,7 +279,7 @@ def fill(kind: str, directory: str) -> None:
         for observation in refused[:2]:
             index.confirm(observation)
             say("confirmed", observation.key, observation.fingerprint)
-        for number in range(5000, 5500):
+        for number in range(50_000, 50_500):
             key, fingerprint = f"page {number}", rng.getrandbits(64)
             index.confirm(index.observe(key, fingerprint))
             say("confirmed", key, fingerprint)
