@@ -19,7 +19,7 @@ class Clusters:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        # Hashes, of this process alone, take 8 bytes instead of a URL; most clusters have few.
+        # Hashes, of this process alone, take less than URLs; most clusters have few.
         self._members: OrderedDict[int, tuple[int, ...]] = OrderedDict()
 
     def is_flood(self, representative: str, key: str) -> bool:

@@ -184,8 +184,9 @@ def _title(texts: Texts, key: str) -> str:
 def _timeline(source: Source, doubled: Duplication) -> dict[str, Any]:
     """Pages by when they were first met, whatever was met again since."""
     near = {line.key for found in doubled.clusters for line in found.near_duplicates}
-    first = Counter(entry.first_seen_s for entry in source.entries() if entry.key not in near)
     standing = {line.key for line in doubled.stood_in}
+    logged = near | standing  # of which there may be an entry, too
+    first = Counter(entry.first_seen_s for entry in source.entries() if entry.key not in logged)
     later: Counter[int] = Counter()
     for line in source.near_duplicates():
         if line.key in near:
@@ -227,9 +228,12 @@ def _patterns(source: Source, doubled: Duplication) -> list[dict[str, Any]]:
             examples.setdefault(pattern, line.key)
     top = near.most_common(_TOP)
     shown = {pattern for pattern, _ in top}
-    near_keys = {line.key for found in doubled.clusters for line in found.near_duplicates}
-    keys = (entry.key for entry in source.entries() if entry.key not in near_keys)
-    representatives = _counted(chain(keys, (line.key for line in doubled.stood_in)), shown)
+    standing = {line.key for line in doubled.stood_in}
+    logged = standing.union(
+        line.key for found in doubled.clusters for line in found.near_duplicates
+    )
+    keys = (entry.key for entry in source.entries() if entry.key not in logged)
+    representatives = _counted(chain(keys, standing), shown)
     return [
         {
             "pattern": pattern,

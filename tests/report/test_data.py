@@ -264,6 +264,22 @@ def test_pages_are_counted_when_they_were_first_met(tmp_path):
     assert sum(data["timeline"]["near_duplicates"]) == data["index"]["near_duplicates"] == 1
 
 
+def test_a_page_that_stands_in_and_has_an_entry_counts_once(tmp_path):
+    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+        index.confirm(index.observe("https://a.example/old.html", 0))
+    with rewriting(tmp_path / "i") as (source, store):
+        for entry in source.entries():
+            store.write(entry._replace(ordinal=-1), None, (), store.next_sequence)
+        for number, key in enumerate(("https://a.example/old.html", "https://a.example/new.html")):
+            store.log(NearDuplicate(key, "gone", 1, 1, 100 + number, 5), 102)
+    data = report_data(tmp_path / "i")
+    assert (data["index"]["representatives"], data["index"]["near_duplicates"]) == (1, 1)
+    assert sum(data["timeline"]["representatives"]) == 1
+    assert sum(data["timeline"]["near_duplicates"]) == 1
+    [pattern] = data["patterns"]
+    assert (pattern["near_duplicates"], pattern["representatives"]) == (1, 1)
+
+
 def test_components_hold_pages_with_their_representatives():
     assert _joined([0, 0, 2, 2, 4], [0, 0, 1, 3, 4]) == [0, 0, 0, 0, 4]
     assert _joined([0, 1, 2, 3], [1, 2, 3, 3]) == [0, 0, 0, 0]
