@@ -144,7 +144,7 @@ def main(
     except OSError as error:
         what = error.filename or "the output"
         output.note(f"error: {what} cannot be read or written: {error.strerror or error}")
-        if error.filename is None:  # what is left of the output: Python would try again, and say 120
+        if error.filename is None:  # Python would try the rest again, and end with 120
             _silence()
         return ERROR
     return code
