@@ -22,6 +22,15 @@ settings.register_profile("thorough", max_examples=3000, deadline=None, print_bl
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes that can't be read are named by their place: packed ones may hold the time, and each
+    worker of a parallel run must collect the same names.
+    """
+    if isinstance(val, bytes) and not (val.isascii() and val.decode().isprintable()):
+        return argname
+    return None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache directory of this session's own, where jieba's dictionary is kept; for child

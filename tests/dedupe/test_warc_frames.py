@@ -84,7 +84,7 @@ def test_of_a_file_that_is_cut_off_nothing_is_lost(compressed, at):
         (False, b"WARC/1.0\r\nno length\r\n\r\n"),
         (False, b"WARC/1.0\r\nContent-Length: -3\r\n\r\n"),
         (True, b"garbage " * 300_000),
-        (True, gzip.compress(b"no record")),
+        (True, gzip.compress(b"no record", mtime=0)),
     ],
 )
 def test_garbage_is_kept(compressed, garbage):
