@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands.index_options import index_directory
@@ -46,7 +47,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--file", metavar="FILE", help="group the records of an export, not an index"
     )
-    parser.add_argument("--host", metavar="NAME", help="clusters with a page of this host")
+    parser.add_argument(
+        "--host",
+        metavar="NAME",
+        help="clusters with a page of this host; without a port, whatever the port",
+    )
     parser.add_argument(
         "--min-pages",
         metavar="N",
@@ -119,7 +124,10 @@ def _on_host(cluster: Cluster, host: str | None) -> bool:
     if host is None:
         return True
     keys = [cluster.representative, *(member.key for member in cluster.near_duplicates)]
-    return any(host_of(key) == host.lower() for key in keys)
+    wanted = host.lower()
+    return any(
+        found == wanted or re.sub(r":\d+$", "", found) == wanted for found in map(host_of, keys)
+    )
 
 
 def _found(options: argparse.Namespace) -> list[Cluster]:

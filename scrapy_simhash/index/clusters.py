@@ -48,7 +48,7 @@ class Duplication:
     :param distances: near-duplicates by distance to the representative of their cluster.
     :param farthest: the largest distance at which a crawl called a page a near-duplicate.
     :param clusters: with two pages or more, the largest first.
-    :param hosts: near-duplicates by host; keys that are no URLs count as host ``""``.
+    :param hosts: near-duplicates by host (`host_of`); keys that are no URLs count as host ``""``.
     :param host_representatives: representatives by host.
     """
 
@@ -123,11 +123,19 @@ def is_representative_now(entry: Entry, last: dict[str, NearDuplicate]) -> bool:
 
 
 def host_of(key: str) -> str:
-    """The host of a page's key, if that is a URL; else ``""``."""
+    """The host of a page's key, with a port if it names one; ``""`` if it is no URL."""
     try:
-        return urlsplit(key).hostname or ""
+        parts = urlsplit(key)
+        host = parts.hostname or ""
     except ValueError:
         return ""
+    if ":" in host:
+        host = f"[{host}]"
+    try:
+        port = parts.port
+    except ValueError:  # of no computer: the rest is told apart all the same
+        port = None
+    return host if port is None or not host else f"{host}:{port}"
 
 
 def _apart_from(line: NearDuplicate, representative: str, fingerprint: int) -> NearDuplicate:

@@ -7,19 +7,17 @@ their fingerprints, so that they can be regrouped for a smaller k.
 from __future__ import annotations
 
 import base64
-import re
 import time
 from collections import Counter
-from itertools import chain
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit
 
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index.clusters import duplication
+from scrapy_simhash.report.places import places
 from scrapy_simhash.report.selection import select
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from scrapy_simhash.index.clusters import Duplication
     from scrapy_simhash.index.rewriting import Source
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000
-_TOP = 100
 _MOST_FLOODS = 20
 _TITLE_CHARACTERS = 200
 _BINS = 120
@@ -62,7 +59,9 @@ def build(
     max_distance = max(source.manifest.max_distance, doubled.farthest)
     selection = select(source, doubled, max_distance, max_pages)
     pages = selection.pages
-    shown_texts, titles, numbers, no_room = _texts(texts, pages, doubled, max_text_bytes)
+    shown_texts, titles, of_text, no_room = _texts(texts, pages, doubled, max_text_bytes)
+    found_at = places(source, doubled)
+    numbers = found_at.numbers_of([page.key for page in pages])
     made = source.manifest
     floods = [found for found in doubled.clusters if 0 < cluster_limit < len(found) - 1]
     return {
@@ -85,15 +84,10 @@ def build(
         "timeline": _timeline(source, doubled),
         "distances": [doubled.distances[distance] for distance in range(max_distance + 1)],
         "farther": sum(n for distance, n in doubled.distances.items() if distance > max_distance),
-        "hosts": [
-            {
-                "host": host,
-                "near_duplicates": count,
-                "representatives": doubled.host_representatives[host],
-            }
-            for host, count in doubled.hosts.most_common(_TOP)
-        ],
-        "patterns": _patterns(source, doubled),
+        "hosts": found_at.hosts,
+        "patterns": found_at.patterns,
+        "pairs": found_at.pairs,
+        "names": {"hosts": numbers["hosts"], "patterns": numbers["patterns"]},
         "pages": {
             "key": [page.key for page in pages],
             "seen_at_s": [page.seen_at_s for page in pages],
@@ -101,7 +95,9 @@ def build(
             "representative": selection.representatives(),
             "distance": [page.distance for page in pages],
             "component": selection.components,
-            "text": numbers,
+            "text": of_text,
+            "host": numbers["of_host"],
+            "pattern": numbers["of_pattern"],
         },
         "fingerprints": base64.b64encode(
             b"".join(page.fingerprint.to_bytes(made.scheme.bits // 8, "big") for page in pages)
@@ -118,27 +114,6 @@ def build(
         },
         "left_out": {**selection.left_out._asdict(), "texts": no_room},
     }
-
-
-def url_pattern(key: str) -> str:
-    """A URL with what varies replaced by ``*``: segments with digits, the last segment's name, and
-    the values of its query; other keys are their own pattern.
-    """
-    try:
-        parts = urlsplit(key)
-        host = parts.netloc.rpartition("@")[2]
-    except ValueError:
-        return key
-    if not host:
-        return key
-    *folders, last = parts.path.split("/")
-    folders = ["*" if re.search(r"\d", folder) else folder for folder in folders]
-    if last:
-        _, dot, ending = last.rpartition(".")
-        last = f"*.{ending}" if dot and re.fullmatch(r"[A-Za-z]\w{0,4}", ending) else "*"
-    names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
-    query = "&".join(f"{name}=*" for name in names)
-    return f"{host}{'/'.join([*folders, last])}" + (f"?{query}" if query else "")
 
 
 def _texts(
@@ -216,34 +191,3 @@ def _binned(moments: Mapping[int, int], from_s: int, step_s: int, bins: int) -> 
     for moment, count in moments.items():
         binned[(moment - from_s) // step_s] += count
     return binned
-
-
-def _patterns(source: Source, doubled: Duplication) -> list[dict[str, Any]]:
-    near: Counter[str] = Counter()
-    examples: dict[str, str] = {}
-    for found in doubled.clusters:
-        for line in found.near_duplicates:
-            pattern = url_pattern(line.key)
-            near[pattern] += 1
-            examples.setdefault(pattern, line.key)
-    top = near.most_common(_TOP)
-    shown = {pattern for pattern, _ in top}
-    standing = {line.key for line in doubled.stood_in}
-    logged = standing.union(
-        line.key for found in doubled.clusters for line in found.near_duplicates
-    )
-    keys = (entry.key for entry in source.entries() if entry.key not in logged)
-    representatives = _counted(chain(keys, standing), shown)
-    return [
-        {
-            "pattern": pattern,
-            "near_duplicates": count,
-            "representatives": representatives[pattern],
-            "example": examples[pattern],
-        }
-        for pattern, count in top
-    ]
-
-
-def _counted(keys: Iterable[str], shown: set[str]) -> Counter[str]:
-    return Counter(pattern for key in keys if (pattern := url_pattern(key)) in shown)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _SCRIPTS = (
-    "words", "pages", "grouping", "choice", "table", "histogram", "difference", "compare", "csv",
-    "main",
+    "words", "pages", "grouping", "choice", "table", "histogram", "difference", "moved", "rows",
+    "compare", "csv", "main",
 )  # fmt: skip
 _VERDICTS = (
     ("new", "new", "content that was not seen before"),
@@ -75,6 +75,7 @@ def render(report: Mapping[str, Any]) -> str:
 
 def _for_the_script(report: Mapping[str, Any]) -> dict[str, Any]:
     index = report["index"]
+    numbers = {name: number for number, name in enumerate(report["names"]["patterns"])}
     return {
         "bits": index["bits"],
         "max_distance": index["max_distance"],
@@ -83,6 +84,8 @@ def _for_the_script(report: Mapping[str, Any]) -> dict[str, Any]:
         "left_out": report["left_out"],
         "made_at_s": report["made_at_s"],
         "pages": report["pages"],
+        "names": report["names"],
+        "pairs": [[numbers[pattern] for pattern in row["patterns"]] for row in report["pairs"]],
         "titles": report["titles"],
     }
 

@@ -95,6 +95,18 @@ def test_clusters_of_a_host(clusters, small):
     assert not clusters(*options, "leader", "--host", "y.example")
 
 
+@pytest.mark.parametrize(
+    ("host", "count"), [("z.example", 2), ("Z.example:8080", 1), ("z.example:80", 0), ("8080", 0)]
+)
+def test_a_host_with_and_without_its_port(clusters, tmp_path, host, count):
+    with open_index(index_url(tmp_path / "ports"), Scheme(bits=64), max_distance=3) as index:
+        for number, port in enumerate(("", ":8080")):
+            key = f"https://z.example{port}/{number}"
+            index.confirm(index.observe(key, 0xFF << 20 * number))
+            index.observe(f"{key}?copy", 0xFF << 20 * number)
+    assert len(clusters("--index", tmp_path / "ports", "--host", host)) == count
+
+
 @pytest.mark.parametrize("name", ["e.jsonl.gz", "e.parquet"])
 def test_an_export_is_grouped(clusters, run, small, name):
     assert run("export", "--index", small, name).code == 0

@@ -139,7 +139,25 @@ def test_hosts():
         )
     )
     assert found.hosts == {"a.example": 1, "b.example": 1, "": 1}
-    assert found.host_representatives == {"a.example": 1, "": 1, "c.example": 1}
+    assert found.host_representatives == {"a.example:8080": 1, "": 1, "c.example": 1}
+
+
+@pytest.mark.parametrize(
+    ("key", "host"),
+    [
+        ("https://user:secret@A.example/x", "a.example"),
+        ("https://a.example:8443/", "a.example:8443"),
+        ("https://a.example:/", "a.example"),
+        ("https://a.example:port/", "a.example"),
+        ("https://a.example:99999/", "a.example"),
+        ("http://[::1]:80/", "[::1]:80"),
+        ("http://[2001:DB8::1]/", "[2001:db8::1]"),
+        ("http://:80/", ""),
+        ("//a.example/x", "a.example"),
+    ],
+)
+def test_host_of(key, host):
+    assert host_of(key) == host
 
 
 @pytest.mark.parametrize("key", ["http://[::1", "x", "", "https://", "http://[bad]/"])

@@ -7,6 +7,8 @@ from base64 import b64decode, b64encode
 from collections import Counter
 from functools import cache
 
+from scrapy_simhash.report.places import Places, url_pattern
+
 BITS, MAX_DISTANCE = 256, 36
 FROM_S = 1_795_305_600
 
@@ -134,12 +136,24 @@ def head(listed, *, crawl=None, cluster_limit=0):
             "count": len(floods),
             "largest": [{"key": key, "near_duplicates": number} for key, number in floods[:20]],
         },
-        "hosts": [],
-        "patterns": [],
         "cluster_limit": cluster_limit,
         "left_out": {"clusters": 0, "shortened": 0, "near_duplicates": 0, "texts": 0},
-        **listed,
+        **placed(listed),
     }
+
+
+def placed(report, **tables):
+    """A report, or its pages, with these tables of hosts, patterns and pairs of patterns, and the
+    numbers that its pages have in them.
+    """
+    found_at = Places(
+        *(tables.get(name, report.get(name, [])) for name in ("hosts", "patterns", "pairs"))
+    )
+    numbers = found_at.numbers_of(report["pages"]["key"])
+    report.update(found_at._asdict())
+    report["names"] = {"hosts": numbers["hosts"], "patterns": numbers["patterns"]}
+    report["pages"].update(host=numbers["of_host"], pattern=numbers["of_pattern"])
+    return report
 
 
 def empty_report():
@@ -153,7 +167,7 @@ ENDINGS = (
         "?utm_source=mail&utm_medium={n}",
         "news.harbour.example/news/*/*.html?utm_medium=*&utm_source=*",
     ),
-    ("#", "mirror.harbour.example:8080/news/*/*.html"),
+    ("#", "mirror.harbour.example:8080/*/news/*/*.html"),
     ("/", "syndicate.example/wire/*"),
 )
 
@@ -180,7 +194,7 @@ def small_report():
                 name = key + ending.format(hex=f"{chance.getrandbits(48):012x}", n=member)
                 if ending == "#":
                     name = key.replace("https://news.", "http://mirror.").replace(
-                        ".example", f".example:{8000 + member}"
+                        ".example", f".example:8080/copy{member}"
                     )
                 elif ending == "/":
                     name = f"https://syndicate.example/wire/{number}-{member}"
@@ -210,12 +224,12 @@ def small_report():
         over_time[int(chance.triangular(0, 3000, 900)) // 60] += 1
     report["index"]["representatives"] = 763
     near = report["index"]["near_duplicates"]
-    report["hosts"] = [
+    hosts = [
         {"host": "news.harbour.example", "near_duplicates": near - 57, "representatives": 750},
-        {"host": "mirror.harbour.example", "near_duplicates": 31, "representatives": 2},
+        {"host": "mirror.harbour.example:8080", "near_duplicates": 31, "representatives": 2},
         {"host": "syndicate.example", "near_duplicates": 26, "representatives": 11},
     ]
-    report["patterns"] = [
+    shown_patterns = [
         {
             "pattern": "news.harbour.example/calendar/*/*/",
             "near_duplicates": 130,
@@ -232,7 +246,22 @@ def small_report():
             for pattern, names in sorted(patterns.items(), key=lambda item: -len(item[1]))
         ),
     ]
-    return report
+    keys, of = listed["pages"]["key"], listed["pages"]["representative"]
+    both = {}
+    for page, key in enumerate(keys):
+        if of[page] != page:
+            examples = sorted((key, keys[of[page]]), key=url_pattern)
+            both.setdefault(tuple(map(url_pattern, examples)), []).append((of[page], examples))
+    pairs = [
+        {
+            "patterns": list(pair),
+            "near_duplicates": len(found),
+            "clusters": len({cluster for cluster, _ in found}),
+            "examples": found[0][1],
+        }
+        for pair, found in sorted(both.items(), key=lambda item: -len(item[1]))
+    ]
+    return placed(report, hosts=hosts, patterns=shown_patterns, pairs=pairs)
 
 
 def crawl(listed):

@@ -1,11 +1,7 @@
 """Two pages side by side: what is marked is what differs, whichever pages, however long."""
 
 import copy
-import difflib
 import random
-import re
-from importlib.resources import files
-from itertools import pairwise
 
 import pytest
 
@@ -203,81 +199,83 @@ def test_long_texts_are_bounded_and_said_to_be(opened):
     assert "Only the first 60,000 words" in said
 
 
-@pytest.fixture(scope="module")
-def differences(browser):
-    """The part of the script that compares texts, by itself."""
-    context = browser.new_context()
-    page = context.new_page()
-    source = files("scrapy_simhash.report") / "assets" / "difference.js"
-    page.evaluate(
-        f"""() => {{ {source.read_text(encoding="utf-8")}
-          window.runsBetween = (one, other) => {{
-            const left = wordsOf(one), right = wordsOf(other), {{ partner }} = aligned(left, right);
-            return {{ left, right, partner: [...partner], runs: runsOf(left, right, partner) }};
-          }};
-        }}"""
+PARAGRAPHS = (
+    "The keeper writes down wind and rain.",
+    "Ships pass by the hour, and the fog horn answers each of them.",
+    "The lamp is lit at dusk.",
+    "Nobody has seen the bell of the old steamer since.",
+)
+
+
+def test_paragraphs_that_stand_elsewhere_are_no_differences_of_words(opened):
+    first, second, third, fourth = PARAGRAPHS
+    watched = opened(of_texts("\n".join(PARAGRAPHS), f"{third}\n{first}\n{second}\n{fourth}"))
+    said = compared(watched)
+    assert "equal but for their order: 1 paragraph (7 words) of 41 words moved." in said
+    assert marked(watched, "del.moved") == marked(watched, "del") == [third]
+    assert marked(watched, "ins.moved") == marked(watched, "ins") == [third]
+    page = watched.page
+    buttons = page.locator("button.elsewhere")
+    assert buttons.all_inner_texts() == ["↓ below", "↑ above"]
+    # Each stands beside its paragraph's other side, and leads to the other one.
+    buttons.first.click()
+    assert page.evaluate("document.activeElement.textContent") == "↑ above"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.textContent") == "↓ below"
+    page.locator("#difference-after").click()
+    assert page.locator("#at-difference").inner_text() == "1 of 1"
+    assert page.locator(".current").count() == 2
+    page.locator("#only").check()
+    assert page.locator(".pair:not(.equal)").count() == 2
+    # Texts are whole, and no button's words are among them.
+    assert sides(watched) == [
+        "\n".join(PARAGRAPHS),
+        f"{third}\n{first}\n{second}\n{fourth}",
+    ]
+    watched.quiet()
+
+
+def test_moved_paragraphs_among_changes(opened):
+    first, second, third, fourth = PARAGRAPHS
+    watched = opened(
+        of_texts(
+            "\n".join(PARAGRAPHS),
+            "\n".join((fourth, first.replace("rain", "hail"), second, "And a word more.")),
+        )
     )
-
-    def compare(one, other):
-        return page.evaluate("([one, other]) => runsBetween(one, other)", [one, other])
-
-    yield compare
-    context.close()
-
-
-def words(text):
-    return re.findall(r"\w+|[^\w\s]", text)
+    said = compared(watched)
+    assert "in both, of which 1 paragraph (11 words) moved" in said
+    assert marked(watched, "ins.moved") == [fourth]
+    assert marked(watched, "del:not(.moved)") == ["rain", third.removesuffix(".")]
+    assert marked(watched, "ins:not(.moved)") == ["hail", "And a word more"]
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_differences_are_right_and_few(differences, seed):
-    chance = random.Random(seed)
-    letters = "abcdef" if seed % 2 else "ab"
-    one = " ".join(chance.choice(letters) for _ in range(chance.randrange(0, 60)))
-    other = " ".join(chance.choice(letters) for _ in range(chance.randrange(0, 60)))
-    found = differences(one, other)
-    assert ("".join(found["left"]), "".join(found["right"])) == (one, other)
-    pairs = [(at, of) for at, of in enumerate(found["partner"]) if of >= 0]
-    assert pairs == sorted(pairs)
-    assert [of for _, of in pairs] == sorted({of for _, of in pairs})
-    assert all(words(one)[at] == words(other)[of] for at, of in pairs)
-    # The longest common subsequence, which is what fewest edits leave.
-    assert len(pairs) == longest_common(words(one), words(other))
-    check_runs(found)
+def test_from_one_cluster_to_the_next(opened):
+    report = small_report()
+    watched = opened(report)
+    page = watched.page
+    page.locator("#search").fill("calendar")
+    page.locator("#clear").click()
+    page.locator("tr.cluster button.open").nth(1).click()
+    heads = [row[0].split("\n")[0] for row in watched.rows()]
+    page.locator("button.compare").first.click()
 
+    def shown():
+        settled(watched)
+        place = page.locator("#comparison-place").inner_text()
+        return place, page.locator("#name-left a").get_attribute("href")
 
-def longest_common(one, other):
-    row = [0] * (len(other) + 1)
-    for word in one:
-        before = 0
-        for at, against in enumerate(other, start=1):
-            before, row[at] = row[at], before + 1 if word == against else max(row[at], row[at - 1])
-    return row[-1]
-
-
-def check_runs(found):
-    """They follow one another to the end of both texts, and equal ones are equal."""
-    at = other = 0
-    for run in found["runs"]:
-        assert (run["from"], run["otherFrom"]) == (at, other)
-        at, other = run["to"], run["otherTo"]
-        if run["same"]:
-            left = [word.strip() for word in found["left"][run["from"] : at]]
-            assert left == [word.strip() for word in found["right"][run["otherFrom"] : other]]
-    assert (at, other) == (len(found["left"]), len(found["right"]))
-    kinds = [run["same"] for run in found["runs"]]
-    assert all(kind != after for kind, after in pairwise(kinds))
-
-
-def test_texts_that_differ_too_much_for_fewest_edits_still_find_what_they_share(differences):
-    chance = random.Random(9)
-    shared = [f"shared{n}" for n in range(300)]
-    one, other = list(shared), list(shared)
-    for some, name in ((one, "left"), (other, "right")):
-        for n in range(4000):
-            some.insert(chance.randrange(len(some)), f"{name}{n}")
-    found = differences(" ".join(one), " ".join(other))
-    assert sum(of >= 0 for of in found["partner"]) == 300
-    check_runs(found)
-    matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
-    assert sum(block.size for block in matcher.get_matching_blocks()) <= 300
+    assert shown() == (f"cluster 2 of {len(heads)}", heads[1])
+    page.locator("#cluster-after").click()
+    assert shown() == (f"cluster 3 of {len(heads)}", heads[2])
+    page.locator("#cluster-before").click()
+    page.locator("#cluster-before").click()
+    assert shown() == (f"cluster 1 of {len(heads)}", heads[0])
+    assert page.locator("#cluster-before").is_disabled()
+    page.keyboard.press("Escape")
+    page.locator("#search").fill(heads[-1])
+    page.locator("tr.cluster button.open").click()
+    page.locator("button.compare").first.click()
+    assert shown() == ("cluster 1 of 1", heads[-1])
+    assert page.locator("#cluster-after").is_disabled()
+    watched.quiet()

@@ -19,7 +19,6 @@ from scrapy_simhash.index.base import NearDuplicate
 from scrapy_simhash.index.rewriting import rewriting
 from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.index.upkeep import expire, rebuild
-from scrapy_simhash.report.data import url_pattern
 from scrapy_simhash.report.selection import _joined
 from scrapy_simhash.report.writing import report_data
 
@@ -310,27 +309,3 @@ def test_time_is_cut_in_few_steps_that_hold_everything(tmp_path_factory, first, 
     if first or later:
         end_s = time["from_s"] + time["step_s"] * len(time["representatives"])
         assert time["from_s"] <= min(first + later) <= max(first + later) < end_s
-
-
-@pytest.mark.parametrize(
-    ("url", "pattern"),
-    [
-        ("https://a.example/news/2024/ferry.html?sid=7&b=", "a.example/news/*/*.html?b=*&sid=*"),
-        ("https://user:secret@a.example:8080/", "a.example:8080/"),
-        ("http://a.example", "a.example"),
-        ("https://a.example/calendar/2026/12", "a.example/calendar/*/*"),
-        ("https://a.example/about", "a.example/*"),
-        ("https://a.example/v1.2/x.tar.gz", "a.example/*/*.gz"),
-        ("https://a.example/a.b.verylongending", "a.example/*"),
-        ("no url", "no url"),
-        ("http://[::1", "http://[::1"),
-    ],
-)
-def test_url_patterns(url, pattern):
-    assert url_pattern(url) == pattern
-
-
-@given(st.text())
-def test_any_key_has_a_pattern(key):
-    assert isinstance(url_pattern(key), str)
-    assert isinstance(url_pattern(f"https://a.example/{key}"), str)

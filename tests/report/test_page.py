@@ -14,7 +14,7 @@ from scrapy_simhash.report.page import render
 from scrapy_simhash.report.timeline import timeline
 from scrapy_simhash.report.visible import address, duration, moment, share, size, visible
 from tests.report.browser import HOSTILE
-from tests.report.samples import MAX_DISTANCE, columns, empty_report, head, small_report
+from tests.report.samples import MAX_DISTANCE, columns, empty_report, head, placed, small_report
 
 MOST_LINES = 350
 
@@ -154,15 +154,22 @@ def hostile_report():
     kept = {HOSTILE: {"near_duplicate": 2, "unchanged": 0}}
     report["crawl"].update(spider=HOSTILE, reason=HOSTILE, skipped={HOSTILE: 1}, kept=kept)
     report["crawl"]["stats"] = {HOSTILE: HOSTILE}
-    report["hosts"] = [{"host": HOSTILE, "near_duplicates": 2, "representatives": 1}]
-    pattern = {"near_duplicates": 2, "representatives": 1}
-    report["patterns"] = [
-        {"pattern": HOSTILE, "example": HOSTILE, **pattern},
-        {"pattern": "p", "example": "javascript:alert(1)", **pattern},
-        {"pattern": "q", "example": 'https://a.example/"onmouseover="alert(1)', **pattern},
-    ]
     report["pages"]["key"] = [HOSTILE for _ in report["pages"]["key"]]
-    return report
+    counts = {"near_duplicates": 2, "representatives": 1}
+    pair = {"near_duplicates": 1, "clusters": 1}
+    return placed(
+        report,
+        hosts=[{"host": HOSTILE, **counts}],
+        patterns=[
+            {"pattern": HOSTILE, "example": HOSTILE, **counts},
+            {"pattern": "p", "example": "javascript:alert(1)", **counts},
+            {"pattern": "q", "example": 'https://a.example/"onmouseover="alert(1)', **counts},
+        ],
+        pairs=[
+            {"patterns": [HOSTILE, "p"], "examples": [HOSTILE, "javascript:alert(1)"], **pair},
+            {"patterns": ["p", HOSTILE], "examples": [HOSTILE, HOSTILE], **pair},
+        ],
+    )
 
 
 def test_hostile_text_makes_no_element_and_no_attribute():

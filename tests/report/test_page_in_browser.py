@@ -14,6 +14,7 @@ from tests.report.samples import (
     compressed,
     empty_report,
     head,
+    placed,
     small_report,
 )
 
@@ -84,28 +85,6 @@ def test_it_sorts_either_way(opened, column, place, key, first):
         assert values == sorted(values, reverse=direction == "descending")
         assert len(set(values)) > 5
     assert watched.page.locator("[aria-sort]").count() == 1
-
-
-def test_titles_are_shown_beneath_urls_and_found(opened):
-    report = copy.deepcopy(small_report())
-    pages = report["pages"]
-    page = next(
-        page
-        for page, of in enumerate(pages["representative"])
-        if of != page and pages["text"][page] >= 0
-    )
-    report["titles"][pages["text"][page]] = "Not <b>found</b>: 没有找到"
-    watched = opened(report)
-    watched.page.locator("#search").fill("FOUND</b>: 没有")
-    [row] = watched.rows()
-    head = pages["representative"][page]
-    assert row[0].startswith(pages["key"][head])
-    watched.page.locator("button.open").first.click()
-    titles = watched.page.locator("tr.member .row-title").all_inner_texts()
-    assert "Not <b>found</b>: 没有找到" in titles
-    own = report["titles"][pages["text"][head]] if pages["text"][head] >= 0 else ""
-    assert watched.page.locator("tr.cluster .row-title").all_inner_texts() == [own] * bool(own)
-    assert own not in titles
 
 
 def test_search_shows_whole_clusters_of_which_any_page_matches(opened):
@@ -314,11 +293,14 @@ def hostile_report():
     report["crawl"]["kept"] = {HOSTILE: {"near_duplicate": 1, "unchanged": 0}}
     report["crawl"]["stats"] = {HOSTILE: HOSTILE}
     report["index"].update(directory=HOSTILE, scheme=HOSTILE, tables=HOSTILE)
-    report["hosts"] = [{"host": HOSTILE, "near_duplicates": 1, "representatives": 1}]
-    report["patterns"] = [
-        {"pattern": HOSTILE, "near_duplicates": 1, "representatives": 1, "example": HOSTILE}
-    ]
-    return report
+    counts = {"near_duplicates": 1, "representatives": 1}
+    pair = {"patterns": [HOSTILE, HOSTILE], "near_duplicates": 1, "clusters": 1}
+    return placed(
+        report,
+        hosts=[{"host": HOSTILE, **counts}],
+        patterns=[{"pattern": HOSTILE, "example": HOSTILE, **counts}],
+        pairs=[{**pair, "examples": [HOSTILE, "javascript:alert(1)"]}],
+    )
 
 
 def test_what_hostile_text_says_does_not_happen(opened):

@@ -4,9 +4,12 @@ const choice = {
   shown: new Int32Array(0),
   nearDuplicates: 0,
   searched: "",
+  // How many pages of each cluster have what is searched for.
+  matching: null,
   host: "",
-  // What a button of the table of hosts is for: this host and no other. "" are keys without one.
-  onlyHost: null,
+  // What a button of the overview is for: the kind, and its number, of a host, a pattern, or a pair
+  // of patterns.
+  only: null,
   weak: "any",
   flood: "any",
   least: 1,
@@ -30,22 +33,38 @@ function pagesWith(searched) {
   return matching;
 }
 
-// The clusters that have one of the pages: 1 at their numbers.
-function clustersOf(groups, some) {
-  const { clusterOf } = groups, having = new Uint8Array(groups.count);
-  for (const page of some) if (clusterOf[page] >= 0) having[clusterOf[page]] = 1;
+// How many pages of each cluster are among these.
+function countsIn(groups, some) {
+  const { clusterOf } = groups, having = new Int32Array(groups.count);
+  for (const page of some) if (clusterOf[page] >= 0) having[clusterOf[page]] += 1;
   return having;
 }
 
+function pagesWhere(column, isWanted) {
+  const matching = [];
+  for (let page = 0; page < pages.count; page += 1) if (isWanted(column[page])) matching.push(page);
+  return matching;
+}
+
 function clustersOnHosts(groups) {
-  const { names, hostnames, of } = hosts(), { clusterOf } = groups;
-  const { onlyHost, host } = choice;
-  const matches = (name, number) => (
-    onlyHost === null ? name.includes(host) : shownAs(hostnames[number]) === onlyHost);
-  const matching = Uint8Array.from(names, (name, number) => (matches(name, number) ? 1 : 0));
-  const having = new Uint8Array(groups.count);
-  for (let page = 0; page < pages.count; page += 1) {
-    if (clusterOf[page] >= 0 && matching[of[page]]) having[clusterOf[page]] = 1;
+  const matching = data.names.hosts.map((name) => name.includes(choice.host));
+  return countsIn(groups, pagesWhere(pages.host, (host) => matching[host]));
+}
+
+function clustersOfOnly(groups) {
+  const { kind, number } = choice.only;
+  if (kind === "pair") return clustersOfPair(groups, data.pairs[number]);
+  return countsIn(groups, pagesWhere(pages[kind], (other) => other === number));
+}
+
+// Near-duplicates with one of two patterns, whose representative has the other.
+function clustersOfPair(groups, [one, other]) {
+  const { pattern } = pages, having = new Int32Array(groups.count);
+  for (let cluster = 0; cluster < groups.count; cluster += 1) {
+    const head = pattern[groups.heads[cluster]];
+    if (head !== one && head !== other) continue;
+    const wanted = head === one ? other : one;
+    for (const page of nearDuplicatesOf(groups, cluster)) having[cluster] += pattern[page] === wanted;
   }
   return having;
 }
@@ -58,8 +77,9 @@ const PASSES = {
 
 function filter() {
   const { groups } = choice;
-  const byKey = choice.searched ? clustersOf(groups, pagesWith(choice.searched)) : null;
-  const byHost = isOnHost() ? clustersOnHosts(groups) : null;
+  const byKey = choice.searched ? countsIn(groups, pagesWith(choice.searched)) : null;
+  const byHost = choice.host ? clustersOnHosts(groups) : null;
+  const byButton = choice.only ? clustersOfOnly(groups) : null;
   const weak = PASSES[choice.weak], flood = PASSES[choice.flood];
   const shown = new Int32Array(groups.count);
   let count = 0, nearDuplicates = 0;
@@ -67,11 +87,13 @@ function filter() {
     if (groups.counts[cluster] < choice.least) continue;
     if (byKey && !byKey[cluster]) continue;
     if (byHost && !byHost[cluster]) continue;
+    if (byButton && !byButton[cluster]) continue;
     if (!weak(groups.weak[cluster]) || !flood(groups.isFlood(cluster))) continue;
     shown[count] = cluster;
     count += 1;
     nearDuplicates += groups.counts[cluster];
   }
+  choice.matching = byKey;
   choice.shown = shown.subarray(0, count);
   choice.nearDuplicates = nearDuplicates;
   choice.page = 0;
@@ -96,11 +118,7 @@ function pageCount() {
   return Math.max(1, Math.ceil(choice.shown.length / CLUSTERS_PER_PAGE));
 }
 
-function isOnHost() {
-  return Boolean(choice.host || choice.onlyHost !== null);
-}
-
 function isFiltered() {
-  return Boolean(choice.searched || isOnHost() || choice.weak !== "any" || choice.flood !== "any"
+  return Boolean(choice.searched || choice.host || choice.only || choice.weak !== "any" || choice.flood !== "any"
     || choice.least > 1);
 }

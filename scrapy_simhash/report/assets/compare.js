@@ -1,21 +1,29 @@
 // Two pages of a cluster side by side, with what differs marked.
 const OPTIONS_AROUND = 250;
-// Of equal words, so many are left at each end where only differences are shown.
-const WORDS_LEFT = 12;
-// Rows end with lines, so many times at most, and where they are this long.
-const MOST_LINES = 5_000;
-const LONGEST_ROW = 2_000;
-// Rows that are out of sight are not laid out; the style says how high they are taken to be.
-const HIGH_FROM_LETTERS = 300;
-const comparison = { members: [], left: 0, right: 0, turn: 0, differences: [], at: -1 };
+const comparison = { cluster: -1, members: [], left: 0, right: 0, turn: 0, differences: [], at: -1 };
 
 function compare(cluster, page) {
   const { groups } = choice;
+  comparison.cluster = cluster;
   comparison.members = [groups.heads[cluster], ...membersInOrder(groups, cluster, choice.memberOrder)];
   comparison.left = 0;
   comparison.right = Math.max(comparison.members.indexOf(page, 1), 1);
-  byId("comparison").showModal();
+  showPlace();
+  if (!byId("comparison").open) byId("comparison").showModal();
   showComparison();
+}
+
+// Which of the clusters that are shown it is, in their order.
+function showPlace() {
+  const place = choice.shown.indexOf(comparison.cluster), count = choice.shown.length;
+  byId("comparison-place").textContent = `cluster ${numbers.format(place + 1)} of ${numbers.format(count)}`;
+  byId("cluster-before").disabled = place <= 0;
+  byId("cluster-after").disabled = place === count - 1;
+}
+
+function goToCluster(step) {
+  const cluster = choice.shown[choice.shown.indexOf(comparison.cluster) + step];
+  if (cluster !== undefined) compare(cluster, -1);
 }
 
 function showChooser(side) {
@@ -63,10 +71,10 @@ async function showComparison() {
   comparison.at = -1;
   byId("at-difference").textContent = "";
   if (words[0] && words[1]) {
-    const { partner, isWhole } = aligned(...words);
-    const runs = runsOf(...words, partner);
-    byId("texts-compared").replaceChildren(...pairsOf(...words, runs));
-    said.push(sumOf(runs));
+    const { partner, isWhole, moved, edited, count } = alignedWithMoved(...words);
+    const runs = runsOf(...words, partner, moved);
+    byId("texts-compared").replaceChildren(...pairsOf(...words, runs, edited));
+    said.push(sumOf(runs, edited, count));
     if (cutShort) said.push(`Only the first ${numbers.format(MOST_WORDS)} words are compared.`);
     if (!isWhole) said.push("To compare all of them would take too long: parts that may have more in common are shown as different.");
   } else {
@@ -88,112 +96,26 @@ function showTitles(texts) {
   });
 }
 
-function sumOf(runs) {
-  const sums = { same: 0, left: 0, right: 0 };
+function sumOf(runs, edited, movedCount) {
+  const sums = { same: 0, moved: 0, left: 0, right: 0 };
   for (const run of runs) {
     if (run.same) sums.same += run.to - run.from;
-    else {
+    else if (run.moved >= 0) {
+      // Its twin has a run, too: what both have counts once.
+      for (let at = run.from; at < run.to; at += 1) sums[edited[0][at] ? "left" : "moved"] += 1;
+      for (let at = run.otherFrom; at < run.otherTo; at += 1) sums.right += edited[1][at];
+    } else {
       sums.left += run.to - run.from;
       sums.right += run.otherTo - run.otherFrom;
     }
   }
-  if (!sums.left && !sums.right) return `The texts are equal: ${counted(sums.same, "word")}.`;
-  return `${counted(sums.same, "word")} in both; ${numbers.format(sums.left)} only left, ${numbers.format(sums.right)} only right.`;
-}
-
-// Rows of the two texts: a paragraph on each side, cut where both have one's end.
-function pairsOf(left, right, runs) {
-  const rows = [];
-  let sides = [[], []], changed = false, length = 0;
-  const lines = () => rows.length < MOST_LINES;
-  const end = () => {
-    if (sides[0].length || sides[1].length) rows.push(pairOf(...sides, changed));
-    sides = [[], []];
-    changed = false;
-    length = 0;
-  };
-  for (const run of runs) {
-    if (run.same) {
-      const shift = run.otherFrom - run.from;
-      const atEnds = (at) => endsLine(left[at]) && endsLine(right[at + shift]);
-      for (const [from, to] of parts(left, run.from, run.to, lines() && atEnds)) {
-        sides[0].push(...equalParts(left, from, to));
-        sides[1].push(...equalParts(right, from + shift, to + shift));
-        length += lengthOf(left, from, to);
-        if ((lines() && atEnds(to - 1)) || length >= LONGEST_ROW) end();
-      }
-    } else {
-      const marked = [[left, run.from, run.to], [right, run.otherFrom, run.otherTo]].map(
-        ([words, from, to]) => parts(words, from, to, lines() && ((at) => endsLine(words[at])))
-          .map((part) => words.slice(...part).join("")),
-      );
-      const first = [];
-      for (let line = 0; line < Math.max(marked[0].length, marked[1].length); line += 1) {
-        if (line > 0) end();
-        changed = true;
-        ["del", "ins"].forEach((name, side) => {
-          if (marked[side][line] === undefined) return;
-          const text = marked[side][line], bare = text.trimEnd();
-          const mark = element(name, {}, bare);
-          first.push(mark);
-          sides[side].push(mark, text.slice(bare.length));
-          length += text.length;
-        });
-      }
-      comparison.differences.push(first);
-      const last = [left[run.to - 1], right[run.otherTo - 1]];
-      if (length >= LONGEST_ROW || (lines() && last.every((word) => word === undefined || endsLine(word)))) end();
-    }
+  const both = counted(sums.same + sums.moved, "word");
+  const paragraphs = `${counted(movedCount, "paragraph")} (${counted(sums.moved, "word")})`;
+  if (!sums.left && !sums.right) {
+    return movedCount ? `The texts are equal but for their order: ${paragraphs} of ${both} moved.` : `The texts are equal: ${both}.`;
   }
-  end();
-  return rows;
-}
-
-function endsLine(word) {
-  return word !== undefined && word.includes("\n");
-}
-
-function lengthOf(words, from, to) {
-  let length = 0;
-  for (let at = from; at < to; at += 1) length += words[at].length;
-  return length;
-}
-
-// Of words from one number to another: parts for which there is room in a row.
-function parts(words, begin, to, isEnd) {
-  const found = [];
-  let from = begin, length = 0;
-  for (let at = begin; at < to; at += 1) {
-    length += words[at].length;
-    if (at < to - 1 && length < LONGEST_ROW && !(isEnd && found.length < MOST_LINES && isEnd(at))) continue;
-    found.push([from, at + 1]);
-    from = at + 1;
-    length = 0;
-  }
-  return found;
-}
-
-function equalParts(words, from, to) {
-  if (to - from <= 3 * WORDS_LEFT) return [words.slice(from, to).join("")];
-  return [
-    words.slice(from, from + WORDS_LEFT).join(""),
-    element("span", { className: "middle" }, words.slice(from + WORDS_LEFT, to - WORDS_LEFT).join("")),
-    element("span", { className: "fold" }, "[…] "),
-    words.slice(to - WORDS_LEFT, to).join(""),
-  ];
-}
-
-function pairOf(left, right, changed) {
-  const row = element("div", { className: changed ? "pair" : "pair equal" },
-    element("p", { dir: "auto" }, ...left), element("p", { dir: "auto" }, ...right));
-  row.classList.toggle("high", row.textContent.length > 2 * HIGH_FROM_LETTERS);
-  return row;
-}
-
-// The text of one page alone.
-function oneSide(words) {
-  if (!words) return [[element("em", { className: "none" }, "The text of this page is not in the report.")]];
-  return parts(words, 0, words.length).map((part) => [words.slice(...part).join("")]);
+  const others = `${numbers.format(sums.left)} only left, ${numbers.format(sums.right)} only right`;
+  return movedCount ? `${both} in both, of which ${paragraphs} moved; ${others}.` : `${both} in both; ${others}.`;
 }
 
 function goToDifference(step) {

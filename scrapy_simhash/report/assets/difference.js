@@ -8,7 +8,7 @@ const NOWHERE = -1, OFTEN = -2;
 const UNSPACED = "[\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}]";
 // Of longer ones, each part counts as a word.
 const LONGEST_WORD = 200;
-const WORD = new RegExp(`(?:${UNSPACED}\\p{M}{0,${LONGEST_WORD}}|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}_]){1,${LONGEST_WORD}}|\\S)\\s*`, "gu");
+const WORD = new RegExp(`(?:${UNSPACED}\\p{M}{0,${LONGEST_WORD}}|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}_]|(?<=\\p{N})[.,](?=\\p{N})){1,${LONGEST_WORD}}|\\S)\\s*`, "gu");
 
 // Words, each with the space behind it, which does not count when they are compared.
 function wordsOf(text) {
@@ -17,8 +17,8 @@ function wordsOf(text) {
 }
 
 // For each of the left words the right one that it is equal to in the alignment, or -1; and
-// whether all was looked at. What a text can ask for is bounded for the whole comparison.
-function aligned(left, right) {
+// whether all was looked at. What a text can ask for is bounded by `work`, which is used up.
+function aligned(left, right, work) {
   const known = new Map();
   const numbered = (words) => Int32Array.from(words, (word) => {
     const bare = word.trimEnd();
@@ -28,7 +28,6 @@ function aligned(left, right) {
   });
   const one = numbered(left), other = numbered(right);
   const partner = new Int32Array(one.length).fill(-1);
-  const work = { left: MOST_WORK };
   const places = [new Int32Array(known.size).fill(NOWHERE), new Int32Array(known.size).fill(NOWHERE)];
   // The last is what a range was a part of, when that had too many edits.
   const ranges = [[0, one.length, 0, other.length, Infinity]];
@@ -146,42 +145,4 @@ function anchorsIn(one, other, [from, to, otherFrom, otherTo], places, work) {
     chain.push(both[number]);
   }
   return chain.reverse();
-}
-
-// Runs of words: equal ones of both sides, or what stands on either side between these.
-function runsOf(left, right, partner) {
-  const runs = [];
-  let at = 0, otherAt = 0;
-  while (at < left.length || otherAt < right.length) {
-    const [from, otherFrom] = [at, otherAt];
-    while (at < left.length && partner[at] === otherAt) {
-      at += 1;
-      otherAt += 1;
-    }
-    if (at > from) {
-      runs.push({ same: true, from, to: at, otherFrom, otherTo: otherAt });
-      continue;
-    }
-    while (at < left.length && partner[at] < 0) at += 1;
-    otherAt = at < left.length ? partner[at] : right.length;
-    runs.push({ same: false, from, to: at, otherFrom, otherTo: otherAt });
-  }
-  return withoutCrumbs(runs);
-}
-
-// A word or two that happen to be equal amid much that differs say nothing.
-function withoutCrumbs(runs) {
-  const size = (run) => Math.max(run.to - run.from, run.otherTo - run.otherFrom);
-  const joined = [];
-  runs.forEach((run, number) => {
-    const next = runs[number + 1], last = joined[joined.length - 1];
-    const crumb = run.same && last && next && size(run) <= 3
-      && size(last) >= 2 * size(run) && size(next) >= 2 * size(run);
-    if (last && !last.same && (crumb || !run.same)) {
-      joined[joined.length - 1] = { ...last, to: run.to, otherTo: run.otherTo };
-    } else {
-      joined.push(run);
-    }
-  });
-  return joined;
 }

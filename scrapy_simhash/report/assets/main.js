@@ -1,6 +1,5 @@
 // What the page's controls do.
 
-const NO_HOST = "(no host)";
 function listen(id, event, does) {
   byId(id).addEventListener(event, does);
 }
@@ -17,7 +16,8 @@ function listenToFilters() {
   listen("search", "input", filtered((value) => { choice.searched = value.trim().toLowerCase(); }));
   listen("host", "input", filtered((value) => {
     choice.host = value.trim().toLowerCase();
-    choice.onlyHost = null;
+    // It may be the name of what a button is for.
+    choice.only = null;
   }));
   listen("weak", "change", filtered((value) => { choice.weak = value; }));
   listen("flood", "change", filtered((value) => { choice.flood = value; }));
@@ -25,16 +25,14 @@ function listenToFilters() {
   listen("filters", "submit", (event) => event.preventDefault());
   listen("clear", "click", () => {
     byId("filters").reset();
-    Object.assign(choice, { searched: "", host: "", onlyHost: null, weak: "any", flood: "any", least: 1 });
+    Object.assign(choice, { searched: "", host: "", only: null, weak: "any", flood: "any", least: 1 });
     filter();
     showClusters();
     byId("search").focus();
   });
   listen("host", "focus", () => {
     if (byId("hosts").childElementCount) return;
-    const { names, sizes } = hosts();
-    const largest = Array.from(names.keys()).sort((one, other) => sizes[other] - sizes[one]);
-    byId("hosts").append(...largest.slice(0, 200).map((host) => element("option", { value: visible(names[host]) })));
+    byId("hosts").append(...hostsBySize().slice(0, 200).map((host) => element("option", { value: visible(host) })));
   });
 }
 
@@ -64,11 +62,15 @@ function listenToTable() {
       showMore(body, Number(button.dataset.shown));
     }
   });
-  const toggle = (body) => open(body, !body.classList.contains("opened"));
+  const toggle = (body) => {
+    open(body, !body.classList.contains("opened"));
+    showOpenAll();
+  };
   listen("member-order", "change", (event) => {
     choice.memberOrder = event.target.value;
     for (const body of byId("cluster-table").querySelectorAll("tbody.opened")) open(body, true);
   });
+  listen("open-all", "click", () => openAll(!areAllOpen()));
   const top = () => byId("cluster-table").scrollIntoView({ block: "start" });
   listen("first", "click", () => { turnTo(0); top(); });
   listen("previous", "click", () => { turnTo(choice.page - 1); top(); });
@@ -107,12 +109,13 @@ function listenToComparison() {
   listen("only", "change", (event) => byId("texts-compared").classList.toggle("only", event.target.checked));
   listen("difference-before", "click", () => goToDifference(-1));
   listen("difference-after", "click", () => goToDifference(1));
+  listen("cluster-before", "click", () => goToCluster(-1));
+  listen("cluster-after", "click", () => goToCluster(1));
   listen("close", "click", () => byId("comparison").close());
 }
 
-// From the overview to the clusters, of which only some are shown.
-function filterFrom(control, value, chosen) {
-  byId(control).value = value;
+// From the overview to the clusters, of which only some are shown. `control` says so, or clears it.
+function filterFrom(control, chosen) {
   Object.assign(choice, chosen);
   filter();
   showClusters();
@@ -131,17 +134,22 @@ function listenToOverview() {
       button.textContent = short ? textContent : "Show the first 10";
     });
   }
-  for (const button of document.querySelectorAll("button[data-host]")) {
-    const { host } = button.dataset;
+  for (const button of document.querySelectorAll("button[data-only]")) {
+    const only = { kind: button.dataset.only, number: Number(button.dataset.number) };
     button.disabled = false;
     button.addEventListener("click", () => {
-      filterFrom("host", host || NO_HOST, { host: "", onlyHost: host });
-      byId("host").select();
+      const isHost = only.kind === "host";
+      byId("host").value = isHost ? nameOfOnly(only) : "";
+      filterFrom(isHost ? "host" : "clear", { host: "", only });
+      if (isHost) byId("host").select();
     });
   }
   for (const button of document.querySelectorAll("button[data-floods]")) {
     button.disabled = false;
-    button.addEventListener("click", () => filterFrom("flood", "some", { flood: "some" }));
+    button.addEventListener("click", () => {
+      byId("flood").value = "some";
+      filterFrom("flood", { flood: "some" });
+    });
   }
 }
 

@@ -9,6 +9,9 @@ const pages = {
   representative: Int32Array.from(data.pages.representative),
   component: Int32Array.from(data.pages.component),
   text: Int32Array.from(data.pages.text),
+  // Numbers of names; -1 is a pattern that no table has.
+  host: Int32Array.from(data.pages.host),
+  pattern: Int32Array.from(data.pages.pattern),
 };
 data.pages = null;
 
@@ -23,51 +26,11 @@ function lowered() {
   return lowerKeys;
 }
 
-// What stands between the slashes, as Python's urlsplit finds it: a scheme may be missing.
-const AUTHORITY = /^[\u0000-\u0020]*(?:[a-z][a-z0-9+.-]*:)?\/\/([^/?#]*)/i;
-let hostNumbers = null;
-// `names` without user and with port, as is typed; `hostnames` as the table of hosts counts them.
-function hosts() {
-  if (hostNumbers) return hostNumbers;
-  const names = [], hostnames = [], known = new Map(), of = new Int32Array(pages.count), sizes = [];
-  pages.key.forEach((key, page) => {
-    const found = AUTHORITY.exec(/[\t\n\r]/.test(key) ? key.replace(/[\t\n\r]/g, "") : key);
-    const authority = found ? found[1] : "";
-    let number = known.get(authority);
-    if (number === undefined) {
-      number = names.push(authority.slice(authority.lastIndexOf("@") + 1).toLowerCase()) - 1;
-      hostnames.push(hostnameIn(authority));
-      known.set(authority, number);
-      sizes.push(0);
-    }
-    sizes[number] += 1;
-    of[page] = number;
-  });
-  hostNumbers = { names, hostnames, of, sizes };
-  return hostNumbers;
-}
-
-// Without user and port, as Python's urlsplit has it; "" for what it does not take.
-function hostnameIn(authority) {
-  const folded = authority.replace(/[@:#?]/g, "").normalize("NFKC");
-  if (/[/?#@:]/.test(folded)) return "";
-  const place = authority.slice(authority.lastIndexOf("@") + 1);
-  let host = place.split(":")[0];
-  if (/[[\]]/.test(authority)) {
-    host = /^\[([^[\]]*)\](?::[^[\]]*)?$/.exec(place)?.[1] ?? "";
-    if (!isBracketed(host)) return "";
-  }
-  const [name, ...zone] = host.split("%");
-  return [name.toLowerCase(), ...zone].join("%");
-}
-
-function isBracketed(host) {
-  if (/^v[a-f0-9]+\../i.test(host)) return true;
-  try {
-    return Boolean(new URL(`http://[${host.split("%")[0]}]/`));
-  } catch {
-    return false;
-  }
+// Those with most pages first.
+function hostsBySize() {
+  const { hosts } = data.names, sizes = new Int32Array(hosts.length);
+  for (const host of pages.host) sizes[host] += 1;
+  return Array.from(hosts.keys()).sort((one, other) => sizes[other] - sizes[one]).map((host) => hosts[host]);
 }
 
 let keyRanks = null;

@@ -1,5 +1,15 @@
 // The table of clusters: a page of them at a time, each a body of its own with its pages.
 const MEMBERS_AT_ONCE = 100;
+const ONLY = { host: "on the host", pattern: "with pages like", pair: "with pages like" };
+
+function nameOfOnly({ kind, number }) {
+  const name = (of) => visible(cut(of)) || "(none)";
+  if (kind === "host") return visible(cut(data.names.hosts[number])) || "(no host)";
+  const { patterns } = data.names;
+  if (kind === "pattern") return name(patterns[number]);
+  const [one, other] = data.pairs[number];
+  return one === other ? `${name(patterns[one])}, several` : `${name(patterns[one])} and ${name(patterns[other])}`;
+}
 
 function marks(cluster) {
   const { groups } = choice, shown = [];
@@ -9,9 +19,30 @@ function marks(cluster) {
   return shown;
 }
 
+// Of a near-duplicate, unless it is that of its representative.
 function titled(page, known = "") {
   const title = titleOf(page);
   return title && title !== known ? [element("span", { className: "row-title" }, visible(cut(title)))] : [];
+}
+
+// How many pages have the title: one title of many URLs may be an error page's.
+function titledHead(cluster, head) {
+  const title = titleOf(head);
+  if (!title) return [];
+  let count = 1;
+  const members = nearDuplicatesOf(choice.groups, cluster);
+  for (const page of members) count += titleOf(page) === title;
+  const of = members.length + 1;
+  const part = count === of ? `all ${numbers.format(of)} pages` : `${numbers.format(count)} of ${numbers.format(of)} pages`;
+  return [element("span", { className: "row-title" }, `${visible(cut(title))} \u00b7 ${part}`)];
+}
+
+// What was searched for may be in pages that are not shown before the row is opened.
+function matchesWithin(cluster, head) {
+  const { matching, searched } = choice;
+  if (!matching || !matching[cluster]) return [];
+  const within = matching[cluster] - Number(lowered()[head].includes(searched));
+  return within > 0 ? [element("span", { className: "mark found" }, `found in ${counted(within, "near-duplicate")}`)] : [];
 }
 
 function clusterBody(cluster) {
@@ -23,7 +54,8 @@ function clusterBody(cluster) {
   });
   const row = element("tr", { className: "cluster" },
     element("td", { className: "opener" }, opener),
-    element("th", { scope: "row" }, nameOf(pages.key[head], { searched }), ...marks(cluster), ...titled(head)),
+    element("th", { scope: "row" }, nameOf(pages.key[head], { searched }), ...marks(cluster),
+      ...matchesWithin(cluster, head), ...titledHead(cluster, head)),
     element("td", { className: "number" }, numbers.format(groups.counts[cluster])),
     element("td", { className: "number" }, distanceRange(least, most)),
     element("td", { className: "number" }, similarityRange(least, most)),
@@ -47,6 +79,22 @@ function open(body, opened, most = MEMBERS_AT_ONCE) {
   } else {
     choice.opened.delete(head);
   }
+}
+
+// Of those that are on this page of the table.
+function openAll(opened) {
+  for (const body of byId("cluster-table").tBodies) if (body.dataset.cluster) open(body, opened);
+  showOpenAll();
+}
+
+function areAllOpen() {
+  const bodies = [...byId("cluster-table").tBodies].filter((body) => body.dataset.cluster);
+  return bodies.length > 0 && bodies.every((body) => body.classList.contains("opened"));
+}
+
+function showOpenAll() {
+  byId("open-all").textContent = areAllOpen() ? "Close all" : "Open all";
+  byId("open-all").disabled = !choice.shown.length;
 }
 
 function memberRows(cluster, members) {
@@ -109,6 +157,7 @@ function showClusters() {
     }
   }
   showPager();
+  showOpenAll();
 }
 
 function showPager() {
@@ -125,9 +174,9 @@ function showPager() {
   const part = count > 1
     ? `; shown here: ${numbers.format(from + 1)} to ${numbers.format(Math.min(from + CLUSTERS_PER_PAGE, shown.length))}`
     : "";
-  const host = choice.onlyHost === null ? "" : ` on the host ${visible(choice.onlyHost) || "of pages without one"}`;
+  const only = choice.only ? ` ${ONLY[choice.only.kind]} ${nameOfOnly(choice.only)}` : "";
   const text = isFiltered()
-    ? `${numbers.format(shown.length)} of ${counted(groups.count, "cluster")}${host}, with ${near}${part}`
+    ? `${numbers.format(shown.length)} of ${counted(groups.count, "cluster")}${only}, with ${near}${part}`
     : `${counted(groups.count, "cluster")} with ${near}${part}`;
   // Said aloud: only when it changes.
   if (byId("shown").textContent !== text) byId("shown").textContent = text;

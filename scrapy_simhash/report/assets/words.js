@@ -8,8 +8,6 @@ const numbers = new Intl.NumberFormat("en-US");
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffe\uffff]/gu;
 // In texts, lines break, and joiners belong to the spelling of some languages and of emoji.
 const UNSEEN_IN_TEXTS = /(?![\n\t\u200c\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffe\uffff]/gu;
-// What Python calls so.
-const NOT_PRINTABLE = /(?! )[\p{C}\p{Z}]/gu;
 // Accents upon accents, or tones of skin: nothing has so many, and to lay out thousands of them
 // takes a browser minutes.
 const HEAPED = /([\p{M}\p{EMod}]{16})([\p{M}\p{EMod}]+)/gu;
@@ -33,16 +31,6 @@ function visible(text) {
 
 function visibleText(text) {
   return flat(text.replace(/\r\n?/g, "\n").replace(UNSEEN_IN_TEXTS, escaped));
-}
-
-// As the table of hosts has it, which Python wrote: that is how a button says which host it is for.
-function shownAs(name) {
-  if (!/[^!-~]/.test(name) && name.length <= LONGEST_SHOWN) return name;
-  let letters = Array.from(name);
-  if (letters.length > LONGEST_SHOWN) {
-    letters = [...letters.slice(0, SHOWN_AT_EACH_END), "…", ...letters.slice(-SHOWN_AT_EACH_END)];
-  }
-  return letters.join("").replace(NOT_PRINTABLE, escaped);
 }
 
 function cut(text) {

@@ -1,0 +1,165 @@
+// Paragraphs that two texts have in another order. An alignment that goes forward in both would
+// show all but one run of them as different.
+
+// Shorter ones occur in many places, and mean nothing there.
+const FEWEST_MOVED_WORDS = 5;
+// Paragraphs that were edited, too, are known by runs of so many words; half of the longer one's.
+const RUN_OF_WORDS = 4;
+
+// As `aligned`, of the words that do not stand elsewhere on the other side. Of each side's words
+// `moved` is the number of the paragraph that does, or -1; `edited` is 1 for those that its twin
+// has not.
+function alignedWithMoved(left, right) {
+  const work = { left: MOST_WORK };
+  const pairs = movedPairs(linesOf(left), linesOf(right));
+  const moved = [new Int32Array(left.length).fill(-1), new Int32Array(right.length).fill(-1)];
+  const edited = [new Uint8Array(left.length), new Uint8Array(right.length)];
+  let isWhole = true;
+  pairs.forEach((pair, number) => {
+    pair.forEach(({ from, to }, side) => moved[side].fill(number, from, to));
+    const [one, other] = pair;
+    if (one.text === other.text) return;
+    const within = aligned(left.slice(one.from, one.to), right.slice(other.from, other.to), work);
+    isWhole = isWhole && within.isWhole;
+    edited[0].fill(1, one.from, one.to);
+    edited[1].fill(1, other.from, other.to);
+    within.partner.forEach((otherAt, at) => {
+      if (otherAt >= 0) edited[0][one.from + at] = edited[1][other.from + otherAt] = 0;
+    });
+  });
+  const [kept, otherKept] = moved.map((of) => Array.from(of.keys()).filter((at) => of[at] < 0));
+  const rest = aligned(kept.map((at) => left[at]), otherKept.map((at) => right[at]), work);
+  const partner = new Int32Array(left.length).fill(-1);
+  rest.partner.forEach((other, number) => {
+    if (other >= 0) partner[kept[number]] = otherKept[other];
+  });
+  return { partner, isWhole: isWhole && rest.isWhole, moved, edited, count: pairs.length };
+}
+
+// Paragraphs with their twins, but for those that keep most words in their order.
+function movedPairs(lines, otherLines) {
+  const pairs = twins(lines, otherLines);
+  const weights = pairs.map(([line, other]) => [other.number, line.to - line.from]);
+  const staying = heaviestAscending(weights, otherLines.length);
+  return pairs.filter((_, number) => !staying[number]);
+}
+
+// Those that stand once on either side, and of the others those that have most in common.
+function twins(lines, otherLines) {
+  const others = new Map(onces(otherLines).map((line) => [line.text, line]));
+  const found = new Map(onces(lines).filter(({ text }) => others.has(text)).map((line) => [line, others.get(line.text)]));
+  const taken = new Set(found.values());
+  const runs = new Map();
+  for (const line of otherLines) {
+    if (taken.has(line)) continue;
+    for (const run of runsIn(line)) runs.set(run, runs.has(run) && runs.get(run) !== line ? null : line);
+  }
+  for (const line of lines) {
+    if (found.has(line)) continue;
+    const mine = runsIn(line), votes = new Map();
+    for (const run of mine) {
+      const other = runs.get(run);
+      if (other && !taken.has(other)) votes.set(other, (votes.get(other) || 0) + 1);
+    }
+    const [twin, count] = [...votes].reduce((best, one) => (one[1] > best[1] ? one : best), [null, 0]);
+    if (!twin || 2 * count < Math.max(mine.size, runsIn(twin).size)) continue;
+    found.set(line, twin);
+    taken.add(twin);
+  }
+  return lines.filter((line) => found.has(line)).map((line) => [line, found.get(line)]);
+}
+
+function linesOf(words) {
+  const lines = [];
+  let from = 0;
+  for (let at = 0; at < words.length; at += 1) {
+    if (!endsLine(words[at]) && at < words.length - 1) continue;
+    const bare = words.slice(from, at + 1).map((word) => word.trimEnd());
+    if (bare.length >= FEWEST_MOVED_WORDS) lines.push({ number: lines.length, from, to: at + 1, bare, text: bare.join(" ") });
+    from = at + 1;
+  }
+  return lines;
+}
+
+function onces(lines) {
+  const times = new Map();
+  for (const { text } of lines) times.set(text, (times.get(text) || 0) + 1);
+  return lines.filter(({ text }) => times.get(text) === 1);
+}
+
+function runsIn({ bare }) {
+  const runs = new Set();
+  for (let at = 0; at + RUN_OF_WORDS <= bare.length; at += 1) runs.add(bare.slice(at, at + RUN_OF_WORDS).join(" "));
+  return runs;
+}
+
+// Of [place, weight]: whether each is in the subsequence with ascending places that weighs most.
+// The tree holds, by places, the best that ends at or before each (Fenwick 1994).
+function heaviestAscending(weighted, places) {
+  const tree = new Int32Array(places + 1).fill(-1);
+  const sums = new Float64Array(weighted.length), before = new Int32Array(weighted.length);
+  let best = -1;
+  weighted.forEach(([place, weight], number) => {
+    let last = -1;
+    for (let at = place; at > 0; at -= at & -at) {
+      if (tree[at] >= 0 && (last < 0 || sums[tree[at]] > sums[last])) last = tree[at];
+    }
+    before[number] = last;
+    sums[number] = weight + (last < 0 ? 0 : sums[last]);
+    for (let at = place + 1; at <= places; at += at & -at) {
+      if (tree[at] < 0 || sums[number] > sums[tree[at]]) tree[at] = number;
+    }
+    if (best < 0 || sums[number] > sums[best]) best = number;
+  });
+  const staying = new Uint8Array(weighted.length);
+  for (let number = best; number >= 0; number = before[number]) staying[number] = 1;
+  return staying;
+}
+
+// Runs of words: equal ones of both sides, what stands on either side between these, or what stands
+// elsewhere on the other side (`moved` is its number).
+function runsOf(left, right, partner, [moved, otherMoved]) {
+  const runs = [], otherPartner = new Int32Array(right.length).fill(-1);
+  partner.forEach((other, at) => { if (other >= 0) otherPartner[other] = at; });
+  let at = 0, otherAt = 0;
+  while (at < left.length || otherAt < right.length) {
+    const [from, otherFrom] = [at, otherAt], number = moved[at] ?? -1, otherNumber = otherMoved[otherAt] ?? -1;
+    const run = { same: false, moved: -1, from, otherFrom };
+    if (number >= 0) {
+      run.moved = number;
+      while (moved[at] === number) at += 1;
+    } else if (otherNumber >= 0) {
+      run.moved = otherNumber;
+      while (otherMoved[otherAt] === otherNumber) otherAt += 1;
+    } else if (at < left.length && partner[at] === otherAt) {
+      run.same = true;
+      while (at < left.length && partner[at] === otherAt) {
+        at += 1;
+        otherAt += 1;
+      }
+    } else {
+      while (at < left.length && partner[at] < 0 && moved[at] < 0) at += 1;
+      while (otherAt < right.length && otherPartner[otherAt] < 0 && otherMoved[otherAt] < 0) otherAt += 1;
+    }
+    runs.push({ ...run, to: at, otherTo: otherAt });
+  }
+  return withoutCrumbs(runs);
+}
+
+// A word or two that happen to be equal amid much that differs say nothing.
+function withoutCrumbs(runs) {
+  const size = (run) => Math.max(run.to - run.from, run.otherTo - run.otherFrom);
+  const isChange = (run) => run && !run.same && run.moved < 0;
+  const joined = [];
+  runs.forEach((run, number) => {
+    const next = runs[number + 1], last = joined[joined.length - 1];
+    const crumb = run.same && isChange(last) && isChange(next) && size(run) <= 3
+      && size(last) >= 2 * size(run) && size(next) >= 2 * size(run);
+    if (isChange(last) && (crumb || isChange(run))) {
+      joined[joined.length - 1] = { ...last, to: run.to, otherTo: run.otherTo };
+    } else {
+      joined.push(run);
+    }
+  });
+  return joined;
+}

@@ -1,0 +1,160 @@
+"""Where the pages are: hosts, URL patterns, and which patterns have each other's content.
+
+The page that answers first becomes the representative, be it the original or a copy. So the share
+of near-duplicates may blame either; pairs of patterns say who shares content with whom.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from scrapy_simhash.index.clusters import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from scrapy_simhash.index.clusters import Duplication
+    from scrapy_simhash.index.rewriting import Source
+
+_TOP = 100
+
+
+class Places(NamedTuple):
+    """Tables, with the most near-duplicates first, as plain values.
+
+    :param hosts: of each the near-duplicates and representatives.
+    :param patterns: the same, with an example.
+    :param pairs: of each two patterns (or one with itself) the near-duplicates whose
+        representative has the other, the clusters that have such, and an example.
+    """
+
+    hosts: list[dict[str, Any]]
+    patterns: list[dict[str, Any]]
+    pairs: list[dict[str, Any]]
+
+    def numbers_of(self, keys: Sequence[str]) -> dict[str, Any]:
+        """The names of hosts and patterns, and a number among them for each key.
+
+        Those of the tables come first, in their order. All hosts have numbers; patterns that no
+        table has are -1.
+        """
+        hosts, of_host = _numbered(keys, host_of, (row["host"] for row in self.hosts), all_of=True)
+        names = chain(
+            (row["pattern"] for row in self.patterns),
+            chain.from_iterable(row["patterns"] for row in self.pairs),
+        )
+        patterns, of_pattern = _numbered(keys, url_pattern, names, all_of=False)
+        return {
+            "hosts": hosts,
+            "patterns": patterns,
+            "of_host": of_host,
+            "of_pattern": of_pattern,
+        }
+
+
+def places(source: Source, doubled: Duplication) -> Places:
+    """The tables of an index.
+
+    :raises IndexCorrupt: rows make no sense.
+    """
+    hosts = [
+        {
+            "host": host,
+            "near_duplicates": count,
+            "representatives": doubled.host_representatives[host],
+        }
+        for host, count in doubled.hosts.most_common(_TOP)
+    ]
+    near: Counter[str] = Counter()
+    pairs: Counter[tuple[str, ...]] = Counter()
+    clusters: Counter[tuple[str, ...]] = Counter()
+    examples: dict[str, str] = {}
+    examples_of_pairs: dict[tuple[str, ...], list[str]] = {}
+    for found in doubled.clusters:
+        of_representative = url_pattern(found.representative)
+        in_cluster = set()
+        for line in found.near_duplicates:
+            pattern = url_pattern(line.key)
+            near[pattern] += 1
+            examples.setdefault(pattern, line.key)
+            pair = tuple(sorted((pattern, of_representative)))
+            pairs[pair] += 1
+            in_cluster.add(pair)
+            if pair not in examples_of_pairs:
+                both = [line.key, found.representative]
+                # In the order of the patterns.
+                examples_of_pairs[pair] = both if pair[0] == pattern else both[::-1]
+        clusters.update(in_cluster)
+    top = near.most_common(_TOP)
+    representatives = _representatives(source, doubled, {pattern for pattern, _ in top})
+    patterns = [
+        {
+            "pattern": pattern,
+            "near_duplicates": count,
+            "representatives": representatives[pattern],
+            "example": examples[pattern],
+        }
+        for pattern, count in top
+    ]
+    return Places(
+        hosts,
+        patterns,
+        [
+            {
+                "patterns": list(pair),
+                "near_duplicates": count,
+                "clusters": clusters[pair],
+                "examples": examples_of_pairs[pair],
+            }
+            for pair, count in pairs.most_common(_TOP)
+        ],
+    )
+
+
+def url_pattern(key: str) -> str:
+    """A URL with what varies replaced by ``*``: segments with digits, the last segment's name, and
+    the values of its query; other keys are their own pattern.
+    """
+    try:
+        parts = urlsplit(key)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return key
+    if not host:
+        return key
+    *folders, last = parts.path.split("/")
+    folders = ["*" if re.search(r"\d", folder) else folder for folder in folders]
+    if last:
+        _, dot, ending = last.rpartition(".")
+        last = f"*.{ending}" if dot and re.fullmatch(r"[A-Za-z]\w{0,4}", ending) else "*"
+    names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
+    query = "&".join(f"{name}=*" for name in names)
+    return f"{host}{'/'.join([*folders, last])}" + (f"?{query}" if query else "")
+
+
+def _representatives(source: Source, doubled: Duplication, shown: set[str]) -> Counter[str]:
+    """Of the patterns that are shown."""
+    standing = {line.key for line in doubled.stood_in}
+    logged = standing.union(
+        line.key for found in doubled.clusters for line in found.near_duplicates
+    )
+    entries = (entry.key for entry in source.entries() if entry.key not in logged)
+    found = map(url_pattern, chain(entries, standing))
+    return Counter(pattern for pattern in found if pattern in shown)
+
+
+def _numbered(
+    keys: Iterable[str], name_of: Callable[[str], str], first: Iterable[str], *, all_of: bool
+) -> tuple[list[str], list[int]]:
+    known = {name: number for number, name in enumerate(dict.fromkeys(first))}
+    numbers = []
+    for key in keys:
+        name = name_of(key)
+        if all_of:
+            known.setdefault(name, len(known))
+        numbers.append(known.get(name, -1))
+    return list(known), numbers

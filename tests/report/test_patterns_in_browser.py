@@ -1,0 +1,86 @@
+"""From patterns, and pairs of patterns, to their clusters."""
+
+from scrapy_simhash.report.places import url_pattern
+from tests.report.samples import small_report
+from tests.report.test_page_in_browser import clusters_of
+
+
+def shown(watched):
+    return {row[0].split("\n")[0] for row in watched.rows()}
+
+
+def test_a_pattern_shows_the_clusters_that_have_such_a_page(opened):
+    report = small_report()
+    watched = opened(report)
+    clusters = clusters_of(report)
+    counts = set()
+    for number, row in enumerate(report["patterns"]):
+        watched.page.locator("button[data-only=pattern]").nth(number).click()
+        expected = {
+            name
+            for name, keys in clusters.items()
+            if row["pattern"] in map(url_pattern, [name, *keys])
+        }
+        assert shown(watched) == expected
+        counts.add(len(expected))
+        said = watched.page.locator("#shown").inner_text()
+        assert said.startswith(f"{len(expected)} of {len(clusters)} clusters with pages like ")
+        assert row["pattern"] in said
+    assert len(counts) > 2
+    assert 0 not in counts
+    # The way back has the focus.
+    assert watched.page.evaluate("document.activeElement.id") == "clear"
+    watched.page.keyboard.press("Enter")
+    assert shown(watched) == set(clusters)
+    watched.quiet()
+
+
+def test_a_pair_shows_the_clusters_in_which_both_meet(opened):
+    report = small_report()
+    watched = opened(report)
+    clusters = clusters_of(report)
+    found = set()
+    watched.page.locator("button[data-shows=pair]").click()
+    for number, row in enumerate(report["pairs"]):
+        watched.page.locator("button[data-only=pair]").nth(number).click()
+        expected = {
+            name
+            for name, keys in clusters.items()
+            if any(
+                sorted((url_pattern(name), url_pattern(key))) == sorted(row["patterns"])
+                for key in keys
+            )
+        }
+        assert shown(watched) == expected
+        found |= expected
+        said = watched.page.locator("#shown").inner_text()
+        assert all(pattern in said for pattern in row["patterns"])
+    assert found == set(clusters)
+    watched.quiet()
+
+
+def test_a_pattern_and_what_is_typed_are_both_asked_for(opened):
+    report = small_report()
+    watched = opened(report)
+    page = watched.page
+    page.locator("button[data-only=host]").nth(1).click()
+    assert page.locator("#host").input_value() == report["hosts"][1]["host"]
+    page.locator("button[data-only=pattern]").nth(1).click()
+    # A pattern takes the place of a host, and the search goes on within.
+    assert page.locator("#host").input_value() == ""
+    of_pattern = shown(watched)
+    page.locator("#search").fill("storm")
+    assert shown(watched) == {name for name in of_pattern if "storm" in name}
+    page.locator("#host").fill("mirror.")
+    assert "pages like" not in page.locator("#shown").inner_text()
+    watched.quiet()
+
+
+def test_what_a_smaller_k_leaves_of_a_pair(opened):
+    report = small_report()
+    watched = opened(report)
+    watched.page.locator("button[data-only=pair]").first.click()
+    before = shown(watched)
+    watched.regrouped(0)
+    assert shown(watched) <= before
+    assert "pages like" in watched.page.locator("#shown").inner_text()

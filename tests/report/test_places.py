@@ -1,0 +1,104 @@
+"""Where pages are: hosts, patterns, and which patterns have each other's content."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash import Scheme, open_index
+from scrapy_simhash.index import index_url
+from scrapy_simhash.index.clusters import duplication, host_of
+from scrapy_simhash.index.rewriting import rewriting
+from scrapy_simhash.report.places import Places, places, url_pattern
+
+K = 3
+SITE = "https://a.example"
+# Each line one story: the page that answered first, and its copies.
+STORIES = (
+    ("/news/1.html", "/news/1.html?sid=7", "/wire/1", "/news/1.html?sid=8"),
+    ("/wire/2", "/news/2.html"),
+    ("/calendar/2026/11", "/calendar/2026/12", "/calendar/2027/1"),
+    ("/news/4.html",),
+)
+
+
+@pytest.fixture
+def found_at(tmp_path):
+    with open_index(index_url(tmp_path / "index"), Scheme(bits=64), max_distance=K) as index:
+        for number, story in enumerate(STORIES):
+            for path in story:
+                verdict = index.observe(SITE + path, 0xFFFF << 16 * number)
+                if path == story[0]:
+                    index.confirm(verdict)
+    with rewriting(tmp_path / "index") as (source, _):
+        return places(source, duplication(source))
+
+
+def test_pairs_of_patterns_whichever_answered_first(found_at):
+    pairs = {tuple(row["patterns"]): row for row in found_at.pairs}
+    counts = {pair: (row["near_duplicates"], row["clusters"]) for pair, row in pairs.items()}
+    news, wire = "a.example/news/*.html", "a.example/wire/*"
+    calendar = "a.example/calendar/*/*"
+    assert counts == {
+        (news, wire): (2, 2),
+        (news, f"{news}?sid=*"): (2, 1),
+        (calendar, calendar): (2, 1),
+    }
+    assert pairs[news, wire]["examples"] == [f"{SITE}/news/1.html", f"{SITE}/wire/1"]
+    for row in found_at.pairs:
+        assert [url_pattern(key) for key in row["examples"]] == row["patterns"]
+
+
+def test_each_near_duplicate_counts_in_one_row_of_each_table(found_at):
+    near = sum(len(story) - 1 for story in STORIES)
+    for rows in found_at:
+        assert sum(row["near_duplicates"] for row in rows) == near
+    expected = Counter(url_pattern(SITE + path) for story in STORIES for path in story[1:])
+    assert {row["pattern"]: row["near_duplicates"] for row in found_at.patterns} == expected
+    representatives = Counter(url_pattern(SITE + story[0]) for story in STORIES)
+    for row in found_at.patterns:
+        assert row["representatives"] == representatives[row["pattern"]]
+
+
+def test_pages_are_numbered_by_the_rows_of_the_tables(found_at):
+    keys = [f"{SITE}{path}" for story in STORIES for path in story]
+    keys += ["https://b.example/x", "https://b.example:8080/x", "no URL"]
+    numbers = found_at.numbers_of(keys)
+    hosts, patterns = numbers["hosts"], numbers["patterns"]
+    rows = [row["pattern"] for row in found_at.patterns]
+    assert patterns[: len(rows)] == rows
+    assert hosts == ["a.example", "b.example", "b.example:8080", ""]
+    assert [hosts[number] for number in numbers["of_host"]] == [host_of(key) for key in keys]
+    named = [patterns[number] for number in numbers["of_pattern"] if number >= 0]
+    assert named == [url_pattern(key) for key in keys[:-3]]
+    assert numbers["of_pattern"][-3:] == [-1, -1, -1]
+
+
+def test_of_nothing():
+    numbers = Places([], [], []).numbers_of([])
+    assert numbers == {"hosts": [], "patterns": [], "of_host": [], "of_pattern": []}
+
+
+@pytest.mark.parametrize(
+    ("url", "pattern"),
+    [
+        ("https://a.example/news/2024/ferry.html?sid=7&b=", "a.example/news/*/*.html?b=*&sid=*"),
+        ("https://user:secret@a.example:8080/", "a.example:8080/"),
+        ("http://a.example", "a.example"),
+        ("https://a.example/calendar/2026/12", "a.example/calendar/*/*"),
+        ("https://a.example/about", "a.example/*"),
+        ("https://a.example/v1.2/x.tar.gz", "a.example/*/*.gz"),
+        ("https://a.example/a.b.verylongending", "a.example/*"),
+        ("no url", "no url"),
+        ("http://[::1", "http://[::1"),
+    ],
+)
+def test_url_patterns(url, pattern):
+    assert url_pattern(url) == pattern
+
+
+@given(st.text())
+def test_any_key_has_a_pattern(key):
+    assert isinstance(url_pattern(key), str)
+    assert isinstance(url_pattern(f"https://a.example/{key}"), str)

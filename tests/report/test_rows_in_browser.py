@@ -1,0 +1,113 @@
+"""What the rows of clusters say: titles, what was searched for, all open, on a narrow screen."""
+
+import copy
+
+import pytest
+
+from tests.report.samples import columns, head, small_report
+from tests.report.test_page_in_browser import clusters_of
+
+
+def test_titles_are_shown_beneath_urls_and_found(opened):
+    report = copy.deepcopy(small_report())
+    pages = report["pages"]
+    page = next(page for page, of in enumerate(pages["representative"]) if of != page)
+    report["titles"][pages["text"][page]] = "Not <b>found</b>: 没有找到"
+    watched = opened(report)
+    watched.page.locator("#search").fill("FOUND</b>: 没有")
+    [row] = watched.rows()
+    of = pages["representative"][page]
+    assert row[0].startswith(pages["key"][of])
+    watched.page.locator("button.open").first.click()
+    titles = watched.page.locator("tr.member .row-title").all_inner_texts()
+    assert "Not <b>found</b>: 没有找到" in titles
+    own = report["titles"][pages["text"][of]]
+    assert own not in titles
+    # How many pages have the representative's.
+    members = [one for one, other in enumerate(pages["representative"]) if other == of]
+    same = sum(report["titles"][pages["text"][one]] == own for one in members)
+    assert same < len(members)
+    [shown] = watched.page.locator("tr.cluster .row-title").all_inner_texts()
+    assert shown == f"{own} \u00b7 {same} of {len(members)} pages"
+
+
+def test_a_title_that_all_pages_have_and_one_that_is_not_known(opened):
+    report = copy.deepcopy(small_report())
+    pages = report["pages"]
+    one, other = list(dict.fromkeys(pages["representative"]))[:2]
+    for page, of in enumerate(pages["representative"]):
+        if of == one:
+            report["titles"][pages["text"][page]] = "Ferry times"
+    pages["text"][other] = -1
+    watched = opened(report)
+    watched.page.locator("#search").fill(pages["key"][one])
+    members = pages["representative"].count(one)
+    [shown] = watched.page.locator("tr.cluster .row-title").all_inner_texts()
+    assert shown == f"Ferry times \u00b7 all {members} pages"
+    watched.page.locator("#search").fill(pages["key"][other])
+    assert watched.page.locator("tr.cluster .row-title").count() == 0
+
+
+def test_a_row_says_how_many_of_its_near_duplicates_were_found(opened):
+    watched = opened(small_report())
+    watched.page.locator("#search").fill("sessionid=1")
+    clusters = clusters_of(small_report())
+    rows = watched.page.locator("tr.cluster").all()
+    assert len(rows) > 3
+    for row in rows:
+        name = row.locator("th bdi").first.inner_text()
+        count = sum("sessionid=1" in key for key in clusters[name])
+        said = f"found in {count} near-duplicate" + "s" * (count != 1)
+        assert row.locator(".mark.found").inner_text() == said
+    # Nothing where the representative alone has it.
+    name = next(name for name, keys in clusters.items() if not any(name in key for key in keys))
+    watched.page.locator("#search").fill(name)
+    assert watched.page.locator(".mark.found").count() == 0
+    assert watched.page.locator("tr.cluster").count() == 1
+
+
+def test_all_clusters_of_a_page_open_and_close(opened):
+    watched = opened(small_report())
+    page = watched.page
+    button = page.locator("#open-all")
+    opened_rows = page.locator("tbody.opened")
+    count = len(watched.rows())
+    button.click()
+    assert (button.inner_text(), opened_rows.count()) == ("Close all", count)
+    # One that is closed by hand leaves some to be opened.
+    page.locator("button.open").first.click()
+    assert (button.inner_text(), opened_rows.count()) == ("Open all", count - 1)
+    button.click()
+    button.click()
+    assert (button.inner_text(), opened_rows.count()) == ("Open all", 0)
+    page.locator("#search").fill("no such page")
+    assert button.is_disabled()
+    watched.quiet()
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_on_a_phone_nothing_is_wider_than_the_screen(opened, width):
+    watched = opened(small_report(), width=width)
+    page = watched.page
+    page.locator("button.open").nth(1).click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    wide = page.locator(".scrolled").evaluate("box => box.scrollWidth - box.clientWidth")
+    assert wide <= 0
+    # What opens, what it is called, how many, how far.
+    heads = page.locator("#cluster-table thead th").evaluate_all(
+        "heads => heads.filter(head => head.getClientRects().length).length"
+    )
+    assert heads == 4
+    page.locator("button.compare").first.click()
+    page.wait_for_function(
+        "() => document.getElementById('compared').textContent.includes('in both')"
+    )
+    box = page.locator("#comparison").evaluate("box => box.scrollWidth - box.clientWidth")
+    assert box <= 0
+    assert page.locator("#close").is_visible()
+
+
+def test_rows_of_one_long_name_do_not_break_the_page(opened):
+    key = "https://a.example/" + "x" * 900
+    watched = opened(head(columns([(key, 1, 1, 0, -1), (f"{key}?y", 1, 2, 0, -1)], [0, 0], [])))
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= 1280
