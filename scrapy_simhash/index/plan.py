@@ -163,20 +163,37 @@ def _cut(bits: list[Block], parts: int) -> list[tuple[Block, ...]]:
 
 @lru_cache(maxsize=1024)
 def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> float:
-    # ways[touched]: a polynomial whose coefficient of x**d is the number of subsets of d bits
-    # that fall in exactly `touched` of the blocks so far. It is one integer, in which each
-    # coefficient has so many bits that none carries into the next: products are one operation.
+    # Missed are the subsets of so many bits that leave fewer than `chosen` blocks untouched. A
+    # polynomial counts in its coefficient of x**d the subsets of d bits of a block, but for the
+    # empty one. It is one integer, in which each coefficient has so many bits that none carries
+    # into the next: products are one operation.
     slot_bits = bits + 1
     up_to_distance = (1 << slot_bits * (distance + 1)) - 1
-    ways = [1] + [0] * blocks
     base, longer = divmod(bits, blocks)
-    for number in range(blocks):
-        width = base + (number < longer)
-        some = sum(comb(width, i) << slot_bits * i for i in range(1, width + 1))
-        for touched in range(number, -1, -1):
-            ways[touched + 1] += ways[touched] * some & up_to_distance
-    found = sum(way >> slot_bits * distance for way in ways[: blocks - chosen + 1])
-    return found / comb(bits, distance)
+    touched = {
+        width: sum(comb(width, i) << slot_bits * i for i in range(1, width + 1))
+        for width in (base, base + 1)
+    }
+
+    def all_of(width: int, count: int) -> int:
+        product = 1
+        for bit in f"{count:b}":
+            product = product * product & up_to_distance
+            if bit == "1":
+                product = product * touched[width] & up_to_distance
+        return product
+
+    missed = 0
+    for untouched in range(chosen):
+        for of_longer in range(max(0, untouched - (blocks - longer)), min(untouched, longer) + 1):
+            of_others = untouched - of_longer
+            ways = all_of(base + 1, longer - of_longer) * all_of(base, blocks - longer - of_others)
+            missed += (
+                comb(longer, of_longer)
+                * comb(blocks - longer, of_others)
+                * ((ways & up_to_distance) >> slot_bits * distance)
+            )
+    return (comb(bits, distance) - missed) / comb(bits, distance)
 
 
 @lru_cache(maxsize=1024)
@@ -202,4 +219,4 @@ def _recall_of_tables(bits: int, tables: tuple[tuple[Block, ...], ...], distance
                     to[d + i] += subsets * comb(count, i)
         ways = after
     missed = ways.get((1 << len(tables)) - 1, [0] * (distance + 1))[distance]
-    return 1 - missed / comb(bits, distance)
+    return (comb(bits, distance) - missed) / comb(bits, distance)
