@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.crawl.forking import Forking
+
 ROOT = Path(__file__).resolve().parents[2]
+_FORKING = Forking()
 ADDONS = {"scrapy_simhash.Addon": 500}
 TIMEOUT_S = 300
 
@@ -117,17 +118,17 @@ def run_all(
             ),
             encoding="utf-8",
         )
-        child = subprocess.run(
-            [sys.executable, "-m", "tests.crawl.run_crawl", scenario, outcome],
-            cwd=directory,
-            env=child_environment(),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_S,
-            check=False,
+        output = Path(exchange, "output.txt")
+        code = _FORKING.run(
+            "tests.crawl.run_crawl",
+            str(scenario),
+            str(outcome),
+            directory=directory,
+            environment=child_environment(),
+            output=output,
+            timeout_s=TIMEOUT_S,
         )
-        assert child.returncode == 0, child.stderr[-5000:]
+        assert code == 0, output.read_text(encoding="utf-8", errors="replace")[-5000:]
         told = json.loads(outcome.read_text(encoding="ascii"))
     return [Result(**crawl) for crawl in told["crawls"]], told["modules"]
 
