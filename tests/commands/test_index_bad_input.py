@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -257,7 +258,9 @@ def test_nobody_reads_the_result(index, folder, command):
     os.close(theirs)
     ran = finish(process)
     assert ran.code == 0
-    assert ran.err in {"", "no entry: https://nowhere.example/\n"}
+    # How many clusters a crawl at once finds is not always the same.
+    said = r"(no entry: https://nowhere\.example/|\d+ more clusters?: --top 0 shows all)\n"
+    assert re.fullmatch(f"({said})?", ran.err), ran.err
     assert check(index).problems == []
 
 

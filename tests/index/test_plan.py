@@ -16,7 +16,7 @@ from scrapy_simhash.index.plan import MAX_TABLES, _recall_of_tables
 
 SMALL = [
     (bits, blocks, chosen)
-    for bits in (1, 5, 8, 11)
+    for bits in (1, 5, 8, 10)
     for blocks in range(1, bits + 1)
     for chosen in range(1, blocks + 1)
 ]
@@ -30,7 +30,7 @@ def most_inner_blocks(bits, blocks, chosen):
 
 SMALL_NESTED = [
     (bits, blocks, chosen, inner_blocks)
-    for bits in (5, 8, 11)
+    for bits in (5, 8, 10)
     for blocks in range(2, min(bits, 6) + 1)
     for chosen in range(1, min(blocks, 4))
     for inner_blocks in range(1, min(most_inner_blocks(bits, blocks, chosen), 5) + 1)
