@@ -14,14 +14,12 @@ PARALLEL := --numprocesses auto --dist loadfile
 	.venv/bin/pip install --quiet trafilatura resiliparse
 	touch $@
 
-.venv-lint/ready: pyproject.toml
-	$(PYTHON) -m venv .venv-lint
-	.venv-lint/bin/pip install --quiet --editable ".[test,lint]"
+.venv/ready-lint: .venv/ready
+	.venv/bin/pip install --quiet --editable ".[lint]"
 	touch $@
 
-.venv-docs/ready: pyproject.toml
-	$(PYTHON) -m venv .venv-docs
-	.venv-docs/bin/pip install --quiet --editable ".[test,docs]"
+.venv/ready-docs: .venv/ready
+	.venv/bin/pip install --quiet --editable ".[docs]"
 	touch $@
 
 .venv-oldest/ready: pyproject.toml
@@ -40,21 +38,21 @@ test: .venv/ready
 test-oldest: .venv-oldest/ready
 	.venv-oldest/bin/python -m pytest $(PARALLEL) tests/crawl
 
-lint: .venv-lint/ready
-	.venv-lint/bin/ruff check .
-	.venv-lint/bin/ruff format --check .
-	.venv-lint/bin/mypy
+lint: .venv/ready-lint
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
 
 # The documentation site, in site/; a warning is an error. Open site/index.html.
-docs: .venv-docs/ready
+docs: .venv/ready-docs
 	# Not --quiet, which would not count warnings. The theme's search segments with jieba, which
 	# leaves its dictionary in TMPDIR.
-	TMPDIR=$(CURDIR)/.venv-docs NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
-	.venv-docs/bin/python -m pytest tests/test_site.py
+	TMPDIR=$(CURDIR)/.venv NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+	.venv/bin/python -m pytest tests/test_site.py
 
-format: .venv-lint/ready
-	.venv-lint/bin/ruff format .
-	.venv-lint/bin/ruff check --fix .
+format: .venv/ready-lint
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix .
 
 clean:
-	rm -rf .venv .venv-lint .venv-docs .venv-oldest build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-oldest build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
