@@ -85,6 +85,40 @@ def test_no_text_of_the_longest_kind_freezes_it(opened, left, right):
     watched.quiet()
 
 
+def line_of(number, words=5, edited=""):
+    return " ".join(f"w{number}x{word}" for word in range(words)) + edited
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ([line_of(n) for n in range(11_000)], [line_of(n) for n in reversed(range(11_000))]),
+        (
+            [line_of(n, 12, " left") for n in range(4_500)],
+            [line_of(n, 12, " right") for n in reversed(range(4_500))],
+        ),
+        (
+            [line_of(n) for n in range(11_000)],
+            [" ".join(line_of(n) for n in range(11_000))],
+        ),
+        (
+            [line_of(n % 10, 40, f" {n}") for n in range(1_400)],
+            [line_of(n % 10, 40, f" {n}") for n in reversed(range(1_400))],
+        ),
+    ],
+    ids=["moved", "moved and edited", "all in one line", "all alike"],
+)
+def test_thousands_of_moved_paragraphs_do_not_freeze_it(opened, left, right):
+    left, right = "\n".join(left), "\n".join(right)
+    watched, said, took_ms = shown(opened, left, right)
+    assert took_ms < LONGEST_MS
+    assert [text.replace("[…] ", "") for text in sides(watched)] == [left, right]
+    if len(watched.page.locator("button.elsewhere").all_inner_texts()) == 2_000:
+        assert "of which 1,000 paragraphs" in said
+        assert CUT in said
+    watched.quiet()
+
+
 def test_accents_after_the_sixteenth_are_escapes_and_are_compared(opened):
     watched, said, _ = shown(opened, f"so a{ACCENT * 20} it is", f"so a{ACCENT * 19}\u0302 it is")
     kept = f"a{ACCENT * MOST_ACCENTS}"

@@ -5,16 +5,18 @@
 const FEWEST_MOVED_WORDS = 5;
 // Paragraphs that were edited, too, are known by runs of so many words; half of the longer one's.
 const RUN_OF_WORDS = 4;
+// More are shown as different.
+const MOST_MOVED = 1_000;
 
 // As `aligned`, of the words that do not stand elsewhere on the other side. Of each side's words
 // `moved` is the number of the paragraph that does, or -1; `edited` is 1 for those that its twin
 // has not.
 function alignedWithMoved(left, right) {
   const work = { left: MOST_WORK };
-  const pairs = movedPairs(linesOf(left), linesOf(right));
+  const all = movedPairs(linesOf(left), linesOf(right)), pairs = all.slice(0, MOST_MOVED);
   const moved = [new Int32Array(left.length).fill(-1), new Int32Array(right.length).fill(-1)];
   const edited = [new Uint8Array(left.length), new Uint8Array(right.length)];
-  let isWhole = true;
+  let isWhole = all.length === pairs.length;
   pairs.forEach((pair, number) => {
     pair.forEach(({ from, to }, side) => moved[side].fill(number, from, to));
     const [one, other] = pair;
@@ -87,10 +89,13 @@ function onces(lines) {
   return lines.filter(({ text }) => times.get(text) === 1);
 }
 
-function runsIn({ bare }) {
-  const runs = new Set();
-  for (let at = 0; at + RUN_OF_WORDS <= bare.length; at += 1) runs.add(bare.slice(at, at + RUN_OF_WORDS).join(" "));
-  return runs;
+// Made once: one long line may be asked for by each short one of the other side.
+function runsIn(line) {
+  if (line.runs) return line.runs;
+  const { bare } = line;
+  line.runs = new Set();
+  for (let at = 0; at + RUN_OF_WORDS <= bare.length; at += 1) line.runs.add(bare.slice(at, at + RUN_OF_WORDS).join(" "));
+  return line.runs;
 }
 
 // Of [place, weight]: whether each is in the subsequence with ascending places that weighs most.
