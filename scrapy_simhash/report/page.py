@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _SCRIPTS = (
-    "words", "pages", "grouping", "choice", "table", "histogram", "difference", "moved", "rows",
-    "compare", "csv", "main",
+    "words", "pages", "grouping", "choice", "table", "histogram", "difference", "moved", "runs",
+    "rows", "compare", "csv", "main",
 )  # fmt: skip
 _VERDICTS = (
     ("new", "new", "content that was not seen before"),

@@ -20,6 +20,7 @@ import threading
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 # Neither a reactor nor anything that starts threads.
@@ -133,21 +134,22 @@ def serve() -> None:
         os.write(answers, f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
 
-def _run(order: dict[str, object]) -> None:
+def _run(order: dict[str, Any]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
-    output = os.open(str(order["output"]), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    output = os.open(order["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(nothing, 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.close(nothing)
     os.close(output)
-    os.chdir(str(order["directory"]))
+    os.chdir(order["directory"])
     os.environ.clear()
-    os.environ.update(order["environment"])  # type: ignore[call-overload]
+    os.environ.update(order["environment"])
     random.seed()
-    # As ``python -m`` in that directory, but for our own path, which is in PYTHONPATH there.
-    sys.argv = [str(order["module"]), *order["arguments"]]  # type: ignore[misc]
-    runpy.run_module(str(order["module"]), run_name="__main__", alter_sys=True)
+    # As ``python -m`` in that directory.
+    sys.path.insert(0, order["directory"])
+    sys.argv = [order["module"], *order["arguments"]]
+    runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
