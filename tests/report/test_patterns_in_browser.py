@@ -1,8 +1,11 @@
 """From patterns, and pairs of patterns, to their clusters."""
 
+import pytest
+
 from scrapy_simhash.report.places import url_pattern
-from tests.report.samples import small_report
+from tests.report.samples import leader, small_report
 from tests.report.test_page_in_browser import clusters_of
+from tests.report.test_regrouping_in_browser import fingerprints_of
 
 
 def shown(watched):
@@ -76,11 +79,19 @@ def test_a_pattern_and_what_is_typed_are_both_asked_for(opened):
     watched.quiet()
 
 
-def test_what_a_smaller_k_leaves_of_a_pair(opened):
+@pytest.mark.parametrize("k", [24, 8])
+def test_what_a_smaller_k_leaves_of_a_pair(opened, k):
     report = small_report()
     watched = opened(report)
     watched.page.locator("button[data-only=pair]").first.click()
-    before = shown(watched)
-    watched.regrouped(0)
-    assert shown(watched) <= before
-    assert "pages like" in watched.page.locator("#shown").inner_text()
+    watched.regrouped(k)
+    keys, components = report["pages"]["key"], report["pages"]["component"]
+    representative, _ = leader(fingerprints_of(report), components, k)
+    wanted = sorted(report["pairs"][0]["patterns"])
+    expected = {
+        keys[of]
+        for page, of in enumerate(representative)
+        if page != of and sorted((url_pattern(keys[page]), url_pattern(keys[of]))) == wanted
+    }
+    assert shown(watched) == expected
+    assert expected
