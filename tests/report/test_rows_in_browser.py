@@ -39,6 +39,13 @@ def test_a_title_that_all_pages_have_and_one_that_is_not_known(opened):
         if of == one:
             report["titles"][pages["text"][page]] = "Ferry times"
     pages["text"][other] = -1
+    third = next(
+        of
+        for of in pages["representative"]
+        if of not in {one, other} and pages["representative"].count(of) == 4
+    )
+    last = max(page for page, of in enumerate(pages["representative"]) if of == third)
+    pages["text"][last] = -1
     watched = opened(report)
     watched.page.locator("#search").fill(pages["key"][one])
     members = pages["representative"].count(one)
@@ -46,6 +53,10 @@ def test_a_title_that_all_pages_have_and_one_that_is_not_known(opened):
     assert shown == f"Ferry times \u00b7 all {members} pages"
     watched.page.locator("#search").fill(pages["key"][other])
     assert watched.page.locator("tr.cluster .row-title").count() == 0
+    # Of a page whose text is not in the file, nobody knows.
+    watched.page.locator("#search").fill(pages["key"][third])
+    [shown] = watched.page.locator("tr.cluster .row-title").all_inner_texts()
+    assert shown.endswith(" \u00b7 3 of 3 pages with a text here")
 
 
 def test_a_row_says_how_many_of_its_near_duplicates_were_found(opened):

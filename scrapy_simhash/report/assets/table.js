@@ -25,15 +25,19 @@ function titled(page, known = "") {
   return title && title !== known ? [element("span", { className: "row-title" }, visible(cut(title)))] : [];
 }
 
-// How many pages have the title: one title of many URLs may be an error page's.
+// How many pages have the title, of those whose texts are in the file: one title of many URLs may be
+// an error page's.
 function titledHead(cluster, head) {
   const title = titleOf(head);
   if (!title) return [];
-  let count = 1;
   const members = nearDuplicatesOf(choice.groups, cluster);
-  for (const page of members) count += titleOf(page) === title;
-  const of = members.length + 1;
-  const part = count === of ? `all ${numbers.format(of)} pages` : `${numbers.format(count)} of ${numbers.format(of)} pages`;
+  let count = 1, known = 1;
+  for (const page of members) {
+    known += pages.text[page] >= 0;
+    count += titleOf(page) === title;
+  }
+  const of = counted(known, "page") + (known > members.length ? "" : " with a text here");
+  const part = count === known && known > members.length ? `all ${of}` : `${numbers.format(count)} of ${of}`;
   return [element("span", { className: "row-title" }, `${visible(cut(title))} \u00b7 ${part}`)];
 }
 
