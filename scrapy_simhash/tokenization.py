@@ -44,6 +44,8 @@ _MARKS = (
 )
 _SPECIAL = re.compile(f"[{_HAN}{_UNSPACED}{_MARKS}]")
 _PLAIN_WORD = re.compile("[^\\W_]+")
+# The same for ASCII: what is no word becomes a space, which takes a quarter of the time.
+_ASCII_BETWEEN_WORDS = {code: " " for code in range(128) if not chr(code).isalnum()}
 _TOKEN = re.compile(
     # First what is most common, without a look at each character.
     "[0-9A-Za-z]+(?![0-9A-Za-z\x80-\U0010ffff])"
@@ -79,6 +81,8 @@ def _nfkc(text: str) -> str:
 
 def _split(text: str, segment_han: Callable[[str], list[str]]) -> list[str]:
     text = normalize(text)
+    if text.isascii():
+        return text.translate(_ASCII_BETWEEN_WORDS).split()
     if not _SPECIAL.search(text):
         return _PLAIN_WORD.findall(text)
     tokens: list[str] = []

@@ -78,6 +78,11 @@ class TestScripts:
         ]  # fmt: skip
         assert word_tokens("\u3400\U00020000a\u3007\u9fff") == ["\u3400\U00020000", "a", "〇\u9fff"]
 
+    @pytest.mark.parametrize("tokenize", [word_tokens, jieba_tokens])
+    @given(text=st.text(st.characters(max_codepoint=127)))
+    def test_ascii_is_cut_as_it_is_beside_other_letters(self, tokenize, text):
+        assert tokenize(f"{text} \u00e9") == [*tokenize(text), "\u00e9"]
+
     @given(han_text)
     def test_words_come_from_the_dictionary_and_lose_nothing(self, text):
         tokens = jieba_tokens(text)

@@ -65,6 +65,8 @@ class _Asked:
     plan: TablePlan | None
     max_distance: int | None
     expected_pages: int
+    sync: SyncPolicy = "everysec"
+    buffer_bytes: int | None = None
 
 
 # A database opens a directory once: whoever else asks in this process shares the handle.
@@ -81,6 +83,7 @@ def open_index(
     expected_pages: int = DEFAULT_EXPECTED_PAGES,
     incremental: bool = False,
     sync: SyncPolicy = "everysec",
+    buffer_bytes: int | None = None,
     began: int | None = None,
 ) -> ObservingIndex:
     """Open an index, or make it.
@@ -94,6 +97,9 @@ def open_index(
     :param incremental: entries of earlier crawls count as seen; see `Index`.
     :param sync: when what was confirmed is forced to the disk; see `SyncPolicy`. Who opens the
         index first in a process decides.
+    :param buffer_bytes: of the tables' records that are held in memory, twice; the first one
+        decides. More make an index of biased fingerprints or of many tables faster, and opening
+        one that was not closed slower.
     :param began: `ObservingIndex.began` of a crawl that goes on: what it met counts as met.
     :raises IndexMismatch: the index was made with another scheme, plan or kind of database.
     :raises PlanError: no tables find 95 % of the pairs at `max_distance`, or those that the index
@@ -105,12 +111,12 @@ def open_index(
         shared = SharedStore(MemoryStore(), made, "memory")
         return _share(shared, max_distance, incremental=incremental, began=began)
     kind, directory = _parsed(url)
-    asked = _Asked(kind, scheme, plan, max_distance, expected_pages)
+    asked = _Asked(kind, scheme, plan, max_distance, expected_pages, sync, buffer_bytes)
     name = os.path.realpath(directory)
     with _lock:
         known = _shared_stores.get(name)
         if known is None:
-            shared = _open(directory, asked, sync)
+            shared = _open(directory, asked)
         else:
             shared = known
             _check_same(directory, shared.manifest, asked)
@@ -124,8 +130,8 @@ def open_tables(
     """Open or make the tables of an index that decides for itself what is stored, and is shared
     with nobody. For the errors see `open_index`.
     """
-    asked = _Asked(kind, scheme, None, max_distance, DEFAULT_EXPECTED_PAGES)
-    return _open_tables(directory, asked, sync)[0]
+    asked = _Asked(kind, scheme, None, max_distance, DEFAULT_EXPECTED_PAGES, sync)
+    return _open_tables(directory, asked)[0]
 
 
 def new_manifest(
@@ -262,12 +268,12 @@ def _check_same(directory: Path, made: Manifest, asked: _Asked) -> None:
         _check_distance(made, asked.max_distance)
 
 
-def _open(directory: Path, asked: _Asked, sync: SyncPolicy) -> SharedStore:
-    store, made = _open_tables(directory, asked, sync)
+def _open(directory: Path, asked: _Asked) -> SharedStore:
+    store, made = _open_tables(directory, asked)
     return SharedStore(store, made, str(directory))
 
 
-def _open_tables(directory: Path, asked: _Asked, sync: SyncPolicy) -> tuple[TableStore, Manifest]:
+def _open_tables(directory: Path, asked: _Asked) -> tuple[TableStore, Manifest]:
     from scrapy_simhash.index.tables import TableStore
 
     opener = database_kind(asked.kind)
@@ -279,7 +285,7 @@ def _open_tables(directory: Path, asked: _Asked, sync: SyncPolicy) -> tuple[Tabl
             try:
                 made.write(directory)
             except FileExistsError:  # another process was faster
-                return _open_tables(directory, asked, sync)
+                return _open_tables(directory, asked)
         else:
             _check_same(directory, made, asked)
             require_whole(directory)
@@ -297,8 +303,15 @@ def _open_tables(directory: Path, asked: _Asked, sync: SyncPolicy) -> tuple[Tabl
         try:
             if Manifest.read(directory) != made:  # it was made anew just now
                 database.close()
-                return _open_tables(directory, asked, sync)
-            store = TableStore(database, made.plan, made.check_bits, location, sync=sync)
+                return _open_tables(directory, asked)
+            store = TableStore(
+                database,
+                made.plan,
+                made.check_bits,
+                location,
+                sync=asked.sync,
+                buffer_bytes=asked.buffer_bytes,
+            )
         except BaseException:
             database.close()
             raise

@@ -44,7 +44,7 @@ class TableStore:
     :param check_bits: of a fingerprint's check in a record; a multiple of 32.
     :param location: of the index, for errors.
     :param sync: see `SyncPolicy`.
-    :param buffer_bytes: of records in memory, at most twice that.
+    :param buffer_bytes: of records in memory, at most twice that; `BUFFER_BYTES` if absent.
     :raises IndexCorrupt: the rows don't fit each other.
     """
 
@@ -56,7 +56,7 @@ class TableStore:
         location: str,
         *,
         sync: SyncPolicy = "everysec",
-        buffer_bytes: int = BUFFER_BYTES,
+        buffer_bytes: int | None = None,
     ) -> None:
         self._database = database
         self._plan = plan
@@ -67,7 +67,9 @@ class TableStore:
         self._unsynced = False
         self._writes = self._synced_writes = 0
         self._width_bytes = plan.bits // 8
-        self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
+        self._buckets = Buckets(
+            database, plan, check_bits, BUFFER_BYTES if buffer_bytes is None else buffer_bytes
+        )
         self._until_spill = SPILL_EVERY
         self._spill_failed = False
         # Then nothing is spilled any more, and the next opening reads the entries again.
