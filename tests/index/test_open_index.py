@@ -20,7 +20,14 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
-from scrapy_simhash.index import TablePlan, choose_plan, index_url, reset_index, tables
+from scrapy_simhash.index import (
+    TablePlan,
+    buckets,
+    choose_plan,
+    index_url,
+    reset_index,
+    tables,
+)
 from scrapy_simhash.index.kinds import database_kind
 
 from .backends import INSTALLED_KINDS, PACKAGES, PLAN, SCHEME, K, files
@@ -58,6 +65,17 @@ def edit_manifest(directory, change):
     content = json.loads(path.read_text(encoding="utf-8"))
     change(content)
     path.write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.mark.parametrize(("buffer_bytes", "in_rows"), [(0, True), (1 << 16, False)])
+def test_records_are_in_memory_as_far_as_was_asked_for(url, monkeypatch, buffer_bytes, in_rows):
+    monkeypatch.setattr(buckets, "_MIN_CAPACITY", 4)
+    with open_index(url, SCHEME, max_distance=K, plan=PLAN, buffer_bytes=buffer_bytes) as index:
+        for page in range(64):
+            fingerprint = page * 0x9E3779B97F4A7C15 % (1 << SCHEME.bits)
+            index.confirm(index.observe(str(page), fingerprint))
+        rows = index._shared.store._database.rows(b"T", b"U")
+        assert any(True for _ in rows) is in_rows
 
 
 def test_without_more_an_index_is_of_the_default_preset(url):
