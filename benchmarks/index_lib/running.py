@@ -28,6 +28,7 @@ class Task(NamedTuple):
 
     :param limit_s: of one measured part.
     :param plan: blocks, chosen and inner blocks of our tables; None where they are chosen.
+    :param unrelated_bits: see `fingerprints`.
     """
 
     scheme: str
@@ -36,6 +37,7 @@ class Task(NamedTuple):
     seed: int
     limit_s: float
     plan: list[int] | None = None
+    unrelated_bits: float | None = None
 
 
 def run_child(task: Task) -> None:
@@ -46,20 +48,21 @@ def run_child(task: Task) -> None:
 
         contestants.Ours.plan = TablePlan(bits, *task.plan)
     contestant = known[task.name](bits, max_distance)
-    seed = task.seed
+    seed, biased = task.seed, task.unrelated_bits
     size = 0
     for wanted in sorted({min(one, contestant.largest) for one in task.sizes}):
         window = max(min(wanted // 10, 45_000), _MIN_WINDOW)
         began = time.perf_counter()
         if contestant.grown == "page by page":
-            for page in stream(bits, distances, seed, size, wanted - window):
+            for page in stream(bits, distances, seed, size, wanted - window, unrelated_bits=biased):
                 contestant.page(page.number, page.fingerprint)
         else:
             for first in range(size, wanted - window, _GROW_AT_ONCE):
                 numbers = np.arange(first, min(first + _GROW_AT_ONCE, wanted - window))
-                contestant.grow(first, fingerprints(numbers.astype(np.uint64), bits, seed))
+                new = fingerprints(numbers.astype(np.uint64), bits, seed, biased)
+                contestant.grow(first, new)
         grown_s = time.perf_counter() - began
-        pages = list(stream(bits, distances, seed, wanted - window, wanted))
+        pages = list(stream(bits, distances, seed, wanted - window, wanted, unrelated_bits=biased))
         result = measured(contestant, pages, task.limit_s)
         size = wanted
         print(json.dumps({"size": size, "grown_s": grown_s, **result}), flush=True)

@@ -1,7 +1,13 @@
-"""Fingerprints by number: unrelated ones, and near ones of earlier ones at chosen distances."""
+"""Fingerprints by number: unrelated ones, and near ones of earlier ones at chosen distances.
+
+Those of texts in one language are not random: words that all of them have decide many bits. So
+unrelated ones may be nearer to each other than half of the bits.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _BLOCK = 9_000
+# A bit's chance to be set is a number of so many bits.
+_CHANCE_BITS = 8
 # After so many new fingerprints comes a near one.
 NEW_PER_PLANTED = 9
 
@@ -35,25 +43,76 @@ def _mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
         return x ^ x >> np.uint64(31)
 
 
-def fingerprints(numbers: np.ndarray, bits: int, seed: int) -> list[int]:
-    """The new fingerprints with these numbers; `bits` is a multiple of 64."""
-    words = np.stack(
-        [_mixed(numbers, seed * 1000 + word) for word in range(bits // 64)], axis=1
-    ).astype(">u8")
-    packed = words.tobytes()
+def fingerprints(
+    numbers: np.ndarray, bits: int, seed: int, unrelated_bits: float | None = None
+) -> list[int]:
+    """The new fingerprints with these numbers; `bits` is a multiple of 64.
+
+    :param unrelated_bits: by which they differ on average; half of them if absent.
+    """
+    words = np.stack([_mixed(numbers, seed * 1000 + word) for word in range(bits // 64)], axis=1)
+    if unrelated_bits is not None:
+        words = _biased(words, numbers, bits, seed, unrelated_bits)
+    packed = words.astype(">u8").tobytes()
     width = bits // 8
     return [int.from_bytes(packed[at : at + width], "big") for at in range(0, len(packed), width)]
 
 
-def stream(bits: int, distances: list[int], seed: int, start: int, stop: int) -> Iterator[Page]:
+def _biased(
+    words: np.ndarray, numbers: np.ndarray, bits: int, seed: int, unrelated_bits: float
+) -> np.ndarray:
+    """Words with each bit set by its chance: from random words by the digits of the chances, the
+    least first, as a 1 keeps what is set and sets half of the rest, and a 0 clears half.
+    """
+    biased = np.zeros_like(words)
+    for digit, ones in enumerate(_chance_digits(bits, seed, unrelated_bits)):
+        first = seed * 1000 + 100 * (digit + 1)
+        random = np.stack([_mixed(numbers, first + word) for word in range(bits // 64)], axis=1)
+        biased = (biased | random) & ones | (biased & random) & ~ones
+    return biased
+
+
+@lru_cache(maxsize=8)
+def _chance_digits(bits: int, seed: int, unrelated_bits: float) -> np.ndarray:
+    """For each binary digit of the chances, the least first, which bits have a 1 there."""
+    of_normal = np.random.default_rng(seed).standard_normal(bits)
+    distribution = np.vectorize(NormalDist().cdf)
+    least, most = 0.0, 8.0
+    for _ in range(40):
+        spread = (least + most) / 2
+        chances = distribution(of_normal * spread)
+        if (2 * chances * (1 - chances)).sum() > unrelated_bits:
+            least = spread
+        else:
+            most = spread
+    whole = 1 << _CHANCE_BITS
+    counts = np.clip(np.rint(chances * whole), 1, whole - 1).astype(np.uint16)
+    return np.stack(
+        [
+            np.packbits(counts >> digit & 1 == 1).view(">u8").astype(np.uint64)
+            for digit in range(_CHANCE_BITS)
+        ]
+    )
+
+
+def stream(
+    bits: int,
+    distances: list[int],
+    seed: int,
+    start: int,
+    stop: int,
+    *,
+    unrelated_bits: float | None = None,
+) -> Iterator[Page]:
     """The new pages from `start` to `stop`, and a planted one after every nine."""
     rng = np.random.default_rng([seed, start])
     planted = 0
     for first in range(start, stop, _BLOCK):
         numbers = np.arange(first, min(first + _BLOCK, stop), dtype=np.uint64)
         bases = rng.integers(0, first + NEW_PER_PLANTED, len(numbers)).astype(np.uint64)
-        near = fingerprints(bases, bits, seed)
-        for at, fingerprint in enumerate(fingerprints(numbers, bits, seed)):
+        near = fingerprints(bases, bits, seed, unrelated_bits)
+        new = fingerprints(numbers, bits, seed, unrelated_bits)
+        for at, fingerprint in enumerate(new):
             number = first + at
             yield Page(number, fingerprint, None)
             if number % NEW_PER_PLANTED == NEW_PER_PLANTED - 1 and bases[at] <= number:

@@ -74,6 +74,22 @@ def test_planted_pages_are_as_near_to_their_page_as_is_said(lib):
     assert min((a ^ b).bit_count() for a, b in combinations([p.fingerprint for p in new], 2)) > 3
 
 
+@pytest.mark.parametrize(("bits", "unrelated_bits"), [(64, 23.5), (256, 98.0)])
+def test_unrelated_fingerprints_differ_by_so_many_bits(lib, bits, unrelated_bits):
+    stream = lib.stream.stream(bits, [3], 1, 0, 900, unrelated_bits=unrelated_bits)
+    pages = list(stream)
+    new = [page.fingerprint for page in pages if page.distance is None]
+    apart = [(a ^ b).bit_count() for a, b in combinations(new, 2)]
+    assert sum(apart) / len(apart) == pytest.approx(unrelated_bits, rel=0.02)
+    assert all(
+        (page.fingerprint ^ new[page.number]).bit_count() == page.distance
+        for page in pages
+        if page.distance is not None
+    )
+    random = [page.fingerprint for page in lib.stream.stream(bits, [3], 1, 0, 900)]
+    assert not {page.fingerprint for page in pages} & set(random)
+
+
 def test_a_stream_can_be_entered_anywhere(lib):
     whole = list(lib.stream.stream(256, [36], seed=2, start=0, stop=30))
     later = list(lib.stream.stream(256, [36], seed=2, start=18, stop=30))
