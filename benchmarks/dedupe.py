@@ -2,9 +2,11 @@
 of all processes, recall and precision of what was planted, and the package `simhash` on a part.
 
     python benchmarks/dedupe.py [--records 1e6] [--words 220] [--html] [--repeat N] [--json FILE]
+    python benchmarks/dedupe.py --in-turns [--records 1e6] [--words 480]
 
 At a million records, 2 GB in the temporary directory and half an hour. Where others use the
-machine, too, trust the run with the smallest share of others (--repeat, --wait-s).
+machine, too, trust the run with the smallest share of others (--repeat, --wait-s); where its speed
+changes from minute to minute, --in-turns, one run in which one worker and two take turns.
 """
 
 from __future__ import annotations
@@ -48,14 +50,21 @@ def main() -> None:
             "bytes_per_record": feed.stat().st_size / count,
             "runs": [],
         }
-        print(json.dumps(report, indent=2))
+        print(json.dumps(report, indent=2), flush=True)
+        if options.in_turns:
+            from dedupe_lib.turns import in_turns
+
+            report["in_turns"] = in_turns(feed, max(options.workers), jobs=options.turn_jobs)
+            _print_turns(report["in_turns"])
+            options.repeat = options.peer_records = 0
         for _ in range(options.repeat):
             for workers in options.workers:
                 _wait_until_quiet(options.wait_s)
                 run = _run(feed, workers, count)
                 report["runs"].append(run)
                 print(_line(run), flush=True)
-        report["ratios"] = _ratios(report["runs"])
+        if report["runs"]:
+            report["ratios"] = _ratios(report["runs"])
         if options.peer_records and not options.html:
             report["simhash_package"] = _peer(feed, min(count, int(options.peer_records)))
         for name in ("ratios", "simhash_package"):
@@ -146,6 +155,20 @@ def _line(run: dict[str, Any]) -> str:
     )
 
 
+def _print_turns(turns: dict[str, Any]) -> None:
+    parts = [*((f"part {at}", part) for at, part in enumerate(turns["parts"], 1))]
+    for name, part in (*parts, ("all", turns["whole"])):
+        print(
+            f"{name}: {part['alone_us']:,.0f} µs a record with one worker, "
+            f"{part['together_us']:,.0f} with more: {part['ratio']:.2f} times as fast"
+        )
+    print(
+        f"writing: {turns['rest_us']:,.0f} µs a record; with it, "
+        f"{turns['ratio_with_the_rest']:.2f} times as fast; the host of the machine took "
+        f"{turns['stolen_share']:.0%} of its processors"
+    )
+
+
 def _version(name: str) -> str | None:
     try:
         return metadata.version(name)
@@ -161,6 +184,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--words", type=int, default=220, help="of a text, about")
     parser.add_argument("--html", action="store_true", help="pages instead of texts")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--in-turns", action="store_true", help="one run, by one and by more")
+    parser.add_argument("--turn-jobs", type=int, default=300, help="of some dozens of records")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--wait-s", type=float, default=0.0, help="for others to be quiet")
     parser.add_argument("--peer-records", type=float, default=2e4, help="0 for no peer")

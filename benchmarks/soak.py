@@ -173,8 +173,8 @@ def index_limit_bytes() -> int:
     """What an index in LevelDB may hold in memory: two generations of its buffer, with Python's
     objects about twice as large, the cache, and two write buffers.
     """
+    from scrapy_simhash.index.buckets import BUFFER_BYTES
     from scrapy_simhash.index.leveldb import _OPTIONS
-    from scrapy_simhash.index.tables import BUFFER_BYTES
 
     return 4 * BUFFER_BYTES + _OPTIONS["lru_cache_size"] + 2 * _OPTIONS["write_buffer_size"]
 

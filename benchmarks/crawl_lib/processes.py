@@ -52,6 +52,13 @@ def machine_cpu_s() -> float:
     return 0.0
 
 
+def stolen_s() -> float:
+    """CPU time that the host of a virtual machine gave to others since it began."""
+    with suppress(OSError), (_PROC / "stat").open(encoding="ascii") as file:
+        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
 def memory_bytes(pid: int, field: str = "VmRSS") -> int:
     """Resident set of a process, or with ``VmHWM`` its peak."""
     with suppress(OSError), (_PROC / str(pid) / "status").open(encoding="utf-8") as file:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # A bucket's open row takes records until it has so many, which then go to a closed row.
 OPEN_ROW_RECORDS = 64
 CLOSED_ROW_RECORDS = 512
+# What a generation of the buffer may hold in records; about twice that with Python's objects.
+BUFFER_BYTES = 32 << 20
 # Spilling goes on once in so many entries.
 SPILL_EVERY = 8
 _MIN_CAPACITY = 4096
@@ -34,11 +36,12 @@ class Buckets:
     that they were written.
 
     :param check_bits: of a fingerprint's check in a record; a multiple of 32.
-    :param buffer_bytes: of records in memory, in each of two generations.
+    :param buffer_bytes: of records in memory, in each of two generations; None for
+        `BUFFER_BYTES`.
     """
 
     def __init__(
-        self, database: Database, plan: TablePlan, check_bits: int, buffer_bytes: int
+        self, database: Database, plan: TablePlan, check_bits: int, buffer_bytes: int | None
     ) -> None:
         # Loads numpy, which who opens no index does not need.
         from scrapy_simhash.index.candidates import equal_ordinals, near_ordinals
@@ -52,7 +55,8 @@ class Buckets:
         self._record_bytes = [check_bits // 8 + 4] * self._key_table + [KEY_CHECK_BITS // 8 + 4]
         widths_bits = [*plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
         self._buffer = Buffer(widths_bits, self._record_bytes)
-        self._capacity = max(self._buffer.capacity(buffer_bytes), _MIN_CAPACITY)
+        held_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
+        self._capacity = max(self._buffer.capacity(held_bytes), _MIN_CAPACITY)
         self._slots_per_spill = 0
 
         # A page is looked up when it is observed, and soon again when it is confirmed.

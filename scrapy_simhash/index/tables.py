@@ -31,8 +31,6 @@ logger = logging.getLogger(__name__)
 _Decoded = TypeVar("_Decoded")
 
 _SPILL_SLOTS_AT_CLOSE = 4096
-# What a generation of the buffer may hold in records; about twice that with Python's objects.
-BUFFER_BYTES = 32 << 20
 _SYNC_INTERVAL_S = 1.0
 
 
@@ -44,7 +42,7 @@ class TableStore:
     :param check_bits: of a fingerprint's check in a record; a multiple of 32.
     :param location: of the index, for errors.
     :param sync: see `SyncPolicy`.
-    :param buffer_bytes: of records in memory, at most twice that; `BUFFER_BYTES` if absent.
+    :param buffer_bytes: see `Buckets`.
     :raises IndexCorrupt: the rows don't fit each other.
     """
 
@@ -67,9 +65,7 @@ class TableStore:
         self._unsynced = False
         self._writes = self._synced_writes = 0
         self._width_bytes = plan.bits // 8
-        self._buckets = Buckets(
-            database, plan, check_bits, BUFFER_BYTES if buffer_bytes is None else buffer_bytes
-        )
+        self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
         self._until_spill = SPILL_EVERY
         self._spill_failed = False
         # Then nothing is spilled any more, and the next opening reads the entries again.

@@ -21,6 +21,13 @@ def feed():
         yield importlib.import_module("dedupe_lib.feed")
 
 
+@pytest.fixture(scope="module")
+def turns():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
+        yield importlib.import_module("dedupe_lib.turns")
+
+
 @pytest.mark.parametrize("html", [False, True])
 def test_the_feed_is_what_it_says(feed, tmp_path, html):
     path = tmp_path / "feed.jsonl"
@@ -77,3 +84,34 @@ def test_the_script(tmp_path):
         assert run["peak_memory_bytes"] > 10_000_000
     assert report["ratios"]["1 workers"] == 1
     assert report["simhash_package"]["records"] == 50
+
+
+def test_one_worker_and_two_take_turns(tmp_path):
+    command = [sys.executable, BENCHMARKS / "dedupe.py", "--records", "900", "--json", "report"]
+    done = subprocess.run(
+        [*command, "--in-turns", "--turn-jobs", "2"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    turns = json.loads((tmp_path / "report").read_text())["in_turns"]
+    assert turns["records"] == 900
+    assert len(turns["parts"]) > 1
+    for part in (*turns["parts"], turns["whole"]):
+        assert part["ratio"] == pytest.approx(part["alone_us"] / part["together_us"])
+    assert turns["rest_us"] > 0
+    assert 0 <= turns["stolen_share"] < 1
+    assert "times as fast" in done.stdout
+
+
+def test_turns_are_counted_in_pairs(turns):
+    many = [turns.Turn(1 + at % 2, 100, (0.2, 0.1)[at % 2]) for at in range(41)]
+    counted = turns.summary(many, elapsed_s=6.2 + 4.1 * 0.1)
+    assert counted["records"] == 4100
+    assert len(counted["parts"]) == 10
+    assert all(part["ratio"] == pytest.approx(2) for part in counted["parts"])
+    assert counted["whole"]["alone_us"] == pytest.approx(2000)
+    assert counted["rest_us"] == pytest.approx(100)
+    assert counted["ratio_with_the_rest"] == pytest.approx(2100 / 1100)

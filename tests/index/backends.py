@@ -73,7 +73,7 @@ def small_buffers(
         patch.setattr(buckets, "CLOSED_ROW_RECORDS", closed_row_records)
         patch.setattr(buckets, "SPILL_EVERY", 1)
         patch.setattr(tables, "SPILL_EVERY", 1)
-        patch.setattr(tables, "BUFFER_BYTES", 0)
+        patch.setattr(buckets, "BUFFER_BYTES", 0)
         yield
 
 

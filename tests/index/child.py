@@ -110,7 +110,7 @@ def shrink(kind: str) -> None:
     buckets._MIN_CAPACITY = 16
     buckets.SPILL_EVERY = tables.SPILL_EVERY = 2
     buckets.OPEN_ROW_RECORDS, buckets.CLOSED_ROW_RECORDS = 3, 6
-    tables.BUFFER_BYTES = 0
+    buckets.BUFFER_BYTES = 0
     module = import_module(f"scrapy_simhash.index.{kind}")
     if kind == "leveldb":
         module._OPTIONS["write_buffer_size"] //= 256
