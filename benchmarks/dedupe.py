@@ -156,8 +156,8 @@ def _line(run: dict[str, Any]) -> str:
 
 
 def _print_turns(turns: dict[str, Any]) -> None:
-    parts = [*((f"part {at}", part) for at, part in enumerate(turns["parts"], 1))]
-    for name, part in (*parts, ("all", turns["whole"])):
+    parts = {f"part {at}": part for at, part in enumerate(turns["parts"], 1)}
+    for name, part in {**parts, "all": turns["whole"]}.items():
         print(
             f"{name}: {part['alone_us']:,.0f} µs a record with one worker, "
             f"{part['together_us']:,.0f} with more: {part['ratio']:.2f} times as fast"

@@ -38,7 +38,13 @@ class Turn(NamedTuple):
 
 
 def in_turns(feed: Path, workers: int, *, jobs: int) -> dict[str, Any]:
-    """De-duplicate a feed. :param jobs: of a turn, each of some dozens of records."""
+    """De-duplicate a feed.
+
+    :param workers: of every other turn, two or more.
+    :param jobs: of a turn, each of some dozens of records.
+    """
+    if workers < 2:
+        raise SystemExit("turns take two workers or more: --workers 1 2")
     turns: list[Turn] = []
 
     class TakingTurns:
@@ -53,9 +59,9 @@ def in_turns(feed: Path, workers: int, *, jobs: int) -> dict[str, Any]:
             for turn in count():
                 if (first := next(left, None)) is None:
                     return
-                own = chain([first], islice(left, jobs - 1))
+                some = chain([first], islice(left, jobs - 1))
                 alone = turn % 2 == 0
-                answered = answers_here(self._order, own) if alone else self._workers.answers(own)
+                answered = answers_here(self._order, some) if alone else self._workers.answers(some)
                 records, began_s = 0, time.perf_counter()
                 for job, answers in answered:
                     records += len(answers)
@@ -84,10 +90,12 @@ def in_turns(feed: Path, workers: int, *, jobs: int) -> dict[str, Any]:
 
 
 def summary(turns: list[Turn], elapsed_s: float) -> dict[str, Any]:
-    """Seconds for a million records by number of workers, in parts of the run and in all of it.
+    """µs for a record by one worker and by more, in parts of the run and in all of it.
 
     :param elapsed_s: of the run; what no turn took is writing, which one process does.
     """
+    if len(turns) < 2:
+        raise SystemExit("there was no second turn: more --records, or fewer --turn-jobs")
     pairs = [turns[at : at + 2] for at in range(0, len(turns) - 1, 2)]
     size = max(-(-len(pairs) // _PARTS), 1)
     parts = [_of_pairs(pairs[at : at + size]) for at in range(0, len(pairs), size)]

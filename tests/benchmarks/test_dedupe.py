@@ -115,3 +115,10 @@ def test_turns_are_counted_in_pairs(turns):
     assert counted["whole"]["alone_us"] == pytest.approx(2000)
     assert counted["rest_us"] == pytest.approx(100)
     assert counted["ratio_with_the_rest"] == pytest.approx(2100 / 1100)
+
+
+def test_one_turn_has_nothing_to_be_compared_with(turns, tmp_path):
+    with pytest.raises(SystemExit, match="more --records"):
+        turns.summary([turns.Turn(1, 100, 0.2)], elapsed_s=0.3)
+    with pytest.raises(SystemExit, match="--workers 1 2"):
+        turns.in_turns(tmp_path / "feed.jsonl", 1, jobs=2)
