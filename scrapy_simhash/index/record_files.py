@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import secrets
 import shutil
 import sys
 from contextlib import contextmanager
@@ -141,7 +142,8 @@ def whole_or_nothing(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():  # a pipe, or a device
         yield path
         return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    # Not named after `path`: with anything added, a name that fits may be too long.
+    temporary = path.with_name(f".simhash-{secrets.token_hex(8)}")
     try:
         yield temporary
         if path.exists():

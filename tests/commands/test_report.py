@@ -102,7 +102,7 @@ def test_a_full_disk_under_standard_output(run_process, index, name):
 
 @needs_devices
 def test_errors_name_what_was_asked_for(run, index, folder):
-    for name, why in (("/dev/full", "No space left"), ("x" * 250, "name too long")):
+    for name, why in (("/dev/full", "No space left"), ("x" * 256, "name too long")):
         ran = run("report", *index, name)
         assert (ran.code, ran.out) == (1, "")
         assert ran.err.startswith(f"error: {name} cannot be read or written: ")

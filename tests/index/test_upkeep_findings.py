@@ -197,6 +197,16 @@ def test_a_link_leads_to_the_file_and_rights_stay(tmp_path):
     assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
 
 
+def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path):
+    longest = "x" * os.pathconf(tmp_path, "PC_NAME_MAX")
+    with whole_or_nothing(tmp_path / longest) as temporary:
+        temporary.write_text("all of it")
+    assert (tmp_path / longest).read_text() == "all of it"
+    with pytest.raises(OSError, match="too long"), whole_or_nothing(tmp_path / f"{longest}x"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == [longest]
+
+
 def test_a_pipe_is_written_to_and_stays(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
