@@ -37,7 +37,7 @@ class Identity:
         self._request_fingerprint = request_fingerprint
         self._scope: Callable[[str], str] | None = None
         if scope == "host":
-            self._scope = host_of
+            self._scope = hostname_of
         elif scope == "domain":
             self._scope = _domains()
 
@@ -75,8 +75,8 @@ def _in_scope(scope_of: Callable[[str], str], scope: str, key: str) -> bool:
     return scope_of(key) == scope
 
 
-def host_of(key: str) -> str:
-    """Host of the first URL in a key; empty if there is none."""
+def hostname_of(key: str) -> str:
+    """The host, without a port, of the first URL in a key; empty if there is none."""
     for part in key.split():
         if "://" in part:
             try:
@@ -98,7 +98,7 @@ def _domains() -> Callable[[str], str]:
         parts: Any = extract(host)
         return f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
 
-    return lambda key: registered(host_of(key))
+    return lambda key: registered(hostname_of(key))
 
 
 def canonical_url(response: Response, href: str) -> str | None:

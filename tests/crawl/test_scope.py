@@ -8,7 +8,7 @@ import sys
 import pytest
 from scrapy import Request
 
-from scrapy_simhash.crawl.identity import Identity, host_of
+from scrapy_simhash.crawl.identity import Identity, hostname_of
 from tests.crawl.harness import Crawl, child_environment, run
 from tests.crawl.pages import page
 
@@ -89,7 +89,7 @@ def test_a_page_counts_within_its_host_or_domain(one, other, host, domain):
     ],
 )
 def test_the_host_is_found_in_every_key_of_a_scope(scope, url, more):
-    assert host_of(identity(scope).key(Request(url, **more))) == "a.example.com"
+    assert hostname_of(identity(scope).key(Request(url, **more))) == "a.example.com"
 
 
 def test_a_key_that_was_given_stays_as_it_is_where_nothing_depends_on_the_host():
