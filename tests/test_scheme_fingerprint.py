@@ -44,6 +44,7 @@ class TestSteps:
             top=scheme.top,
         )
         assert scheme.features(tokens) == features
+        assume(any(features.values()))  # else every word is a stop word
         expected = simhash(features, scheme.bits, feature_hash=scheme.feature_hash, tie=scheme.tie)
         assert scheme.fingerprint(ARTICLE, "A title") == expected
         assert scheme.fingerprint_tokens(tokens) == expected
