@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     from scrapy_simhash.index import ObservingIndex
+
+DEADLINE_S = 60
 
 
 def change_rows(
@@ -52,8 +56,26 @@ def _write_to_rocksdb(path: Path, puts: Mapping[bytes, bytes], deletes: Iterable
 
 def crashed(index: ObservingIndex, directory: Path) -> Path:
     """A copy of an open index as it would be if its process were killed now."""
-    # Nothing of it is in memory but what the system has, so its files are as they would be found.
-    return shutil.copytree(index.location, directory)
+    # Nothing of it is in memory but what the system has, so its files are as they would be found,
+    # unless the database wrote or deleted some while they were copied.
+    latest = time.monotonic() + DEADLINE_S
+    while True:
+        before = _files(index.location)
+        with suppress(shutil.Error):
+            shutil.copytree(index.location, directory)
+            if before is not None and _files(index.location) == before:
+                return directory
+        assert time.monotonic() < latest, "its files change all the time"
+        shutil.rmtree(directory)
+
+
+def _files(directory: str) -> dict[str, tuple[int, int]] | None:
+    """Size and time of each file; None if one goes meanwhile."""
+    try:
+        found = {str(path): path.stat() for path in Path(directory).rglob("*")}
+    except FileNotFoundError:
+        return None
+    return {name: (status.st_size, status.st_mtime_ns) for name, status in found.items()}
 
 
 def state_of(rows: Mapping[bytes, bytes]) -> records.State:
