@@ -42,6 +42,8 @@ class Duplication:
     :param representatives: entries that are none's near-duplicate, and pages that stand for a
         representative that has left the index.
     :param stood_in: those of the latter kind.
+    :param met_before_s: pages that were met before their last line of the log, and when first, in
+        seconds since 1970.
     :param lines: of the near-duplicate log, with pages that were found again and again.
     :param near_duplicates: pages that are near-duplicates, by the last that is known.
     :param weak: of those, by weak verdicts.
@@ -54,6 +56,7 @@ class Duplication:
 
     representatives: int
     stood_in: list[NearDuplicate]
+    met_before_s: dict[str, int]
     lines: int
     near_duplicates: int
     weak: int
@@ -63,6 +66,10 @@ class Duplication:
     hosts: Counter[str]
     host_representatives: Counter[str]
 
+    def first_seen_s(self, line: NearDuplicate) -> int:
+        """When the page of a line was first met, in seconds since 1970."""
+        return self.met_before_s.get(line.key, line.seen_at_s)
+
 
 def duplication(source: Source) -> Duplication:
     """Count and group what an index holds.
@@ -70,8 +77,12 @@ def duplication(source: Source) -> Duplication:
     :raises IndexCorrupt: rows make no sense.
     """
     last: dict[str, NearDuplicate] = {}
+    met_before_s: dict[str, int] = {}
     lines = 0
     for line in source.near_duplicates():
+        before = last.get(line.key)
+        if before is not None:
+            met_before_s.setdefault(line.key, before.seen_at_s)
         last[line.key] = line
         lines += 1
     hosts: Counter[str] = Counter()
@@ -79,6 +90,9 @@ def duplication(source: Source) -> Duplication:
         if is_representative_now(entry, last):
             last.pop(entry.key, None)
             hosts[host_of(entry.key)] += 1
+        else:
+            first_s = entry.first_seen_s
+            met_before_s[entry.key] = min(met_before_s.get(entry.key, first_s), first_s)
     groups = _by_representative(last)
     prints = {
         entry.key: entry.fingerprint
@@ -102,6 +116,7 @@ def duplication(source: Source) -> Duplication:
     return Duplication(
         representatives=hosts.total(),
         stood_in=stood_in,
+        met_before_s=met_before_s,
         lines=lines,
         near_duplicates=len(found),
         weak=sum(line.weak for line in found),

@@ -9,20 +9,21 @@ from __future__ import annotations
 import base64
 import time
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index.clusters import duplication
+from scrapy_simhash.index.texts import MAX_CHARACTERS
 from scrapy_simhash.report.places import places
 from scrapy_simhash.report.selection import select
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from scrapy_simhash.index.clusters import Duplication
     from scrapy_simhash.index.rewriting import Source
     from scrapy_simhash.index.texts import Texts
-    from scrapy_simhash.report.selection import ListedPage
 
 MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000
@@ -59,9 +60,10 @@ def build(
     max_distance = max(source.manifest.max_distance, doubled.farthest)
     selection = select(source, doubled, max_distance, max_pages)
     pages = selection.pages
-    shown_texts, titles, of_text, no_room = _texts(texts, pages, doubled, max_text_bytes)
+    numbers_of_pages = {page.key: number for number, page in enumerate(pages)}
+    shown_texts, titles, of_text, no_room = _texts(texts, numbers_of_pages, doubled, max_text_bytes)
     found_at = places(source, doubled)
-    numbers = found_at.numbers_of([page.key for page in pages])
+    numbers = found_at.numbers_of([*numbers_of_pages])
     made = source.manifest
     floods = [found for found in doubled.clusters if 0 < cluster_limit < len(found) - 1]
     return {
@@ -84,9 +86,7 @@ def build(
         "timeline": _timeline(source, doubled),
         "distances": [doubled.distances[distance] for distance in range(max_distance + 1)],
         "farther": sum(n for distance, n in doubled.distances.items() if distance > max_distance),
-        "hosts": found_at.hosts,
-        "patterns": found_at.patterns,
-        "pairs": found_at.pairs,
+        **found_at._asdict(),
         "names": {"hosts": numbers["hosts"], "patterns": numbers["patterns"]},
         "pages": {
             "key": [page.key for page in pages],
@@ -104,7 +104,10 @@ def build(
         ).decode("ascii"),
         "texts": shown_texts,
         "titles": titles,
+        "text_characters": MAX_CHARACTERS,
         "cluster_limit": cluster_limit,
+        # Of clusters that are not listed whole.
+        "sizes": {numbers_of_pages[key]: size for key, size in selection.sizes.items()},
         "floods": {
             "count": len(floods),
             "largest": [
@@ -117,34 +120,36 @@ def build(
 
 
 def _texts(
-    texts: Texts | None, pages: Sequence[ListedPage], doubled: Duplication, max_bytes: int
+    texts: Texts | None, places: Mapping[str, int], doubled: Duplication, max_bytes: int
 ) -> tuple[list[str], list[str], list[int], int]:
     """(texts, their titles, the number of each page's or -1, how many had no room): largest
-    clusters first.
+    clusters first, and last the pages that are in clusters of a smaller k alone.
     """
-    numbers = [-1] * len(pages)
+    numbers = [-1] * len(places)
     if texts is None:
         return [], [], numbers, 0
-    places = {page.key: number for number, page in enumerate(pages)}
+    in_clusters = chain.from_iterable(
+        (found.representative, *(line.key for line in found.near_duplicates))
+        for found in doubled.clusters
+    )
     shown: list[str] = []
     titles: list[str] = []
     of_bytes: dict[bytes, int] = {}
     no_room = size = 0
-    for found in doubled.clusters:
-        for key in (found.representative, *(line.key for line in found.near_duplicates)):
-            value = texts.compressed(key) if key in places else None
-            if value is None:
+    for key in dict.fromkeys(chain(in_clusters, places)):
+        value = texts.compressed(key) if key in places else None
+        if value is None:
+            continue
+        number = of_bytes.get(value)
+        if number is None:
+            if size + len(value) > max_bytes:
+                no_room += 1
                 continue
-            number = of_bytes.get(value)
-            if number is None:
-                if size + len(value) > max_bytes:
-                    no_room += 1
-                    continue
-                size += len(value)
-                number = of_bytes[value] = len(shown)
-                shown.append(base64.b64encode(value).decode("ascii"))
-                titles.append(_title(texts, key))
-            numbers[places[key]] = number
+            size += len(value)
+            number = of_bytes[value] = len(shown)
+            shown.append(base64.b64encode(value).decode("ascii"))
+            titles.append(_title(texts, key))
+        numbers[places[key]] = number
     return shown, titles, numbers, no_room
 
 
@@ -158,18 +163,11 @@ def _title(texts: Texts, key: str) -> str:
 
 def _timeline(source: Source, doubled: Duplication) -> dict[str, Any]:
     """Pages by when they were first met, whatever was met again since."""
-    near = {line.key for found in doubled.clusters for line in found.near_duplicates}
-    standing = {line.key for line in doubled.stood_in}
-    logged = near | standing  # of which there may be an entry, too
+    near = [line for found in doubled.clusters for line in found.near_duplicates]
+    logged = {line.key for line in chain(near, doubled.stood_in)}  # there may be an entry, too
     first = Counter(entry.first_seen_s for entry in source.entries() if entry.key not in logged)
-    later: Counter[int] = Counter()
-    for line in source.near_duplicates():
-        if line.key in near:
-            near.remove(line.key)
-            later[line.seen_at_s] += 1
-        elif line.key in standing:
-            standing.remove(line.key)
-            first[line.seen_at_s] += 1
+    first.update(map(doubled.first_seen_s, doubled.stood_in))
+    later = Counter(map(doubled.first_seen_s, near))
     moments = [*first, *later]
     if not moments:
         return {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []}

@@ -82,6 +82,8 @@ def _for_the_script(report: Mapping[str, Any]) -> dict[str, Any]:
         "cluster_limit": report["cluster_limit"],
         "distances": report["distances"],
         "left_out": report["left_out"],
+        "text_characters": report["text_characters"],
+        "sizes": report["sizes"],
         "made_at_s": report["made_at_s"],
         "pages": report["pages"],
         "names": report["names"],

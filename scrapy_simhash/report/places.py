@@ -1,26 +1,29 @@
 """Where the pages are: hosts, URL patterns, and which patterns have each other's content.
 
 The page that answers first becomes the representative, be it the original or a copy. So the share
-of near-duplicates may blame either; pairs of patterns say who shares content with whom.
+of near-duplicates may blame either; pairs of patterns say who shares content with whom, whichever
+came first.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import chain
+from itertools import chain, combinations_with_replacement
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from scrapy_simhash.index.clusters import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from scrapy_simhash.index.clusters import Duplication
     from scrapy_simhash.index.rewriting import Source
 
 _TOP = 100
+# Of a cluster's pages with so many patterns and more, the most frequent are paired.
+_PATTERNS_PAIRED = 20
 
 
 class Places(NamedTuple):
@@ -28,13 +31,15 @@ class Places(NamedTuple):
 
     :param hosts: of each the near-duplicates and representatives.
     :param patterns: the same, with an example.
-    :param pairs: of each two patterns (or one with itself) the near-duplicates whose
-        representative has the other, the clusters that have such, and an example.
+    :param pairs: of each two patterns the clusters that have both, in these the pages of the rarer
+        one, and an example of each; of one with itself, its pages but one in each cluster.
+    :param place_counts: how many there are of each, with those that no table has room for.
     """
 
     hosts: list[dict[str, Any]]
     patterns: list[dict[str, Any]]
     pairs: list[dict[str, Any]]
+    place_counts: dict[str, int]
 
     def numbers_of(self, keys: Sequence[str]) -> dict[str, Any]:
         """The names of hosts and patterns, and a number among them for each key.
@@ -76,19 +81,18 @@ def places(source: Source, doubled: Duplication) -> Places:
     examples_of_pairs: dict[tuple[str, ...], list[str]] = {}
     for found in doubled.clusters:
         of_representative = url_pattern(found.representative)
-        in_cluster = set()
+        with_pattern: dict[str, list[str]] = {of_representative: [found.representative]}
         for line in found.near_duplicates:
-            pattern = url_pattern(line.key)
-            near[pattern] += 1
-            examples.setdefault(pattern, line.key)
-            pair = tuple(sorted((pattern, of_representative)))
-            pairs[pair] += 1
-            in_cluster.add(pair)
-            if pair not in examples_of_pairs:
-                both = [line.key, found.representative]
-                # In the order of the patterns.
-                examples_of_pairs[pair] = both if pair[0] == pattern else both[::-1]
-        clusters.update(in_cluster)
+            with_pattern.setdefault(url_pattern(line.key), []).append(line.key)
+        for pattern, keys in with_pattern.items():
+            copies = keys[1:] if pattern == of_representative else keys
+            if copies:
+                near[pattern] += len(copies)
+                examples.setdefault(pattern, copies[0])
+        for pair, count, both in _pairs(with_pattern):
+            pairs[pair] += count
+            clusters[pair] += 1
+            examples_of_pairs.setdefault(pair, both)
     top = near.most_common(_TOP)
     representatives = _representatives(source, doubled, {pattern for pattern, _ in top})
     patterns = [
@@ -112,6 +116,7 @@ def places(source: Source, doubled: Duplication) -> Places:
             }
             for pair, count in pairs.most_common(_TOP)
         ],
+        {"hosts": len(doubled.hosts), "patterns": len(near), "pairs": len(pairs)},
     )
 
 
@@ -134,6 +139,19 @@ def url_pattern(key: str) -> str:
     names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
     query = "&".join(f"{name}=*" for name in names)
     return f"{host}{'/'.join([*folders, last])}" + (f"?{query}" if query else "")
+
+
+def _pairs(
+    with_pattern: Mapping[str, Sequence[str]],
+) -> Iterator[tuple[tuple[str, str], int, list[str]]]:
+    """Of a cluster: two patterns in their order, what counts of them, and a page of each."""
+    frequent = sorted(with_pattern, key=lambda pattern: (-len(with_pattern[pattern]), pattern))
+    for pair in combinations_with_replacement(sorted(frequent[:_PATTERNS_PAIRED]), 2):
+        keys, others = (with_pattern[pattern] for pattern in pair)
+        if pair[0] != pair[1]:
+            yield pair, min(len(keys), len(others)), [keys[0], others[0]]
+        elif len(keys) > 1:
+            yield pair, len(keys) - 1, list(keys[:2])
 
 
 def _representatives(source: Source, doubled: Duplication, shown: set[str]) -> Counter[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class ListedPage(NamedTuple):
     """A page as a report shows it; `came` is its place in the order of all.
 
+    :param seen_at_s: when it was first met, in seconds since 1970.
     :param distance: to the representative, which may be above k where it took another's place.
     """
 
@@ -47,10 +48,14 @@ class LeftOut(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Pages in the order in which they came, and a number for the component of each."""
+    """Pages in the order in which they came, and a number for the component of each.
+
+    :param sizes: near-duplicates of each representative of which not all are listed.
+    """
 
     pages: list[ListedPage]
     components: list[int]
+    sizes: dict[str, int]
     left_out: LeftOut
 
     def representatives(self) -> list[int]:
@@ -81,8 +86,8 @@ def select(source: Source, doubled: Duplication, max_distance: int, max_pages: i
         for entry in source.entries()
         if entry.key in representatives and entry.key not in stood_in
     ]
-    pages += [_stands(line) for line in stood_in.values()]
-    pages += [_is_near(line, representative) for line, representative in near.values()]
+    pages += [_listed(line, line.key, doubled) for line in stood_in.values()]
+    pages += [_listed(line, representative, doubled) for line, representative in near.values()]
     pages.sort()
     components = cluster(
         [page.fingerprint for page in pages],
@@ -96,24 +101,24 @@ def select(source: Source, doubled: Duplication, max_distance: int, max_pages: i
     sizes = Counter(components)
     listed = [number for number, component in enumerate(components) if sizes[component] > 1]
     return Selection(
-        [pages[number] for number in listed], [components[number] for number in listed], left_out
+        [pages[number] for number in listed],
+        [components[number] for number in listed],
+        {
+            found.representative: len(found) - 1
+            for found, part in zip(doubled.clusters, shown, strict=False)
+            if len(part) < len(found)
+        },
+        left_out,
     )
 
 
-def _stands(line: NearDuplicate) -> ListedPage:
-    return ListedPage(line.sequence, line.key, line.fingerprint, line.seen_at_s, line.key)
-
-
-def _is_near(line: NearDuplicate, representative: str) -> ListedPage:
-    return ListedPage(
-        line.sequence,
-        line.key,
-        line.fingerprint,
-        line.seen_at_s,
-        representative,
-        line.distance,
-        line.weak,
+def _listed(line: NearDuplicate, representative: str, doubled: Duplication) -> ListedPage:
+    page = ListedPage(
+        line.sequence, line.key, line.fingerprint, doubled.first_seen_s(line), representative
     )
+    if line.key == representative:  # it stands for another
+        return page
+    return page._replace(distance=line.distance, weak=line.weak)
 
 
 def _shortened(

@@ -6,6 +6,7 @@ import zlib
 from base64 import b64decode, b64encode
 from collections import Counter
 from functools import cache
+from itertools import combinations_with_replacement
 
 from scrapy_simhash.report.places import Places, url_pattern
 
@@ -137,6 +138,8 @@ def head(listed, *, crawl=None, cluster_limit=0):
             "largest": [{"key": key, "near_duplicates": number} for key, number in floods[:20]],
         },
         "cluster_limit": cluster_limit,
+        "text_characters": 200_000,
+        "sizes": {},
         "left_out": {"clusters": 0, "shortened": 0, "near_duplicates": 0, "texts": 0},
         **placed(listed),
     }
@@ -146,9 +149,9 @@ def placed(report, **tables):
     """A report, or its pages, with these tables of hosts, patterns and pairs of patterns, and the
     numbers that its pages have in them.
     """
-    found_at = Places(
-        *(tables.get(name, report.get(name, [])) for name in ("hosts", "patterns", "pairs"))
-    )
+    rows = {name: tables.get(name, report.get(name, [])) for name in ("hosts", "patterns", "pairs")}
+    counts = {name: len(found) for name, found in rows.items()} | tables.get("place_counts", {})
+    found_at = Places(**rows, place_counts=counts)
     numbers = found_at.numbers_of(report["pages"]["key"])
     report.update(found_at._asdict())
     report["names"] = {"hosts": numbers["hosts"], "patterns": numbers["patterns"]}
@@ -248,18 +251,22 @@ def small_report():
     ]
     keys, of = listed["pages"]["key"], listed["pages"]["representative"]
     both = {}
-    for page, key in enumerate(keys):
-        if of[page] != page:
-            examples = sorted((key, keys[of[page]]), key=url_pattern)
-            both.setdefault(tuple(map(url_pattern, examples)), []).append((of[page], examples))
+    for cluster in set(of):
+        patterns_of = Counter(
+            url_pattern(keys[page]) for page, other in enumerate(of) if other == cluster
+        )
+        for pair in combinations_with_replacement(sorted(patterns_of), 2):
+            count = min(patterns_of[pattern] for pattern in pair) - (pair[0] == pair[1])
+            if count:
+                both.setdefault(pair, []).append(count)
     pairs = [
         {
             "patterns": list(pair),
-            "near_duplicates": len(found),
-            "clusters": len({cluster for cluster, _ in found}),
-            "examples": found[0][1],
+            "near_duplicates": sum(counts),
+            "clusters": len(counts),
+            "examples": [next(key for key in keys if url_pattern(key) == name) for name in pair],
         }
-        for pair, found in sorted(both.items(), key=lambda item: -len(item[1]))
+        for pair, counts in sorted(both.items(), key=lambda item: -sum(item[1]))
     ]
     return placed(report, hosts=hosts, patterns=shown_patterns, pairs=pairs)
 

@@ -191,6 +191,8 @@ def test_a_ban_page_does_not_push_out_what_is_left(tmp_path):
     assert sizes(data) == {"ban": 5, "story": 3}
     assert data["left_out"] == {"clusters": 0, "shortened": 1, "near_duplicates": 25, "texts": 0}
     assert data["floods"] == {"count": 1, "largest": [{"key": "ban", "near_duplicates": 30}]}
+    assert data["sizes"] == {data["pages"]["key"].index("ban"): 30}
+    assert report_data(tmp_path / "i")["sizes"] == {}
 
 
 def test_what_was_found_with_a_larger_distance_is_shown(made):
@@ -261,6 +263,53 @@ def test_pages_are_counted_when_they_were_first_met(tmp_path):
     data = report_data(tmp_path / "i")
     assert data["index"]["log_lines"] == 3
     assert sum(data["timeline"]["near_duplicates"]) == data["index"]["near_duplicates"] == 1
+
+
+def test_pages_are_shown_with_the_time_when_they_were_first_met(tmp_path):
+    first = {"story": 100, "copy": 200, "known": 150, "stands": 300, "with": 400}
+    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+        index.confirm(index.observe("story", 0))
+        index.confirm(index.observe("known", 0xFFFF))  # which will be near-duplicates later
+        index.confirm(index.observe("stands", 0xFFFF << 32))
+    lines = [
+        ("copy", "story", 0, 200), ("known", "story", 0, 350), ("copy", "story", 0, 500),
+        ("stands", "gone", 0xFFFF << 32, 310), ("with", "gone", 0xFFFF << 32, 400),
+        ("known", "story", 0, 600), ("with", "gone", 0xFFFF << 32, 700),
+    ]  # fmt: skip
+    with rewriting(tmp_path / "i") as (source, store):
+        for entry in source.entries():
+            seen_s = first[entry.key]
+            seen = entry._replace(ordinal=-1, first_seen_s=seen_s, last_seen_s=seen_s)
+            store.write(seen, None, (), store.next_sequence)
+        for number, (key, of, fingerprint, seen_s) in enumerate(lines, 100):
+            store.log(NearDuplicate(key, of, 0, fingerprint, number, seen_s), number + 1)
+    data = report_data(tmp_path / "i")
+    assert sizes(data) == {"story": 2, "stands": 1}
+    pages = data["pages"]
+    assert dict(zip(pages["key"], pages["seen_at_s"], strict=True)) == first
+    time = data["timeline"]
+    moments = {
+        name: [time["from_s"] + time["step_s"] * at for at, n in enumerate(time[name]) if n]
+        for name in ("representatives", "near_duplicates")
+    }
+    assert moments == {"representatives": [100, 300], "near_duplicates": [150, 200, 400]}
+
+
+def test_texts_of_pages_that_are_alone_until_k_is_smaller(tmp_path):
+    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
+        # The third is near the second alone, which is a near-duplicate of the first.
+        for key, fingerprint in (("one", 0), ("two", 0b111111), ("three", 0b1111 << 3)):
+            index.confirm(index.observe(key, fingerprint))
+            index.texts.keep(key, KeptText("", f"text of {key}"))
+        index.confirm(index.observe("four", 0b1111111111 << 3))
+        index.texts.keep("four", KeptText("", "text of four"))
+    data = report_data(tmp_path / "i")
+    keys = data["pages"]["key"]
+    assert "four" in keys
+    assert "four" not in sizes(data)
+    assert [text_of(data, page)["text"] for page in range(len(keys))] == [
+        f"text of {key}" for key in keys
+    ]
 
 
 def test_a_page_that_stands_in_and_has_an_entry_counts_once(tmp_path):

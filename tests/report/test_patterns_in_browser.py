@@ -1,5 +1,7 @@
 """From patterns, and pairs of patterns, to their clusters."""
 
+from collections import Counter
+
 import pytest
 
 from scrapy_simhash.report.places import url_pattern
@@ -49,10 +51,7 @@ def test_a_pair_shows_the_clusters_in_which_both_meet(opened):
         expected = {
             name
             for name, keys in clusters.items()
-            if any(
-                sorted((url_pattern(name), url_pattern(key))) == sorted(row["patterns"])
-                for key in keys
-            )
+            if Counter(row["patterns"]) <= Counter(map(url_pattern, [name, *keys]))
         }
         assert shown(watched) == expected
         found |= expected
@@ -87,11 +86,10 @@ def test_what_a_smaller_k_leaves_of_a_pair(opened, k):
     watched.regrouped(k)
     keys, components = report["pages"]["key"], report["pages"]["component"]
     representative, _ = leader(fingerprints_of(report), components, k)
-    wanted = sorted(report["pairs"][0]["patterns"])
-    expected = {
-        keys[of]
-        for page, of in enumerate(representative)
-        if page != of and sorted((url_pattern(keys[page]), url_pattern(keys[of]))) == wanted
-    }
+    wanted = Counter(report["pairs"][0]["patterns"])
+    patterns = {}
+    for page, of in enumerate(representative):
+        patterns.setdefault(keys[of], Counter())[url_pattern(keys[page])] += 1
+    expected = {name for name, found in patterns.items() if wanted <= found}
     assert shown(watched) == expected
-    assert expected
+    assert len(expected) > 1

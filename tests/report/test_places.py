@@ -1,6 +1,8 @@
 """Where pages are: hosts, patterns, and which patterns have each other's content."""
 
+import random
 from collections import Counter
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -40,19 +42,57 @@ def test_pairs_of_patterns_whichever_answered_first(found_at):
     counts = {pair: (row["near_duplicates"], row["clusters"]) for pair, row in pairs.items()}
     news, wire = "a.example/news/*.html", "a.example/wire/*"
     calendar = "a.example/calendar/*/*"
+    session = f"{news}?sid=*"
     assert counts == {
         (news, wire): (2, 2),
-        (news, f"{news}?sid=*"): (2, 1),
+        # In the first story, neither of them answered first.
+        (session, wire): (1, 1),
+        (news, session): (1, 1),
+        (session, session): (1, 1),
         (calendar, calendar): (2, 1),
     }
     assert pairs[news, wire]["examples"] == [f"{SITE}/news/1.html", f"{SITE}/wire/1"]
+    assert pairs[session, session]["examples"] == [f"{SITE}/news/1.html?sid={n}" for n in (7, 8)]
     for row in found_at.pairs:
         assert [url_pattern(key) for key in row["examples"]] == row["patterns"]
 
 
-def test_each_near_duplicate_counts_in_one_row_of_each_table(found_at):
+def test_pairs_do_not_depend_on_the_order(tmp_path):
+    """A hundred stories, each under four patterns, in any order."""
+    chance = random.Random(4)
+    forms = ("/news/{}.html", "/news/{}.html?print=1", "/news/{}.html?sid=7", "/amp/{}")
+    pages = [(number, form.format(number)) for number in range(100) for form in forms]
+    chance.shuffle(pages)
+    with open_index(index_url(tmp_path / "index"), Scheme(bits=64), max_distance=K) as index:
+        prints = [chance.getrandbits(64) for _ in range(100)]
+        for number, path in pages:
+            index.confirm(index.observe(SITE + path, prints[number]))
+    with rewriting(tmp_path / "index") as (source, _):
+        found_at = places(source, duplication(source))
+    patterns = sorted({url_pattern(SITE + path) for _, path in pages})
+    found = {tuple(row["patterns"]): row for row in found_at.pairs}
+    assert sorted(found) == sorted(combinations(patterns, 2))
+    assert {(row["near_duplicates"], row["clusters"]) for row in found.values()} == {(100, 100)}
+
+
+def test_a_cluster_of_very_many_patterns_is_bounded(tmp_path):
+    with open_index(index_url(tmp_path / "index"), Scheme(bits=64), max_distance=K) as index:
+        for number in range(300):
+            # The first of them has most pages.
+            name = "a" if number < 3 else f"p{chr(97 + number % 26)}{chr(97 + number // 26)}"
+            index.confirm(index.observe(f"{SITE}/{name}/{number}", 7))
+    with rewriting(tmp_path / "index") as (source, _):
+        found_at = places(source, duplication(source))
+    # 20 patterns have 190 pairs, and one of them more than one page.
+    assert found_at.place_counts == {"hosts": 1, "patterns": 298, "pairs": 191}
+    assert [len(rows) for rows in found_at[:3]] == [1, 100, 100]
+    assert found_at.pairs[0]["patterns"] == ["a.example/a/*"] * 2
+    assert found_at.pairs[0]["near_duplicates"] == 2
+
+
+def test_each_near_duplicate_counts_in_one_row_of_a_table(found_at):
     near = sum(len(story) - 1 for story in STORIES)
-    for rows in found_at:
+    for rows in (found_at.hosts, found_at.patterns):
         assert sum(row["near_duplicates"] for row in rows) == near
     expected = Counter(url_pattern(SITE + path) for story in STORIES for path in story[1:])
     assert {row["pattern"]: row["near_duplicates"] for row in found_at.patterns} == expected
@@ -76,7 +116,7 @@ def test_pages_are_numbered_by_the_rows_of_the_tables(found_at):
 
 
 def test_of_nothing():
-    numbers = Places([], [], []).numbers_of([])
+    numbers = Places([], [], [], {}).numbers_of([])
     assert numbers == {"hosts": [], "patterns": [], "of_host": [], "of_pattern": []}
 
 
