@@ -84,8 +84,9 @@ def run(options: argparse.Namespace) -> int:
         }
         show(json.dumps(result, indent=2))
     else:
+        near, others = index["near_duplicates"], index["representatives"]
         show(
-            f"{index['near_duplicates']:,} near-duplicates of {index['representatives']:,} "
-            f"representatives, in {options.file}"
+            f"{near:,} near-duplicate{'s' * (near != 1)}, {others:,} "
+            f"representative{'s' * (others != 1)}, in {options.file}"
         )
     return 0

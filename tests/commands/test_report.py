@@ -37,7 +37,7 @@ def is_a_page(text):
 
 def test_it_is_a_file(run, index, folder):
     ran = run("report", *index)
-    told = "1 near-duplicates of 1 representatives, in simhash-report.html\n"
+    told = "1 near-duplicate, 1 representative, in simhash-report.html\n"
     assert ran == (0, told, "")
     assert is_a_page((folder / "simhash-report.html").read_text(encoding="utf-8"))
     ran = run("report", *index, "--json", "other.html")

@@ -207,13 +207,11 @@ def small_report():
                 # Some go further and further from the first: another representative among them.
                 prints = flipped(chained if chance.random() < 0.3 else fingerprint, bits, chance)
                 chained = prints
-            texts.append(
-                compressed(slug.replace("-", " ").title(), edited(text, chance, min(member, 9)))
-            )
+            title = slug.replace("-", " ").title()
+            texts.append(compressed(title, edited(text, chance, min(member, 9))))
             first_s = first_s if member else int(chance.triangular(0, 3000, 900))
-            seen_at_s = (
-                FROM_S + first_s + int(bool(member) and chance.triangular(5, 3600 - first_s))
-            )
+            later_s = int(bool(member) and chance.triangular(5, 3600 - first_s))
+            seen_at_s = FROM_S + first_s + later_s
             weak = int(bool(member) and number % 9 == 4 and chance.random() < 0.5)
             pages.append((name, prints, seen_at_s, weak, len(texts) - 1))
             components.append(number)
@@ -252,9 +250,8 @@ def small_report():
     keys, of = listed["pages"]["key"], listed["pages"]["representative"]
     both = {}
     for cluster in set(of):
-        patterns_of = Counter(
-            url_pattern(keys[page]) for page, other in enumerate(of) if other == cluster
-        )
+        members = (key for key, other in zip(keys, of, strict=True) if other == cluster)
+        patterns_of = Counter(map(url_pattern, members))
         for pair in combinations_with_replacement(sorted(patterns_of), 2):
             count = min(patterns_of[pattern] for pattern in pair) - (pair[0] == pair[1])
             if count:

@@ -28,7 +28,7 @@ def draw(folder):
                 page.screenshot(path=folder / "report-overview.png")
             page.locator("#k").fill("24")
             page.wait_for_function(
-                "() => document.getElementById('regrouped').textContent.includes('are left')"
+                "() => document.getElementById('regrouped').textContent.includes('at this k')"
             )
             page.locator("button.open").nth(2).click()
             page.evaluate("() => document.getElementById('distances').scrollIntoView()")

@@ -147,6 +147,51 @@ def test_only_what_differs_and_from_one_difference_to_the_next(opened):
     assert page.locator("#at-difference").inner_text() == "3 of 3"
 
 
+def test_where_nothing_differs_all_is_shown(opened):
+    watched = opened(of_texts(LEFT, RIGHT, LEFT))
+    compared(watched)
+    page = watched.page
+    page.locator("#only").check()
+    assert not page.locator(".pair.equal").first.is_visible()
+    page.locator("#after-right").click()
+    page.wait_for_function("document.getElementById('only').disabled")
+    assert page.locator(".pair.equal").first.is_visible()
+    page.locator("#before-right").click()
+    page.wait_for_function("!document.getElementById('only').disabled")
+    assert not page.locator(".pair.equal").first.is_visible()
+
+
+def test_texts_that_were_kept_in_part_are_not_called_equal(opened):
+    report = of_texts(LEFT, LEFT)
+    assert "The texts are equal: " in compared(opened(report))
+    said = compared(opened(report | {"text_characters": len(LEFT)}))
+    assert "What is kept of the texts is equal: " in said
+    assert f"Of a text the first {len(LEFT)} characters are kept." in said
+    # Characters, not units of UTF-16.
+    beyond = of_texts("\U0001f6a2 sails", "\U0001f6a2 sails")
+    said = compared(opened(beyond | {"text_characters": len("\U0001f6a2 sails") + 1}))
+    assert "The texts are equal" in said
+
+
+@pytest.mark.parametrize("sign", ["\xad", "\u200b", "\u2060", "\ufeff"])
+def test_signs_without_width_are_no_differences(opened, sign):
+    watched = opened(of_texts(LEFT, LEFT.replace("keeper", f"kee{sign}per")))
+    assert "The texts are equal" in compared(watched)
+    assert sides(watched) == [LEFT, LEFT]
+
+
+def test_the_last_cluster_leaves_the_focus_in_the_dialog(opened):
+    watched = opened(small_report())
+    page = watched.page
+    page.locator("#least").fill("20")
+    assert len(watched.rows()) > 1
+    compared(watched)
+    for _ in range(len(watched.rows()) - 1):
+        page.locator("#cluster-after").click()
+    assert page.locator("#cluster-after").is_disabled()
+    assert page.evaluate("document.activeElement.id") == "close"
+
+
 def test_it_is_a_dialog_that_escape_closes_and_focus_goes_back(opened):
     watched = opened(of_texts(LEFT, RIGHT))
     page = watched.page

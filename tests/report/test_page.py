@@ -256,11 +256,21 @@ def test_what_was_left_out_is_said():
     assert "Not all is in this file" not in Read(render(small_report())).text
 
 
+def test_tables_say_how_many_rows_there_would_be():
+    report = copy.deepcopy(small_report())
+    assert "These are the first" not in Read(render(report)).text
+    report["place_counts"] = {"hosts": 3, "patterns": 1_500, "pairs": len(report["pairs"])}
+    read = Read(render(report))
+    count = len(report["patterns"])
+    assert f"These are the first {count} of 1,500." in read.text
+    assert read.text.count("These are the first") == 1
+
+
 def test_landmarks_language_and_headings():
     read = Read(render(small_report()))
     assert read.of("html") == [{"lang": "en"}]
     assert len(read.of("main")) == len(read.of("header")) == len(read.of("h1")) == 1
-    assert read.of("a")[0] == {"class": "skip", "href": "#clusters"}
+    assert read.of("a")[0] == {"class": "skip scripted", "href": "#clusters", "hidden": None}
     names = {attributes.get("id") for _, attributes in read.elements}
     for _, attributes in read.elements:
         for reference in ("for", "aria-labelledby", "aria-describedby", "list"):

@@ -196,7 +196,7 @@ def test_long_clusters_open_a_hundred_pages_at_a_time(opened):
 def test_tab_reaches_all_controls_in_order_and_shows_where_it_is(opened):
     page = opened(small_report()).page
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
+    assert page.evaluate("document.activeElement.className") == "skip scripted"
     page.keyboard.press("Enter")
     assert page.url.endswith("#clusters")
     reached = []
@@ -250,6 +250,10 @@ def test_without_script_it_says_so_and_shows_the_rest(opened):
     assert page.locator("noscript .notice").is_visible()
     assert page.locator("#waste").get_by_text("syndicate.example", exact=True).is_visible()
     assert not page.locator("#cluster-table").is_visible()
+    # Nothing leads to what is not there, or does nothing.
+    for dead in ("nav a[href='#clusters']", "nav a[href='#distances']", "a.skip", "button.more"):
+        assert not page.locator(dead).first.is_visible(), dead
+    assert page.locator("nav a[href='#waste']").is_visible()
     assert opened(small_report()).page.locator("noscript .notice").count() == 0
 
 

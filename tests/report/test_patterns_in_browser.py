@@ -33,10 +33,13 @@ def test_a_pattern_shows_the_clusters_that_have_such_a_page(opened):
         assert row["pattern"] in said
     assert len(counts) > 2
     assert 0 not in counts
-    # The way back has the focus.
-    assert watched.page.evaluate("document.activeElement.id") == "clear"
+    # The way back has the focus, and leads to where one came from.
+    assert watched.page.evaluate("document.activeElement.id") == "only-back"
+    assert row["pattern"] in watched.page.locator("#only-back").inner_text()
     watched.page.keyboard.press("Enter")
     assert shown(watched) == set(clusters)
+    assert watched.page.evaluate("document.activeElement.textContent") == row["pattern"]
+    assert not watched.page.locator("#only-back").is_visible()
     watched.quiet()
 
 
@@ -55,6 +58,9 @@ def test_a_pair_shows_the_clusters_in_which_both_meet(opened):
         }
         assert shown(watched) == expected
         found |= expected
+        # What the clusters say makes up the row.
+        such = watched.page.locator(".mark:text-matches('such$')").all_inner_texts()
+        assert sum(int(said.split()[0]) for said in such) == row["near_duplicates"]
         said = watched.page.locator("#shown").inner_text()
         assert all(pattern in said for pattern in row["patterns"])
     assert found == set(clusters)

@@ -136,7 +136,7 @@ def test_the_slider_moves_by_keys_and_goes_back(opened):
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     page.wait_for_function(
-        "() => document.getElementById('regrouped').textContent.includes('are left')"
+        "() => document.getElementById('regrouped').textContent.includes('at this k')"
     )
     assert page.locator("#k-now").inner_text() == f"k = {MAX_DISTANCE - 2}"
     assert "86.7" in page.locator("#k").get_attribute("aria-valuetext")
@@ -248,7 +248,7 @@ def test_a_long_wait_says_how_far_it_is(opened):
     assert all(re.fullmatch(r"Putting pages in clusters: \d{1,2}\s%\.", text) for _, text in far)
     assert all(later[0] - sooner[0] > 2500 for sooner, later in pairwise(far))
     # No comparison at all: fingerprints are equal or not.
-    assert said[-1][1].startswith("0 clusters with 0 near-duplicates are left")
+    assert said[-1][1].startswith("0 clusters with 0 near-duplicates at this k;")
 
 
 def test_short_waits_are_not_announced(opened):

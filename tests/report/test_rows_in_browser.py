@@ -4,8 +4,13 @@ import copy
 
 import pytest
 
-from tests.report.samples import columns, head, small_report
+from tests.report.samples import columns, compressed, head, large_report, small_report
 from tests.report.test_page_in_browser import clusters_of
+
+
+def title_of_row(watched):
+    """The title of the one cluster that is shown, and what is said of it."""
+    return watched.page.locator("tr.cluster .row-title > *").all_inner_texts()
 
 
 def test_titles_are_shown_beneath_urls_and_found(opened):
@@ -27,8 +32,7 @@ def test_titles_are_shown_beneath_urls_and_found(opened):
     members = [one for one, other in enumerate(pages["representative"]) if other == of]
     same = sum(report["titles"][pages["text"][one]] == own for one in members)
     assert same < len(members)
-    [shown] = watched.page.locator("tr.cluster .row-title").all_inner_texts()
-    assert shown == f"{own} \u00b7 {same} of {len(members)} pages"
+    assert title_of_row(watched) == [own, f"\u00b7 {same} of {len(members)} pages"]
 
 
 def test_a_title_that_all_pages_have_and_one_that_is_not_known(opened):
@@ -49,14 +53,12 @@ def test_a_title_that_all_pages_have_and_one_that_is_not_known(opened):
     watched = opened(report)
     watched.page.locator("#search").fill(pages["key"][one])
     members = pages["representative"].count(one)
-    [shown] = watched.page.locator("tr.cluster .row-title").all_inner_texts()
-    assert shown == f"Ferry times \u00b7 all {members} pages"
+    assert title_of_row(watched) == ["Ferry times", f"\u00b7 all {members} pages"]
     watched.page.locator("#search").fill(pages["key"][other])
     assert watched.page.locator("tr.cluster .row-title").count() == 0
     # Of a page whose text is not in the file, nobody knows.
     watched.page.locator("#search").fill(pages["key"][third])
-    [shown] = watched.page.locator("tr.cluster .row-title").all_inner_texts()
-    assert shown.endswith(" \u00b7 3 of 3 pages with a text here")
+    assert title_of_row(watched)[1] == "\u00b7 3 of 3 pages with a text here"
 
 
 def test_a_row_says_how_many_of_its_near_duplicates_were_found(opened):
@@ -122,3 +124,75 @@ def test_rows_of_one_long_name_do_not_break_the_page(opened):
     key = "https://a.example/" + "x" * 900
     watched = opened(head(columns([(key, 1, 1, 0, -1), (f"{key}?y", 1, 2, 0, -1)], [0, 0], [])))
     assert watched.page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+LONG_TITLE = "The ferry does not sail tonight and nobody knows when it will " * 4
+
+
+@pytest.mark.parametrize("width", [1024, 1280, 1920])
+def test_long_titles_make_no_table_wider_than_the_screen(opened, width):
+    urls = ("https://a.example/1", "https://a.example/2")
+    pages = [(url, 1, number + 1, 0, number) for number, url in enumerate(urls)]
+    texts = [compressed(LONG_TITLE, "A text."), compressed(LONG_TITLE + "again", "A text.")]
+    watched = opened(head(columns(pages, [0, 0], texts)), width=width)
+    page = watched.page
+    page.locator("button.open").first.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    column = page.locator("tr.cluster th").bounding_box()
+    assert column["width"] > width / 3
+    # The title is cut where its column ends; how many have it is not.
+    title, count = (box.bounding_box() for box in page.locator("tr.cluster .row-title > *").all())
+    assert title["x"] + title["width"] < count["x"]
+    assert count["x"] + count["width"] <= column["x"] + column["width"]
+    assert page.locator("button.compare").is_visible()
+
+
+def test_a_title_from_right_to_left_leaves_the_count_as_it_is(opened):
+    pages = [(f"https://a.example/{n}", 1, n + 1, 0, n) for n in range(3)]
+    texts = [
+        compressed("\u05e9\u05dc\u05d5\u05dd" if n else "\u05d0\u05d1", f"{n}") for n in range(3)
+    ]
+    watched = opened(head(columns(pages, [0, 0, 0], texts)))
+    title, count = watched.page.locator("tr.cluster .row-title > *").all()
+    assert title.evaluate("part => part.localName") == "bdi"
+    assert count.inner_text() == "\u00b7 1 of 3 pages"
+    assert title.bounding_box()["x"] < count.bounding_box()["x"]
+
+
+def test_all_that_open_together_are_bounded(opened):
+    watched = opened(large_report())
+    page = watched.page
+    page.locator("#open-all").click()
+    assert page.locator("tbody.opened").count() == 100
+    # The largest has hundreds; each shows some, and leads to the rest.
+    assert 1_000 < page.locator("tr.member").count() <= 2_100
+    page.locator("button.further-members").first.click()
+    assert 1_000 < page.locator("tr.member").count() <= 2_200
+    page.locator("#search").fill("article-")
+    assert page.locator("tr.member").count() <= 2_100
+    # One alone shows a hundred.
+    page.locator("#open-all").click()
+    page.locator("button.open").first.click()
+    assert page.locator("tr.member").count() == 101
+
+
+def test_a_cluster_that_is_not_listed_whole_is_one_all_the_same(opened):
+    report = copy.deepcopy(small_report())
+    keys, of = report["pages"]["key"], report["pages"]["representative"]
+    largest = max(set(of), key=of.count)
+    listed = of.count(largest) - 1
+    report["sizes"] = {largest: 2_000}
+    report["cluster_limit"] = 500
+    report["left_out"] = {"clusters": 0, "shortened": 1, "near_duplicates": 1_884, "texts": 0}
+    watched = opened(report)
+    page = watched.page
+    page.locator("#flood").select_option("some")
+    [row] = watched.rows()
+    assert row[0].startswith(keys[largest])
+    assert row[1] == f"{listed} of 2,000"
+    assert "1,884 more are not listed" in page.locator("#regrouped").inner_text()
+    # Of a smaller k, only what is listed can be known.
+    watched.regrouped(30)
+    page.locator("#flood").select_option("any")
+    assert all(" of " not in row[1] for row in watched.rows())
+    watched.quiet()

@@ -6,6 +6,8 @@ const choice = {
   searched: "",
   // How many pages of each cluster have what is searched for.
   matching: null,
+  // How many have what a button is for.
+  having: null,
   host: "",
   // What a button of the overview is for: the kind, and its number, of a host, a pattern, or a pair
   // of patterns.
@@ -57,14 +59,16 @@ function clustersOfOnly(groups) {
   return countsIn(groups, pagesWhere(pages[kind], (other) => other === number));
 }
 
-// Near-duplicates with one of two patterns, whose representative has the other.
+// Pages with the rarer of two patterns, where both are; of a pattern with itself, its pages but one.
 function clustersOfPair(groups, [one, other]) {
   const { pattern } = pages, having = new Int32Array(groups.count);
   for (let cluster = 0; cluster < groups.count; cluster += 1) {
-    const head = pattern[groups.heads[cluster]];
-    if (head !== one && head !== other) continue;
-    const wanted = head === one ? other : one;
-    for (const page of nearDuplicatesOf(groups, cluster)) having[cluster] += pattern[page] === wanted;
+    let ones = 0, others = 0;
+    for (const page of [groups.heads[cluster], ...nearDuplicatesOf(groups, cluster)]) {
+      ones += pattern[page] === one;
+      others += pattern[page] === other;
+    }
+    having[cluster] = one === other ? Math.max(ones - 1, 0) : Math.min(ones, others);
   }
   return having;
 }
@@ -94,6 +98,7 @@ function filter() {
     nearDuplicates += groups.counts[cluster];
   }
   choice.matching = byKey;
+  choice.having = byButton;
   choice.shown = shown.subarray(0, count);
   choice.nearDuplicates = nearDuplicates;
   choice.page = 0;

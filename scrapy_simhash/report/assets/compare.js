@@ -64,6 +64,7 @@ async function showComparison() {
   if (turn !== comparison.turn) return;
   showTitles(texts);
   const words = texts.map((text) => (text ? wordsOf(visibleText(text.text)) : null));
+  const keptShort = texts.some((text) => text && isKeptShort(text.text));
   const cutShort = words.some((some) => some && some.length === MOST_WORDS);
   const apart = prints ? distanceBetween(prints, ...chosen, data.bits) : null;
   const said = apart === null ? [] : [`Distance ${apart}, similarity ${similarity(apart)}${NO_BREAK}%.`];
@@ -74,7 +75,8 @@ async function showComparison() {
     const { partner, isWhole, moved, edited, count } = alignedWithMoved(...words);
     const runs = runsOf(...words, partner, moved);
     byId("texts-compared").replaceChildren(...pairsOf(...words, runs, edited));
-    said.push(sumOf(runs, edited, count));
+    said.push(sumOf(runs, edited, count, keptShort ? "What is kept of the texts is" : "The texts are"));
+    if (keptShort) said.push(`Of a text the first ${numbers.format(data.text_characters)} characters are kept.`);
     if (cutShort) said.push(`Only the first ${numbers.format(MOST_WORDS)} words are compared.`);
     if (!isWhole) said.push("To compare all of them would take too long: parts that may have more in common are shown as different.");
   } else {
@@ -82,12 +84,19 @@ async function showComparison() {
     const rows = Array.from(sides[0].length > sides[1].length ? sides[0] : sides[1],
       (_, row) => pairOf(sides[0][row] || [], sides[1][row] || [], false));
     byId("texts-compared").replaceChildren(...rows);
-    said.push("Texts are kept by crawls with SIMHASH_KEEP_TEXT = True; without both there is nothing to compare.");
+    said.push("Without both texts there is nothing to compare: crawls keep them with SIMHASH_KEEP_TEXT = True, and a report holds as many as --max-text-bytes allows.");
   }
   byId("compared").textContent = said.join(" ");
   byId("texts-compared").scrollTop = 0;
   const none = comparison.differences.length === 0;
   for (const id of ["difference-before", "difference-after", "only"]) byId(id).disabled = none;
+  // Where nothing differs, nothing would be left.
+  byId("texts-compared").classList.toggle("only", byId("only").checked && !none);
+}
+
+// What follows may differ.
+function isKeptShort(text) {
+  return text.length >= data.text_characters && Array.from(text).length >= data.text_characters;
 }
 
 function showTitles(texts) {
@@ -96,7 +105,7 @@ function showTitles(texts) {
   });
 }
 
-function sumOf(runs, edited, movedCount) {
+function sumOf(runs, edited, movedCount, theTexts) {
   const sums = { same: 0, moved: 0, left: 0, right: 0 };
   for (const run of runs) {
     if (run.same) sums.same += run.to - run.from;
@@ -112,7 +121,7 @@ function sumOf(runs, edited, movedCount) {
   const both = counted(sums.same + sums.moved, "word");
   const paragraphs = `${counted(movedCount, "paragraph")} (${counted(sums.moved, "word")})`;
   if (!sums.left && !sums.right) {
-    return movedCount ? `The texts are equal but for their order: ${paragraphs} of ${both} moved.` : `The texts are equal: ${both}.`;
+    return movedCount ? `${theTexts} equal but for their order: ${paragraphs} of ${both} moved.` : `${theTexts} equal: ${both}.`;
   }
   const others = `${numbers.format(sums.left)} only left, ${numbers.format(sums.right)} only right`;
   return movedCount ? `${both} in both, of which ${paragraphs} moved; ${others}.` : `${both} in both; ${others}.`;

@@ -8,7 +8,7 @@ const NOWHERE = -1, OFTEN = -2;
 const UNSPACED = "[\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}]";
 // Of longer ones, each part counts as a word.
 const LONGEST_WORD = 200;
-const WORD = new RegExp(`(?:${UNSPACED}\\p{M}{0,${LONGEST_WORD}}|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}_]|(?<=\\p{N})[.,](?=\\p{N})){1,${LONGEST_WORD}}|\\S)\\s*`, "gu");
+const WORD = new RegExp(`(?:${UNSPACED}\\p{M}{0,${LONGEST_WORD}}|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}_]|(?<=\\p{N})[.,](?=\\p{N})|(?<=[\\p{L}\\p{M}])['\u2019\u200c\u200d](?=\\p{L})){1,${LONGEST_WORD}}|\\S)\\s*`, "gu");
 
 // Words, each with the space behind it, which does not count when they are compared.
 function wordsOf(text) {

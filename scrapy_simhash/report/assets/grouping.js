@@ -155,10 +155,12 @@ function grouped(k, representative, distance) {
     if (apart < distances.length) distances[apart] += 1;
   }
   const { order, starts } = inOrder(cluster, counts);
+  // As crawled, some may not be listed whole; what a smaller k makes of these nobody knows.
+  const sizes = heads.map((head, of) => (k === data.max_distance && data.sizes[head]) || counts[of]);
   return {
     k, heads: Int32Array.from(heads), count: heads.length, nearDuplicates, counts, weak, least,
-    most, seen, distances, distance, clusterOf, order, starts,
-    isFlood: (of) => data.cluster_limit > 0 && counts[of] > data.cluster_limit,
+    most, seen, distances, distance, clusterOf, order, starts, sizes,
+    isFlood: (of) => data.cluster_limit > 0 && sizes[of] > data.cluster_limit,
   };
 }
 

@@ -94,8 +94,9 @@ function use(groups) {
   showHistogram();
   const before = kept.get(data.max_distance);
   const sums = `${counted(groups.count, "cluster")} with ${counted(groups.nearDuplicates, "near-duplicate")}`;
+  const left = data.left_out.near_duplicates;
   const text = groups.k === data.max_distance
-    ? `${sums}, as the crawls found them.`
-    : `${sums} are left; as crawled: ${numbers.format(before.count)} with ${numbers.format(before.nearDuplicates)}. ${atLeast(groups.k)}`;
+    ? `${sums}, as the crawls found them${left ? `; ${numbers.format(left)} more are not listed` : ""}.`
+    : `${sums} at this k; as crawled: ${numbers.format(before.count)} with ${numbers.format(before.nearDuplicates)}. ${atLeast(groups.k)}`;
   byId("regrouped").textContent = text;
 }

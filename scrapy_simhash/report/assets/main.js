@@ -30,6 +30,16 @@ function listenToFilters() {
     showClusters();
     byId("search").focus();
   });
+  listen("only-back", "click", () => {
+    const { kind, number } = choice.only;
+    if (kind === "host") byId("host").value = "";
+    choice.only = null;
+    filter();
+    showClusters();
+    const button = document.querySelector(`button[data-only="${kind}"][data-number="${number}"]`);
+    button.scrollIntoView({ block: "center" });
+    button.focus({ preventScroll: true });
+  });
   listen("host", "focus", () => {
     if (byId("hosts").childElementCount) return;
     byId("hosts").append(...hostsBySize().slice(0, 200).map((host) => element("option", { value: visible(host) })));
@@ -109,8 +119,12 @@ function listenToComparison() {
   listen("only", "change", (event) => byId("texts-compared").classList.toggle("only", event.target.checked));
   listen("difference-before", "click", () => goToDifference(-1));
   listen("difference-after", "click", () => goToDifference(1));
-  listen("cluster-before", "click", () => goToCluster(-1));
-  listen("cluster-after", "click", () => goToCluster(1));
+  for (const [id, step] of [["cluster-before", -1], ["cluster-after", 1]]) {
+    listen(id, "click", () => {
+      goToCluster(step);
+      if (byId(id).disabled) byId("close").focus();
+    });
+  }
   listen("close", "click", () => byId("comparison").close());
 }
 
@@ -140,7 +154,7 @@ function listenToOverview() {
     button.addEventListener("click", () => {
       const isHost = only.kind === "host";
       byId("host").value = isHost ? nameOfOnly(only) : "";
-      filterFrom(isHost ? "host" : "clear", { host: "", only });
+      filterFrom(isHost ? "host" : "only-back", { host: "", only });
       if (isHost) byId("host").select();
     });
   }
@@ -154,7 +168,7 @@ function listenToOverview() {
 }
 
 function start() {
-  for (const section of document.querySelectorAll(".scripted")) section.hidden = false;
+  for (const part of document.querySelectorAll(".scripted")) part.hidden = false;
   const groups = asCrawled();
   kept.set(data.max_distance, groups);
   wanted = data.max_distance;

@@ -1,5 +1,7 @@
 // The table of clusters: a page of them at a time, each a body of its own with its pages.
 const MEMBERS_AT_ONCE = 100;
+// Of all clusters that are open together: to lay out some ten thousand takes a browser seconds.
+const ROWS_AT_ONCE = 2_000;
 const ONLY = { host: "on the host", pattern: "with pages like", pair: "with pages like" };
 
 function nameOfOnly({ kind, number }) {
@@ -22,7 +24,12 @@ function marks(cluster) {
 // Of a near-duplicate, unless it is that of its representative.
 function titled(page, known = "") {
   const title = titleOf(page);
-  return title && title !== known ? [element("span", { className: "row-title" }, visible(cut(title)))] : [];
+  return title && title !== known ? [element("span", { className: "row-title" }, titleShown(title))] : [];
+}
+
+// Whichever way it is written, and however long it is, the rest of its line stays as it is.
+function titleShown(title) {
+  return element("bdi", {}, visible(cut(title)));
 }
 
 // How many pages have the title, of those whose texts are in the file: one title of many URLs may be
@@ -38,18 +45,20 @@ function titledHead(cluster, head) {
   }
   const of = counted(known, "page") + (known > members.length ? "" : " with a text here");
   const part = count === known && known > members.length ? `all ${of}` : `${numbers.format(count)} of ${of}`;
-  return [element("span", { className: "row-title" }, `${visible(cut(title))} \u00b7 ${part}`)];
+  return [element("span", { className: "row-title" }, titleShown(title), element("span", {}, `\u00b7 ${part}`))];
 }
 
 // What was searched for may be in pages that are not shown before the row is opened.
 function matchesWithin(cluster, head) {
-  const { matching, searched } = choice;
-  if (!matching || !matching[cluster]) return [];
-  const within = matching[cluster] - Number(lowered()[head].includes(searched));
-  return within > 0 ? [element("span", { className: "mark found" }, `found in ${counted(within, "near-duplicate")}`)] : [];
+  const { matching, having, searched, groups } = choice, shown = [];
+  const within = matching ? matching[cluster] - Number(lowered()[head].includes(searched)) : 0;
+  if (within > 0) shown.push(element("span", { className: "mark found" }, `found in ${counted(within, "near-duplicate")}`));
+  // Of what a button is for, unless all of them are: their sum is what a pair's row counts.
+  if (having && having[cluster] <= groups.counts[cluster]) shown.push(element("span", { className: "mark" }, `${numbers.format(having[cluster])} such`));
+  return shown;
 }
 
-function clusterBody(cluster) {
+function clusterBody(cluster, rows) {
   const { groups } = choice, head = groups.heads[cluster], { searched } = choice;
   const least = groups.least[cluster], most = groups.most[cluster];
   const opener = element("button", {
@@ -60,15 +69,21 @@ function clusterBody(cluster) {
     element("td", { className: "opener" }, opener),
     element("th", { scope: "row" }, nameOf(pages.key[head], { searched }), ...marks(cluster),
       ...matchesWithin(cluster, head), ...titledHead(cluster, head)),
-    element("td", { className: "number" }, numbers.format(groups.counts[cluster])),
+    element("td", { className: "number" }, numbers.format(groups.counts[cluster]), ...notListed(cluster)),
     element("td", { className: "number" }, distanceRange(least, most)),
     element("td", { className: "number" }, similarityRange(least, most)),
     element("td", { className: "number" }, moment(groups.seen[cluster])),
   );
   const body = element("tbody", {}, row);
   body.dataset.cluster = cluster;
-  if (choice.opened.has(head)) open(body, true);
+  if (choice.opened.has(head)) open(body, true, rows);
   return body;
+}
+
+// Of a cluster that is not in this file whole.
+function notListed(cluster) {
+  const size = choice.groups.sizes[cluster];
+  return size > choice.groups.counts[cluster] ? [element("small", {}, ` of ${numbers.format(size)}`)] : [];
 }
 
 function open(body, opened, most = MEMBERS_AT_ONCE) {
@@ -87,8 +102,13 @@ function open(body, opened, most = MEMBERS_AT_ONCE) {
 
 // Of those that are on this page of the table.
 function openAll(opened) {
-  for (const body of byId("cluster-table").tBodies) if (body.dataset.cluster) open(body, opened);
+  const bodies = [...byId("cluster-table").tBodies].filter((body) => body.dataset.cluster);
+  for (const body of bodies) open(body, opened, rowsOfEach(bodies.length));
   showOpenAll();
+}
+
+function rowsOfEach(count) {
+  return Math.min(Math.max(Math.floor(ROWS_AT_ONCE / count), 1), MEMBERS_AT_ONCE);
 }
 
 function areAllOpen() {
@@ -146,7 +166,8 @@ function showClusters() {
   const table = byId("cluster-table");
   const from = choice.page * CLUSTERS_PER_PAGE;
   const some = choice.shown.subarray(from, from + CLUSTERS_PER_PAGE);
-  const bodies = Array.from(some, clusterBody);
+  const opened = some.filter((cluster) => choice.opened.has(choice.groups.heads[cluster])).length;
+  const bodies = Array.from(some, (cluster) => clusterBody(cluster, rowsOfEach(opened)));
   if (!bodies.length) {
     const text = choice.groups.count ? "No cluster passes the filters." : "There are no near-duplicates.";
     bodies.push(element("tbody", {}, element("tr", {}, element("td", { colSpan: 6, className: "none" }, text))));
@@ -172,6 +193,7 @@ function showPager() {
   for (const id of ["first", "previous"]) byId(id).disabled = page === 0;
   for (const id of ["next", "last"]) byId(id).disabled = page === count - 1;
   byId("clear").disabled = !isFiltered();
+  showOnly();
   const { groups, shown } = choice;
   const near = counted(choice.nearDuplicates, "near-duplicate");
   const from = page * CLUSTERS_PER_PAGE;
@@ -186,6 +208,13 @@ function showPager() {
   if (byId("shown").textContent !== text) byId("shown").textContent = text;
 }
 
+// What a button of the overview is for, as a button that leads back to it.
+function showOnly() {
+  const button = byId("only-back"), { only } = choice;
+  button.parentElement.hidden = !only;
+  if (only) button.textContent = `Only ${ONLY[only.kind]} ${nameOfOnly(only)}: back`;
+}
+
 function turnTo(page) {
   choice.page = Math.min(Math.max(page, 0), pageCount() - 1);
   showClusters();
@@ -194,9 +223,10 @@ function turnTo(page) {
 // On paper there is nothing to click on: the clusters that are shown are printed with their pages.
 const closedForPrint = [];
 function openForPrint() {
-  for (const body of byId("cluster-table").tBodies) {
-    if (!body.dataset.cluster || body.classList.contains("opened")) continue;
-    open(body, true);
+  const bodies = [...byId("cluster-table").tBodies].filter((body) => body.dataset.cluster);
+  for (const body of bodies) {
+    if (body.classList.contains("opened")) continue;
+    open(body, true, rowsOfEach(bodies.length));
     closedForPrint.push(body);
   }
 }

@@ -29,8 +29,10 @@ function visible(text) {
   return flat(text.replace(UNSEEN, escaped));
 }
 
+// Where a word may be parted, or may not: fingerprints take no account of them, either.
+const WITHOUT_WIDTH = /[\u00ad\u200b\u2060\ufeff]/g;
 function visibleText(text) {
-  return flat(text.replace(/\r\n?/g, "\n").replace(UNSEEN_IN_TEXTS, escaped));
+  return flat(text.replace(WITHOUT_WIDTH, "").replace(/\r\n?/g, "\n").replace(UNSEEN_IN_TEXTS, escaped));
 }
 
 function cut(text) {
