@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 from contextlib import ExitStack
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -40,6 +42,7 @@ is, a crawl would have said, too. Records that cannot be read or judged are kept
 After an interruption, the same command goes on. The output has its name when it is whole.
 """
 _STATE = ".dedupe"
+_MOST_NAME_BYTES = 255
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -219,6 +222,8 @@ def _check(options: argparse.Namespace) -> None:
         options.wrong_usage("--keep-index needs a file to be kept beside")
     if "\n".encode(options.encoding) != b"\n":
         options.wrong_usage(f"--encoding {options.encoding}: lines cannot be told in it")
+    if options.verdicts == "-":
+        options.wrong_usage("--verdicts needs the name of a file; -o - is for standard output")
     if "" in (*options.files, options.output, options.verdicts, options.index):
         raise SimhashError("a file without a name: an empty variable of the shell?")
 
@@ -235,11 +240,18 @@ def _places(options: argparse.Namespace, stack: ExitStack) -> Places:
         output=output,
         verdicts=verdicts,
         index=None if options.index is None else Path(options.index),
-        state=beside.with_name(beside.name + _STATE),
+        state=_state(beside),
         keep_index=options.keep_index,
         overwrite=options.overwrite,
         restart=options.restart,
     )
+
+
+def _state(beside: Path) -> Path:
+    name = beside.name + _STATE
+    if len(os.fsencode(name)) > _MOST_NAME_BYTES:
+        name = f".simhash-{sha256(os.fsencode(name)).hexdigest()[:16]}{_STATE}"
+    return beside.with_name(name)
 
 
 def _show(summary: DedupeSummary, options: argparse.Namespace) -> None:

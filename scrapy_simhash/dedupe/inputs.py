@@ -7,6 +7,7 @@ import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -52,18 +53,35 @@ _BUFFER_BYTES = 1 << 18
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file or folder, as it was when the run began."""
+    """A file or folder, as it was when the run began.
+
+    :param digest: of the names, sizes and times of all files of a folder.
+    """
 
     path: Path
     name: str
     size: int
     changed_ns: int
+    digest: str = ""
 
     @classmethod
     def of(cls, path: Path) -> InputFile:
         """:raises OSError: it is not there."""
-        stat = path.stat()
-        return cls(path, readable_name(path), stat.st_size, stat.st_mtime_ns)
+        name, stat = readable_name(path), path.stat()
+        if not path.is_dir():
+            return cls(path, name, stat.st_size, stat.st_mtime_ns)
+        size, changed_ns, digest = 0, 0, blake2b(digest_size=16)
+        for file in files_in([path]):
+            stat = file.stat()
+            size += stat.st_size
+            changed_ns = max(changed_ns, stat.st_mtime_ns)
+            inside = os.fsencode(file.relative_to(path))
+            digest.update(b"%b\0%d %d\n" % (inside, stat.st_size, stat.st_mtime_ns))
+        return cls(path, name, size, changed_ns, digest.hexdigest())
+
+    def state(self) -> list[int | str]:
+        """By which a change is noticed."""
+        return [self.size, self.changed_ns, self.digest]
 
 
 def format_of(path: Path) -> Format | None:
@@ -91,7 +109,7 @@ class Inputs:
         self._encoding = options.encoding
         self._compressed = compressed
         self._file: io.BufferedReader | None = None
-        self._bytes_before = self._unreadable = 0
+        self._bytes_before = self._probed = self._unreadable = 0
         self.copies_members = False
         """Whether the frames of now are compressed as they stand in the file."""
         self.damaged: dict[str, str] = {}
@@ -248,15 +266,20 @@ class Inputs:
         if self.format == "parquet":
             names = parquet.column_names(self.files[0].path)
         records = list(islice(self._first_records(names), _PROBED_RECORDS))
+        if not self._probed:  # there is nothing to be found in them
+            return asked
         if (
             self._unreadable
             and not records
             and (self.format == "json" or not (asked.text or asked.html))
         ):
-            raise SimhashError(
-                f"{self.files[0].name}: no record of it can be read; an item in each line is "
-                "needed, as Scrapy writes them (FEED_EXPORT_INDENT is 0), and the right --encoding"
+            needed_so = (
+                f"is it in {self._encoding}? --encoding names another"
+                if self.format == "csv"
+                else "an item in each line is needed, as Scrapy writes them "
+                "(FEED_EXPORT_INDENT is 0), and the right --encoding"
             )
+            raise SimhashError(f"{self.files[0].name}: no record of it can be read; {needed_so}")
         return find_fields(asked, names, records, self.files[0].name)
 
     def _first_records(self, names: list[str] | None) -> Iterator[dict[str, Any]]:
@@ -267,10 +290,11 @@ class Inputs:
                 else self.opened_lines(file.path)
             )
             for frame in islice((f for f in frames if f.kind == "record"), _PROBED_RECORDS):
+                self._probed += 1
                 try:
                     if frame.reason is None:
                         yield self._parsed(frame.content or frame.data)
-                except Unreadable:  # noqa: PERF203 - of few records
+                except Unreadable:
                     self._unreadable += 1
 
     def _parsed(self, content: bytes) -> dict[str, Any]:

@@ -95,7 +95,8 @@ class Places:
     :param output: None for no output; `STANDARD_OUTPUT`.
     :param verdicts: a JSON line for each record.
     :param index: one that is kept; None for one of this run.
-    :param state: what a run needs to go on after an interruption; deleted at the end.
+    :param state: a directory for what is not whole, and what a run needs to go on after an
+        interruption; deleted at the end.
     :param keep_index: leave the index of this run in the directory `state`.
     :param overwrite: the output and verdicts may be there.
     :param restart: forget an interrupted run.
@@ -109,3 +110,8 @@ class Places:
     keep_index: bool = False
     overwrite: bool = False
     restart: bool = False
+
+    @property
+    def output_file(self) -> Path | None:
+        """The output, unless that goes to standard output."""
+        return None if self.output == STANDARD_OUTPUT else self.output

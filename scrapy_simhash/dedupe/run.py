@@ -14,7 +14,15 @@ from scrapy_simhash.dedupe import parquet, writing
 from scrapy_simhash.dedupe.inputs import Inputs
 from scrapy_simhash.dedupe.judging import Judge
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT
-from scrapy_simhash.dedupe.places import check_places, difference
+from scrapy_simhash.dedupe.places import (
+    bring_to_disk,
+    check_places,
+    difference,
+    discard,
+    in_the_way,
+    put_in_place,
+    real,
+)
 from scrapy_simhash.dedupe.pool import Workers, answers_here
 from scrapy_simhash.dedupe.state import Checkpoint, State
 from scrapy_simhash.dedupe.summary import DedupeSummary
@@ -24,7 +32,6 @@ from scrapy_simhash.index import index_url, open_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from scrapy_simhash.dedupe.options import DedupeOptions, Places
     from scrapy_simhash.dedupe.writing import Sink, Writer
@@ -81,6 +88,7 @@ class _Run:
         self._progress = progress
         self._note = note
         self._summary = DedupeSummary()
+        state.damaged = inputs.damaged
 
     def run(self) -> DedupeSummary:
         """Do what is left to do."""
@@ -96,6 +104,7 @@ class _Run:
         checkpoint = state.checkpoint()
         self._summary.went_on_after = checkpoint.records
         if before is not None:
+            self._stop_if_in_the_way(checkpoint)
             self._note(f"going on after {checkpoint.records:,} records of an interrupted run")
         if checkpoint.phase == "judging":
             try:
@@ -108,18 +117,21 @@ class _Run:
         if checkpoint.phase == "judged":
             self._inputs.unchanged_since()
             self._write()
-            state.write(Checkpoint("written", checkpoint.records, checkpoint.log_bytes))
-        self._put_in_place()
+            if places.output != STANDARD_OUTPUT:  # of which nobody knows where it is later
+                checkpoint = Checkpoint("written", checkpoint.records, checkpoint.log_bytes)
+                state.write(checkpoint)
+        self._put_in_place(checkpoint)
         self._summary.damaged = self._inputs.damaged
         return self._summary
 
     def _order(self) -> dict[str, Any]:
-        inputs, places = self._inputs, self._places
+        inputs, places, out = self._inputs, self._places, self._places.output_file
         return {
-            "inputs": [[str(f.path.absolute()), f.size, f.changed_ns] for f in inputs.files],
+            "inputs": [[str(f.path.absolute()), *f.state()] for f in inputs.files],
             "format": inputs.format,
-            "output": None if places.output is None else str(places.output),
-            "index": None if places.index is None else str(places.index.absolute()),
+            "output": str(places.output if out is None else real(out)),
+            "verdicts": None if places.verdicts is None else str(real(places.verdicts)),
+            "index": None if places.index is None else str(real(places.index)),
             "options": json.loads(json.dumps(self._options.to_dict())),
         }
 
@@ -139,26 +151,30 @@ class _Run:
         state.clear()
 
     def _begin(self, order: dict[str, Any]) -> None:
-        problem = self._in_the_way()
-        if problem is not None:
+        try:
+            self._stop_if_in_the_way(Checkpoint())
+            index = self._state.index
+            if index.exists() and not self._places.overwrite:
+                raise SimhashError(
+                    f"{index} was kept by an earlier run: move it away, or --overwrite it"
+                )
+        except SimhashError:
             self._state.remove(keep_index=True)
-            raise SimhashError(problem)
+            raise
         self._state.clear()
         self._state.begin(order)
 
-    def _in_the_way(self) -> str | None:
-        places, index = self._places, self._state.index
-        for path in (places.output, places.verdicts):
-            if path is None or path == STANDARD_OUTPUT or not path.exists():
-                continue
-            if path.is_dir():
-                if path != places.output or any(path.iterdir()):
-                    return f"{path} is a folder that is there already: name another"
-            elif not places.overwrite:
-                return f"{path} is there already: --overwrite writes over it"
-        if index.exists() and not places.overwrite:
-            return f"{index} was kept by an earlier run: move it away, or --overwrite it"
-        return None
+    def _stop_if_in_the_way(self, checkpoint: Checkpoint) -> None:
+        """:raises SimhashError: what would be written over is not of this run."""
+        state = self._state
+        found = in_the_way(
+            self._places,
+            folder=self._inputs.format == "html",
+            placed=checkpoint.phase == "written" and not state.output.exists(),
+            log=state.log,
+        )
+        if found is not None:
+            raise SimhashError(found)
 
     def _judge(self, checkpoint: Checkpoint) -> None:
         options, inputs, state = self._options, self._inputs, self._state
@@ -208,29 +224,29 @@ class _Run:
 
     def _write(self) -> None:
         verdicts = self._counted()
-        output, inputs = self._places.output, self._inputs
+        output, whole, inputs = self._places.output, self._state.output, self._inputs
+        discard(whole)
         if output is None:
             for _ in verdicts:
                 pass
         elif inputs.format == "parquet":
             tags = self._options.tags if self._options.action == "tag" else None
-            parquet.write_rows(self._places.inputs, verdicts, _partial(output), tags)
+            parquet.write_rows(self._places.inputs, verdicts, whole, tags)
         elif inputs.format == "html":
-            shutil.rmtree(_partial(output), ignore_errors=True)
-            writing.write_frames(inputs, verdicts, writing.FolderWriter(inputs, _partial(output)))
+            writing.write_frames(inputs, verdicts, writing.FolderWriter(inputs, whole))
         elif output == STANDARD_OUTPUT:
             if sys.stdout is not None:
                 writing.write_frames(inputs, verdicts, self._writer(sys.stdout.buffer))
                 sys.stdout.flush()
         else:
-            with _partial(output).open("wb", buffering=1 << 20) as file:
+            with whole.open("wb", buffering=1 << 20) as file:
                 if _is_compressed(self._places) and inputs.format != "warc":
                     with writing.compressing(file, max(1, self._worker_count())) as sink:
                         writing.write_frames(inputs, verdicts, self._writer(sink))
                 else:
                     writing.write_frames(inputs, verdicts, self._writer(file))
-                file.flush()
-                os.fsync(file.fileno())
+        if whole.is_file():
+            bring_to_disk(whole)
         if next(verdicts, None) is not None:
             raise SimhashError("an input was changed meanwhile: begin anew, with --restart")
         self._inputs.unchanged_since()
@@ -256,21 +272,22 @@ class _Run:
                 self._summary.count(verdict)
                 yield verdict
 
-    def _put_in_place(self) -> None:
-        places, state = self._places, self._state
+    def _put_in_place(self, checkpoint: Checkpoint) -> None:
+        places, state, out = self._places, self._state, self._places.output_file
         if not self._summary.records:  # it was written by a run that was interrupted here
-            for _ in self._counted() if state.log.exists() else ():
+            for _ in self._counted():
                 pass
-        if places.output is not None and places.output != STANDARD_OUTPUT:
-            partial = _partial(places.output)
-            if partial.exists():
-                if places.output.is_dir():
-                    places.output.rmdir()  # it is empty
-                partial.replace(places.output)
-        if places.verdicts is not None and state.log.exists():
-            partial = _partial(places.verdicts)
-            shutil.copyfile(state.log, partial)
-            partial.replace(places.verdicts)
+        self._stop_if_in_the_way(checkpoint)
+        if out is not None:
+            if state.output.exists():
+                put_in_place(state.output, out)
+            elif not out.exists():
+                raise SimhashError(
+                    f"{out} is not there, nor what was written for it: begin anew, with --restart"
+                )
+        if places.verdicts is not None:
+            shutil.copyfile(state.log, state.new_verdicts)
+            put_in_place(state.new_verdicts, places.verdicts)
         state.remove(keep_index=places.keep_index)
 
 
@@ -298,8 +315,3 @@ def _jobs(inputs: Inputs, done: int) -> Iterator[Job]:
 
 def _is_compressed(places: Places) -> bool:
     return places.output is not None and places.output.name.endswith(".gz")
-
-
-def _partial(path: Path) -> Path:
-    """What a file is called until it is whole."""
-    return path.with_name(f"{path.name}.partial")

@@ -9,6 +9,9 @@ A directory beside the output, with
   goes to the other. What was interrupted on the way is done again from the youngest that is whole,
   which changes nothing where it had been done.
 - ``index/``, unless the run was given one.
+- ``output``, a file or folder, and ``verdicts.new``: what is written, until it is whole and gets
+  its name.
+- ``lock``, as long as anything else but an index that is kept is there.
 
 A process that is killed leaves all that it has written. A power loss may leave files that are
 too short, which is noticed.
@@ -19,12 +22,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import zlib
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from scrapy_simhash.dedupe.places import discard
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -33,7 +36,12 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _FORMAT = "scrapy-simhash dedupe 1"
-_OURS = (*("order.json", "order.new", "verdicts.jsonl", "journal-0", "journal-1", "index", "lock"),)
+_INDEX = "index"
+_LOCK = "lock"
+_OURS = {
+    *("order.json", "order.new", "verdicts.jsonl", "journal-0", "journal-1", _INDEX, _LOCK),
+    *("output", "verdicts.new"),
+}
 
 Phase = Literal["judging", "judged", "written"]
 
@@ -48,6 +56,7 @@ class Checkpoint:
     :param log_bytes: of ``verdicts.jsonl`` before `lines`.
     :param began: see `ObservingIndex.began`.
     :param lines: verdicts of the last batch.
+    :param damaged: see `State.damaged`, which `State.write` puts in its place.
     """
 
     phase: Phase = "judging"
@@ -55,6 +64,7 @@ class Checkpoint:
     log_bytes: int = 0
     began: int | None = None
     lines: bytes = b""
+    damaged: dict[str, str] = field(default_factory=dict)
 
 
 class State:
@@ -66,19 +76,24 @@ class State:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.log = directory / "verdicts.jsonl"
-        self.index = directory / "index"
+        self.index = directory / _INDEX
+        self.output = directory / "output"
+        self.new_verdicts = directory / "verdicts.new"
+        self.damaged: dict[str, str] = {}
+        """Files that end before their end, as far as they were read; kept with checkpoints."""
         self._slots = (directory / "journal-0", directory / "journal-1")
         self._descriptors: list[int | None] = [None, None]
         self._number = -1
         self._order = directory / "order.json"
         self._new_order = directory / "order.new"
         directory.mkdir(mode=0o700, exist_ok=True)
-        if foreign := [path.name for path in directory.iterdir() if path.name not in _OURS]:
+        names = {path.name for path in directory.iterdir()}
+        if foreign := sorted(names - (_OURS if _LOCK in names else {_INDEX})):
             raise SimhashError(
                 f"{directory} is needed for the state of this run, and holds other things "
                 f"({foreign[0]}): move them away"
             )
-        self._lock_file = directory / "lock"
+        self._lock_file = directory / _LOCK
         self._lock = self._lock_file.open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -115,8 +130,9 @@ class State:
             return Checkpoint()  # killed while the first one was written
         self._number, checkpoint = max(found, key=lambda pair: pair[0])
         size = self.log.stat().st_size if self.log.exists() else 0
-        if checkpoint.phase != "written" and size < checkpoint.log_bytes:
+        if size < checkpoint.log_bytes:
             raise self._damaged()
+        self.damaged.update(checkpoint.damaged)
         return checkpoint
 
     def write(self, checkpoint: Checkpoint) -> None:
@@ -131,22 +147,20 @@ class State:
         if descriptor is None:
             descriptor = os.open(self._slots[slot], os.O_WRONLY | os.O_CREAT, 0o600)
             self._descriptors[slot] = descriptor
+        checkpoint = replace(checkpoint, damaged=self.damaged)
         os.pwrite(descriptor, _encoded(self._number, checkpoint), 0)
 
     def clear(self) -> None:
         """Forget the run. Interrupted, it is one that has judged nothing."""
-        self._unlink(*self._slots)
-        self._remove_index()
-        self._unlink(self.log, self._new_order, self._order)
+        self._discard(*self._slots, self.index, *self._written(), self._new_order, self._order)
 
-    def _unlink(self, *paths: Path) -> None:
+    def _written(self) -> tuple[Path, ...]:
+        return self.output, self.new_verdicts, self.log
+
+    def _discard(self, *paths: Path) -> None:
         self._close_slots()
         for path in paths:
-            path.unlink(missing_ok=True)
-
-    def _remove_index(self) -> None:
-        if self.index.exists():
-            shutil.rmtree(self.index)
+            discard(path)
 
     def _close_slots(self) -> None:
         for descriptor in self._descriptors:
@@ -161,11 +175,11 @@ class State:
         self._lock.close()
 
     def remove(self, *, keep_index: bool = False) -> None:
-        """Delete it, at the end."""
+        """Delete it, at the end. Interrupted, it is one whose output is in its place, or none."""
         if not keep_index:
-            self._remove_index()
-        # Interrupted, it is one whose output is in its place, or none.
-        self._unlink(self.log, self._new_order, self._order, *self._slots, self._lock_file)
+            self._discard(self.index)
+        self._discard(self._order, self._new_order, *self._written(), *self._slots)
+        self._discard(self._lock_file)
         with suppress(OSError):  # the index is in it
             self.directory.rmdir()
 
