@@ -70,7 +70,7 @@ def run(folder: Path, *files: str, out: str | None = "out", **changes: object) -
     """De-duplicate files in a folder."""
     asked = {
         name: changes.pop(name)
-        for name in ("index", "restart", "overwrite", "keep_index")
+        for name in ("index", "restart", "overwrite", "keep_index", "state")
         if name in changes
     }
     return dedupe(
@@ -78,8 +78,7 @@ def run(folder: Path, *files: str, out: str | None = "out", **changes: object) -
             inputs=[folder / file for file in files],
             output=None if out is None else folder / out,
             verdicts=folder / "verdicts",
-            state=folder / "state",
-            **asked,
+            **{"state": folder / "state", **asked},
         ),
         options(**changes),
     )
