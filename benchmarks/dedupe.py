@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import shlex
@@ -184,14 +185,22 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--words", type=int, default=220, help="of a text, about")
     parser.add_argument("--html", action="store_true", help="pages instead of texts")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--in-turns", action="store_true", help="one run, by one and by more")
+    parser.add_argument(
+        "--in-turns", action="store_true", help="one run, by one and by more; nothing else"
+    )
     parser.add_argument("--turn-jobs", type=int, default=300, help="of some dozens of records")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--wait-s", type=float, default=0.0, help="for others to be quiet")
     parser.add_argument("--peer-records", type=float, default=2e4, help="0 for no peer")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE")
-    return parser.parse_args()
+    options = parser.parse_args()
+    for name, least in (("records", 100), ("words", 10), ("turn_jobs", 2), ("repeat", 1)):
+        if not least <= getattr(options, name) < math.inf:
+            parser.error(f"--{name.replace('_', '-')}: {least} or more is needed")
+    if min(options.workers) < 1 or (options.in_turns and max(options.workers) == 1):
+        parser.error("--workers: 1 or more are needed, and 2 or more for --in-turns")
+    return options
 
 
 if __name__ == "__main__":

@@ -69,7 +69,11 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="cost by size; matplotlib")
     parser.add_argument("--cost-model", action="store_true", help="the constants of index/cost.py")
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    most = min(SCHEMES[scheme][0] for scheme in arguments.schemes) / 2
+    if arguments.unrelated_bits is not None and not 1 <= arguments.unrelated_bits <= most:
+        parser.error(f"--unrelated-bits: 1 to {most:g}, half of the bits, is needed")
+    return arguments
 
 
 def environment() -> dict[str, str]:

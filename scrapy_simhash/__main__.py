@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from scrapy_simhash.commands.main import main
-
 if __name__ == "__main__":
+    # Ctrl-C while it is imported is one, too.
+    try:
+        from scrapy_simhash.commands.main import main
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     raise SystemExit(main())

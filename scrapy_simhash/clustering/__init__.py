@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.errors import PlanError, SchemeError
-from scrapy_simhash.index.plan import MIN_RECALL
+from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,8 @@ def cluster(
     """Put fingerprints in clusters, each with a representative.
 
     Pairs up to ``plan.guaranteed_distance`` are all found, others as `Clustering.recall` states.
-    Memory is some ten times that of the fingerprints as an array, or less, whatever they are.
+    Memory is some ten times that of the fingerprints as an array, or less, unless many are within
+    `max_distance` of many others; then it may be fifty times as much.
 
     :param fingerprints: a sequence of ints; or an array, of shape (n,) and any unsigned type for
         64 bits or fewer, of shape (n, bits / 8) and uint8, or of shape (n, bits / 64) and uint64:
@@ -98,12 +99,15 @@ def _distinct(
     threads: int | None,
 ) -> Distinct:
     from scrapy_simhash.clustering.distinct import Distinct
+    from scrapy_simhash.clustering.grouped import GroupedPlan
     from scrapy_simhash.clustering.plans import check_distance
     from scrapy_simhash.clustering.words import check_bits, columns_of
 
     bits = check_bits(bits)
     check_distance(bits, max_distance)
     max_distance = int(max_distance)
+    if plan is not None and not isinstance(plan, (GroupedPlan, TablePlan)):
+        raise PlanError(f"plan = {plan!r}: a TablePlan, or None, is needed")
     if plan is not None and plan.bits != bits:
         raise PlanError(f"a plan for {plan.bits} bits does not fit fingerprints of {bits}")
     columns = columns_of(fingerprints, bits)

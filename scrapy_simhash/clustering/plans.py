@@ -56,8 +56,8 @@ def batch_plan(
     :raises PlanError: `max_distance` or `min_recall` cannot be.
     """
     check_distance(bits, max_distance)
-    if not 0 < min_recall <= 1:
-        raise PlanError(f"min_recall = {min_recall}: more than 0 and at most 1 is needed")
+    if not isinstance(min_recall, (int, float, np.number)) or not 0 < min_recall <= 1:
+        raise PlanError(f"min_recall = {min_recall!r}: more than 0 and at most 1 is needed")
     words = -(-bits // 64)
 
     def cost(plan: Plan | None) -> float:

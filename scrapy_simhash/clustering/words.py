@@ -7,6 +7,8 @@ few bits reads one or two columns, and reads them in order.
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -51,7 +53,7 @@ def columns_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Columns
     """
     if isinstance(fingerprints, np.ndarray):
         return _from_array(fingerprints, bits)
-    if isinstance(fingerprints, (str, bytes, bytearray, memoryview)):
+    if isinstance(fingerprints, (str, bytes, bytearray, memoryview, AbstractSet, Mapping)):
         kind = type(fingerprints).__name__
         raise SchemeError(f"fingerprints are a sequence of ints or an array, not {kind}")
     return _from_ints(fingerprints, bits)

@@ -180,8 +180,11 @@ def _of_file(options: argparse.Namespace) -> list[Cluster]:
     bits, schemes = 0, set()
     for place, record in read_records(options.file):
         try:
-            bits = bits or 4 * len(record["fingerprint"])
-            fingerprints.append(from_hex(record["fingerprint"], bits))
+            text = record["fingerprint"]
+            if not isinstance(text, str) or not text:
+                raise ValueError(f"{text!r} is no fingerprint in hexadecimal digits")
+            bits = bits or 4 * len(text)
+            fingerprints.append(from_hex(text, bits))
             keys.append(str(record["key"]))
         except (KeyError, TypeError, ValueError) as error:
             missing = f"it has no {error}" if isinstance(error, KeyError) else error

@@ -122,3 +122,23 @@ def test_one_turn_has_nothing_to_be_compared_with(turns, tmp_path):
         turns.summary([turns.Turn(1, 100, 0.2)], elapsed_s=0.3)
     with pytest.raises(SystemExit, match="--workers 1 2"):
         turns.in_turns(tmp_path / "feed.jsonl", 1, jobs=2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--records", "0"), ("--records", "nan"), ("--records", "inf"), ("--words", "1"),
+        ("--turn-jobs", "0"), ("--repeat", "0"), ("--workers", "0"),
+        ("--in-turns", "--workers", "1"),
+    ],
+)  # fmt: skip
+def test_it_refuses_what_it_cannot_measure(wrong, tmp_path):
+    done = subprocess.run(
+        [sys.executable, BENCHMARKS / "dedupe.py", *wrong],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"error: {wrong[-2]}: " in done.stderr

@@ -90,6 +90,17 @@ def test_unrelated_fingerprints_differ_by_so_many_bits(lib, bits, unrelated_bits
     assert not {page.fingerprint for page in pages} & set(random)
 
 
+@pytest.mark.parametrize(
+    ("schemes", "wrong"),
+    [("classic", "33"), ("classic wide", "98"), ("wide", "129"), ("wide", "0"), ("wide", "nan")],
+)
+def test_distances_that_no_unrelated_fingerprints_have(schemes, wrong):
+    command = [sys.executable, BENCHMARKS / "index.py", "--schemes", *schemes.split()]
+    child = subprocess.run([*command, "--unrelated-bits", wrong], capture_output=True, text=True)
+    assert (child.returncode, child.stdout) == (2, "")
+    assert "error: --unrelated-bits: 1 to " in child.stderr
+
+
 def test_a_stream_can_be_entered_anywhere(lib):
     whole = list(lib.stream.stream(256, [36], seed=2, start=0, stop=30))
     later = list(lib.stream.stream(256, [36], seed=2, start=18, stop=30))

@@ -217,7 +217,10 @@ def test_what_is_no_fingerprint_is_said(fingerprints):
 
 
 def test_arguments_that_make_no_sense():
-    for wrong in ({"max_distance": 16}, {"max_distance": -1}, {"min_recall": 2.0}):
+    for wrong in (
+        {"max_distance": 16}, {"max_distance": -1}, {"min_recall": 2.0}, {"min_recall": "all"},
+        {"min_recall": None}, {"plan": "fast"},
+    ):  # fmt: skip
         with pytest.raises(PlanError):
             cluster([1], **{"bits": 16, "max_distance": 3, **wrong})
     with pytest.raises(PlanError):

@@ -150,8 +150,9 @@ def test_nothing_to_show(run, small, folder):
     ("line", "told"),
     [
         ('{"key": "a"}', "it has no 'fingerprint'"),
-        ('{"key": "a", "fingerprint": 7}', "line 1"),
-        ('{"key": "a", "fingerprint": ""}', "line 1"),
+        ('{"key": "a", "fingerprint": 7}', "line 1: 7 is no fingerprint"),
+        ('{"key": "a", "fingerprint": null}', "line 1: None is no fingerprint"),
+        ('{"key": "a", "fingerprint": ""}', "line 1: '' is no fingerprint"),
         ('{"key": "a", "fingerprint": "00"}\n{"key": "b", "fingerprint": "0000"}', "line 2"),
         (
             '{"key": "a", "fingerprint": "00"}\n{"key": "b", "fingerprint": "00", "scheme": "s"}',

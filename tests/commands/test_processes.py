@@ -6,9 +6,11 @@ import fcntl
 import json
 import os
 import pty
+import runpy
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import time
 
@@ -42,6 +44,17 @@ def test_add_and_check(run_process, folder):
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("standard input: 5")
     assert "100 %  letter.txt, characters " in ran.out
+
+
+def test_ctrl_c_while_it_is_imported(monkeypatch):
+    class Interrupted:
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "scrapy_simhash.commands.main", Interrupted())
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("scrapy_simhash", run_name="__main__")
+    assert ended.value.code == 130
 
 
 def test_ctrl_c_keeps_what_was_added(folder, many, run):
