@@ -6,7 +6,7 @@ import json
 import random
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.dedupe.options import DedupeOptions, Places
+from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupeOptions, Places
 from scrapy_simhash.dedupe.run import dedupe
 from scrapy_simhash.scheme import PRESETS
 
@@ -66,7 +66,9 @@ def options(preset: str = "wide", **changes: object) -> DedupeOptions:
     return DedupeOptions(**{**told, **changes})
 
 
-def run(folder: Path, *files: str, out: str | None = "out", **changes: object) -> DedupeSummary:
+def run(
+    folder: Path, *files: str, out: str | Path | None = "out", **changes: object
+) -> DedupeSummary:
     """De-duplicate files in a folder."""
     asked = {
         name: changes.pop(name)
@@ -76,7 +78,7 @@ def run(folder: Path, *files: str, out: str | None = "out", **changes: object) -
     return dedupe(
         Places(
             inputs=[folder / file for file in files],
-            output=None if out is None else folder / out,
+            output=out if out in (None, STANDARD_OUTPUT) else folder / out,
             verdicts=folder / "verdicts",
             **{"state": folder / "state", **asked},
         ),

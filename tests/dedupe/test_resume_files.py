@@ -1,0 +1,284 @@
+"""Files that come, go and change while a run lies interrupted, or while it goes on."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from scrapy_simhash.dedupe.inputs import InputFile
+from scrapy_simhash.dedupe.judging import Judge
+from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, Places
+from scrapy_simhash.dedupe.run import dedupe
+from scrapy_simhash.dedupe.state import State
+from scrapy_simhash.dedupe.writing import FolderWriter
+from scrapy_simhash.errors import SimhashError
+
+from .samples import json_lines, options, read_lines, records, run, text
+
+COUNT = 300
+FEED = json_lines(records(COUNT))
+
+
+class Killed(BaseException):
+    """As if the process were: what it catches is not this."""
+
+
+PHASE = (State, "write")
+PHASES = ("judging", "judged", "written")
+
+
+@pytest.fixture
+def killed(monkeypatch):
+    """A run that goes no further than to the end of a call of a method: of one of that number,
+    or with a checkpoint of that phase.
+    """
+
+    def interrupted(step, when, *arguments, **named):
+        where, name = step
+        method = getattr(where, name)
+        calls = []
+
+        def dying(*arguments):
+            calls.append(method(*arguments))
+            if when in (len(calls), getattr(arguments[-1], "phase", None)):
+                raise Killed
+            return calls[-1]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(where, name, dying)
+            with pytest.raises(Killed):
+                run(*arguments, **named)
+
+    return interrupted
+
+
+@pytest.fixture
+def feed(tmp_path):
+    (tmp_path / "in.jsonl").write_bytes(FEED)
+    return "in.jsonl"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The output and the verdicts of a run that nobody interrupts."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "in.jsonl").write_bytes(FEED)
+    run(folder, "in.jsonl")
+    return written_by(folder)
+
+
+def written_by(folder, out="out"):
+    return (folder / out).read_bytes(), (folder / "verdicts").read_bytes()
+
+
+def test_the_phases(tmp_path, feed, killed):
+    for phase in PHASES:
+        killed(PHASE, phase, tmp_path, feed, restart=True)
+        with State(tmp_path / "state") as state:
+            assert state.checkpoint().phase == phase
+
+
+# What is in the way
+
+
+@pytest.mark.usefixtures("feed")
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("name", ["out", "verdicts"])
+def test_a_file_that_was_made_meanwhile(tmp_path, killed, whole, name, phase):
+    feed = "in.jsonl"
+    killed(PHASE, phase, tmp_path, feed)
+    (tmp_path / name).write_text("precious")
+    with pytest.raises(SimhashError, match=f"{name} is there already: --overwrite"):
+        run(tmp_path, feed)
+    assert (tmp_path / name).read_text() == "precious"
+    (tmp_path / name).rename(tmp_path / "saved")
+    assert run(tmp_path, feed).went_on_after > 0
+    assert written_by(tmp_path) == whole
+
+
+@pytest.mark.parametrize("name", ["out", "verdicts"])
+def test_a_file_that_was_made_while_it_ran(tmp_path, feed, monkeypatch, whole, name):
+    finish = Judge.finish
+
+    def later(self, *arguments):
+        (tmp_path / name).write_text("precious")
+        return finish(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Judge, "finish", later)
+        with pytest.raises(SimhashError, match=f"{name} is there already: --overwrite"):
+            run(tmp_path, feed)
+    assert (tmp_path / name).read_text() == "precious"
+    assert run(tmp_path, feed, overwrite=True).went_on_after == COUNT
+    assert written_by(tmp_path) == whole
+
+
+def test_where_the_verdicts_go_is_not_changed(tmp_path, feed, killed):
+    killed(PHASE, 2, tmp_path, feed)
+    asked = Places(
+        inputs=[tmp_path / feed],
+        output=tmp_path / "out",
+        verdicts=tmp_path / "precious",
+        state=tmp_path / "state",
+        overwrite=True,
+    )
+    (tmp_path / "precious").write_text("precious")
+    with pytest.raises(SimhashError, match="differs in verdicts: "):
+        dedupe(asked, options())
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_a_link_that_leads_elsewhere_is_another_output(tmp_path, feed, killed):
+    (tmp_path / "out").symlink_to("one")
+    killed(PHASE, 2, tmp_path, feed)
+    (tmp_path / "out").unlink()
+    (tmp_path / "out").symlink_to("other")
+    with pytest.raises(SimhashError, match="differs in output: "):
+        run(tmp_path, feed)
+
+
+# What is gone
+
+
+def test_what_was_written_is_gone(tmp_path, feed, killed, whole):
+    killed(PHASE, "written", tmp_path, feed)
+    (tmp_path / "state" / "output").unlink()
+    with pytest.raises(SimhashError, match=r"is not there, nor what was written for it: .*restart"):
+        run(tmp_path, feed)
+    run(tmp_path, feed, restart=True)
+    assert written_by(tmp_path) == whole
+
+
+def test_the_verdicts_are_gone(tmp_path, feed, killed):
+    killed(PHASE, "written", tmp_path, feed)
+    (tmp_path / "state" / "verdicts.jsonl").unlink()
+    with pytest.raises(SimhashError, match=r"is damaged, as after a power loss: .* --restart"):
+        run(tmp_path, feed)
+
+
+def test_what_was_put_in_its_place_is_not_in_the_way(tmp_path, feed, killed, whole):
+    killed((shutil, "copyfile"), 1, tmp_path, feed)
+    assert (tmp_path / "out").exists()
+    assert not (tmp_path / "verdicts").exists()
+    assert run(tmp_path, feed).records == COUNT
+    assert written_by(tmp_path) == whole
+
+
+def test_standard_output_is_written_again(tmp_path, feed, killed, whole, capsysbinary):
+    """Nobody knows what became of what was written there."""
+    killed((shutil, "copyfile"), 1, tmp_path, feed, out=STANDARD_OUTPUT)
+    assert capsysbinary.readouterr().out == whole[0]
+    run(tmp_path, feed, out=STANDARD_OUTPUT)
+    assert capsysbinary.readouterr().out == whole[0]
+    assert (tmp_path / "verdicts").read_bytes() == whole[1]
+
+
+# Damaged inputs
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("out", ["out", None])
+def test_the_damage_of_an_input_is_remembered(tmp_path, killed, phase, out):
+    content = gzip.compress(FEED + json_lines(records(50, seed=1)))
+    (tmp_path / "in.jsonl.gz").write_bytes(content[:-2000])
+    killed(PHASE, phase, tmp_path, "in.jsonl.gz", out=out)
+    summary = run(tmp_path, "in.jsonl.gz", out=out)
+    assert summary.damaged == {str(tmp_path / "in.jsonl.gz"): "it ends too early"}
+    assert summary.records > COUNT
+
+
+# Folders
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A folder with pages in folders, and what no page is."""
+    folder = tmp_path / "site"
+    for number in range(COUNT):
+        inside = folder / str(number % 3) / "deep"
+        inside.mkdir(parents=True, exist_ok=True)
+        page = f"<html><article><p>{text(number // 2)}</p></article></html>"
+        (inside / f"{number}.html").write_text(page)
+    (folder / "style.css").write_text("p {}")
+    return folder
+
+
+CHANGES = {
+    "content": lambda deep: (deep / "3.html").write_text("<p>" + text(9999)),
+    "of the same size": lambda deep: (deep / "3.html").write_bytes(
+        (deep / "3.html").read_bytes().swapcase()
+    ),
+    "of another size and the same time": lambda deep: same_time(deep / "3.html", b"<p>other</p>"),
+    "gone": lambda deep: (deep / "3.html").unlink(),
+    "a name": lambda deep: (deep / "3.html").rename(deep / "4.html"),
+    "more": lambda deep: (deep / "more.html").write_text("<p>more</p>"),
+    "no page": lambda deep: (deep.parents[1] / "style.css").write_text("p { color: red }"),
+}
+
+
+def same_time(path, content):
+    time = path.stat()
+    path.write_bytes(content)
+    os.utime(path, ns=(time.st_atime_ns, time.st_mtime_ns))
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_of_a_folder_that_changed(tmp_path, site, killed, change):
+    top = site.stat()
+    killed(PHASE, 2, tmp_path, "site")
+    CHANGES[change](site / "0" / "deep")
+    os.utime(site, ns=(top.st_atime_ns, top.st_mtime_ns))
+    with pytest.raises(SimhashError, match=r"differs in inputs: .*--restart"):
+        run(tmp_path, "site")
+    run(tmp_path, "site", restart=True)
+    kept = {path.name for path in (tmp_path / "out").rglob("*.html")}
+    told = {Path(v["key"]).name for v in read_lines(tmp_path / "verdicts") if not v["dropped"]}
+    assert kept == told
+
+
+def test_a_page_that_changes_while_it_is_judged(tmp_path, site, monkeypatch):
+    finish = Judge.finish
+
+    def later(self, *arguments):
+        CHANGES["of the same size"](site / "0" / "deep")
+        return finish(self, *arguments)
+
+    monkeypatch.setattr(Judge, "finish", later)
+    with pytest.raises(SimhashError, match="was changed meanwhile: begin anew, with --restart"):
+        run(tmp_path, "site")
+    assert not (tmp_path / "out").exists()
+
+
+def test_hidden_files_do_not_matter(tmp_path, site, killed):
+    killed(PHASE, 2, tmp_path, "site")
+    (site / ".listing").write_text("of a file manager")
+    assert run(tmp_path, "site").went_on_after > 0
+
+
+def test_a_folder_is_known_by_what_is_in_it(tmp_path, site, monkeypatch):
+    before = InputFile.of(site)
+    assert InputFile.of(site) == before
+    monkeypatch.chdir(site)
+    assert InputFile.of(Path()).state() == before.state()
+
+
+@pytest.mark.parametrize("call", [1, 100])
+def test_a_folder_that_was_being_written(tmp_path, site, killed, call):
+    killed((FolderWriter, "frame"), call, tmp_path, "site")
+    (tmp_path / "state" / "output" / "left.html").write_text("of a page that is gone")
+    run(tmp_path, "site")
+    kept = sorted(path.name for path in (tmp_path / "out").rglob("*.html"))
+    told = [json.loads(line) for line in (tmp_path / "verdicts").read_text().splitlines()]
+    assert kept == sorted(Path(v["key"]).name for v in told if not v["dropped"])
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_folder_that_was_written(tmp_path, site, killed):
+    killed(PHASE, "written", tmp_path, "site")
+    assert run(tmp_path, "site").records == COUNT
+    assert (tmp_path / "out" / "style.css").read_text() == "p {}"
