@@ -89,6 +89,17 @@ def test_to_standard_output(run_process, feed):
     assert [json.loads(line)["url"][-1] for line in ran.out.splitlines()] == ["1", "3", "4", "5"]
 
 
+@pytest.mark.parametrize("name", ["a" * 245 + ".jsonl", "é" * 124 + ".jl"])
+def test_a_name_that_is_as_long_as_names_may_be(run, feed, folder, name):
+    assert run("dedupe", feed, "-o", name, "--verdicts", "v" + name[1:]).code == 0
+    assert len(list(folder.iterdir())) == 3
+    # The folder of its state is found again.
+    assert run("dedupe", feed, "-o", name, "--overwrite", "--keep-index").code == 0
+    (folder / name).unlink()
+    ran = run("dedupe", feed, "-o", name)
+    assert (ran.code, "was kept by an earlier run" in ran.err) == (1, True)
+
+
 def test_the_options_of_a_crawl(run, feed, folder):
     def kinds(*options):
         ran = run("dedupe", feed, "-o", "out.jsonl", "--overwrite", "--json", *options)
@@ -234,6 +245,7 @@ def test_the_documentation_lists_every_option_and_reason():
     [
         ([], "-o OUT or --verdicts FILE is needed"),
         (["-o", "-", "--json"], "--json and -o - would both"),
+        (["--verdicts", "-"], "--verdicts needs the name of a file"),
         (["-o", "o", "--keep-index", "--index", "i"], "--keep-index is for a run without --index"),
         (["-o", "-", "--keep-index"], "--keep-index needs a file"),
         (["-o", "o", "--encoding", "utf-16"], "lines cannot be told"),

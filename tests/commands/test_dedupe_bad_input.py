@@ -60,7 +60,10 @@ def left(folder):
         (["title.jsonl", "-o", "o"], "which field is the text? There are 'title', 'price'"),
         (["bad.csv", "-o", "o"], "its first line cannot be read as names of columns"),
         (["a.csv", "b.csv", "-o", "o"], "b.csv has other columns than a.csv"),
-        (["broken.jsonl", "-o", "o"], "broken.jsonl: no record of it can be read"),
+        (["broken.jsonl", "-o", "o"], "can be read; an item in each line is needed"),
+        (["latin.csv", "-o", "o"], "can be read; is it in utf-8? --encoding names another"),
+        (["in.jsonl", "-o", "i", "--index", "i"], "i cannot be both the output and the index"),
+        (["full", "-o", "o", "--index", "full/i"], "full/i lies in full, which is read"),
         (["/dev/null", "-o", "o", "--format", "csv"], "is not a regular file: it is read twice"),
         (["in.jsonl", "-o", "o", "--index", "full"], "full"),
         (["in.jsonl", "-o", "o", "--index", "classic"], "it was made with the scheme"),
@@ -79,6 +82,7 @@ def test_what_cannot_be_done(run, feed, folder, arguments, said):
         "a.csv": "text,b\n",
         "b.csv": "text,c\n",
         "broken.jsonl": "{\n}\n",
+        "latin.csv": "url,text\n1,gr\xfc\xdfe\n".encode("latin-1"),
     }.items():
         written(folder, content, name)
     open_index(f"leveldb:{folder / 'classic'}", Scheme.preset("classic")).close()

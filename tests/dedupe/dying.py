@@ -26,6 +26,7 @@ STEPS = {
     "close": (ObservingIndex, "close"),
     "output": (LineWriter, "frame"),
     "replace": (Path, "replace"),
+    "copy": (shutil, "copyfile"),
     "remove": (State, "remove"),
     "forget": (Path, "unlink"),
     "rmtree": (shutil, "rmtree"),
