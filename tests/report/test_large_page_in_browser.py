@@ -1,5 +1,7 @@
 """Ten thousand clusters with a hundred thousand near-duplicates: how long a person waits."""
 
+import time
+
 import pytest
 
 from tests.report.browser import Watched, written
@@ -93,7 +95,9 @@ def test_the_sums_are_those_of_the_data(large):
 
 def test_a_smaller_k(large):
     for k in (30, 12, 0):
+        began_s = time.monotonic()
         large.regrouped(k)
+        print(f"k = {k}: {time.monotonic() - began_s:.2f} s")
         assert (
             f"{CLUSTERS:,} with {NEAR_DUPLICATES:,}"
             in large.page.locator("#regrouped").inner_text()
