@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
         try:
             summary = dedupe(places, asked, progress=move, note=note)
         except KeyboardInterrupt:
-            if places.state.exists() and (places.output or places.verdicts) != STANDARD_OUTPUT:
+            if places.state.exists() and (places.output_file or places.verdicts):
                 note("what was judged is kept: the same command goes on from here")
             raise
     if options.json:

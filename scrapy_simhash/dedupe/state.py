@@ -151,7 +151,9 @@ class State:
         os.pwrite(descriptor, _encoded(self._number, checkpoint), 0)
 
     def clear(self) -> None:
-        """Forget the run. Interrupted, it is one that has judged nothing."""
+        """Forget the run. Interrupted, it is one of which nobody asks for the same."""
+        if self._order.exists():
+            self.begin({})
         self._discard(*self._slots, self.index, *self._written(), self._new_order, self._order)
 
     def _written(self) -> tuple[Path, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_simhash.dedupe.judging import Judge
 from scrapy_simhash.index import open_index
 from scrapy_simhash.scheme import Scheme
 from tests.dedupe.samples import json_lines, read_lines, records, text
@@ -177,6 +178,23 @@ def test_ctrl_c_then_the_same_command(folder, many, run, workers):
     assert run(*command, "--overwrite").code == 0
     assert outcome == [(folder / name).read_bytes() for name in ("out.jsonl", "v.jsonl")]
     assert len(read_lines(folder / "v.jsonl")) == MANY
+
+
+@pytest.mark.parametrize("options", [["-o", "-", "--verdicts", "v"], ["-o", "-"]])
+def test_ctrl_c_where_records_go_to_standard_output(folder, many, run, monkeypatch, options):
+    commit = Judge.commit
+
+    def interrupted(self):
+        commit(self)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Judge, "commit", interrupted)
+        ran = run("dedupe", many, *options, "--workers", 1)
+    assert ran.code == 130
+    goes_on = "v" in options
+    assert ("the same command goes on from here" in ran.err) == goes_on
+    assert ("going on after" in run("dedupe", many, *options).err) == goes_on
 
 
 def test_workers_go_with_their_parent(folder, many):

@@ -43,8 +43,8 @@ def killed(monkeypatch):
         method = getattr(where, name)
         calls = []
 
-        def dying(*arguments):
-            calls.append(method(*arguments))
+        def dying(*arguments, **named):
+            calls.append(method(*arguments, **named))
             if when in (len(calls), getattr(arguments[-1], "phase", None)):
                 raise Killed
             return calls[-1]
@@ -140,6 +140,17 @@ def test_a_link_that_leads_elsewhere_is_another_output(tmp_path, feed, killed):
     (tmp_path / "out").symlink_to("other")
     with pytest.raises(SimhashError, match="differs in output: "):
         run(tmp_path, feed)
+
+
+@pytest.mark.parametrize("call", [1, 2, 3, 4])
+def test_to_begin_anew_was_interrupted(tmp_path, feed, killed, whole, call):
+    """What is left of the earlier run is not gone on with: the index may be ahead of it."""
+    killed(PHASE, 3, tmp_path, feed)
+    killed((Path, "unlink"), call, tmp_path, feed, restart=True)
+    with pytest.raises(SimhashError, match=r"differs in inputs, .*--restart"):
+        run(tmp_path, feed)
+    run(tmp_path, feed, restart=True)
+    assert written_by(tmp_path) == whole
 
 
 # What is gone
