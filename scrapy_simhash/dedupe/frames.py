@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
@@ -18,6 +19,10 @@ PIECE_BYTES = 1 << 20
 _GZIP_INPUT_BYTES = 1 << 17
 # gzip, with its header and check.
 _GZIP_WINDOW = 31
+_WHITE_SPACE = b" \t\r\n"
+_BEHIND_ITEMS = b"]," + _WHITE_SPACE
+_BEFORE_ITEMS = b"," + _WHITE_SPACE
+_BEFORE_ARRAYS = b"\xef\xbb\xbf" + _BEFORE_ITEMS
 
 
 class Frame(NamedTuple):
@@ -46,13 +51,16 @@ def line_frames(stream: BinaryIO, max_bytes: int) -> Iterator[Frame]:
 
 
 def array_frames(stream: BinaryIO, max_bytes: int) -> Iterator[Frame]:
-    """A record in each line of a JSON array, as Scrapy writes it; without the commas between.
+    """A record in each line of a JSON array, as Scrapy writes it; without what stands between.
 
     Feeds that Scrapy appended to others are several arrays, one after the other.
     """
-    for frame in _without_commas(line_frames(stream, max_bytes)):
-        if frame.kind == "rest" or frame.data.strip(b"[], \t\r\n\xef\xbb\xbf"):
-            yield frame
+    items = _Items()
+    for frame in line_frames(stream, max_bytes):
+        if frame.kind == "record":
+            yield from items.end()
+        yield from items.take(frame)
+    yield from items.end()
 
 
 def csv_frames(stream: BinaryIO, max_bytes: int) -> Iterator[Frame]:
@@ -75,8 +83,9 @@ def csv_frames(stream: BinaryIO, max_bytes: int) -> Iterator[Frame]:
         reader = None if ended_within or row is None else reader
         if len(data) > max_bytes:
             yield Frame(data, kind, "too_large")
-            if not data.endswith(b"\n"):
-                yield from _rest_of_line(stream)
+            quotes = _Quotes(lines.delimiter)
+            while not quotes.ends_record(data) and (data := stream.readline(PIECE_BYTES)):
+                yield Frame(data, "rest")
         elif row or ended_within:
             yield Frame(data, kind, "not_csv" if ended_within else None)
         else:  # a blank line
@@ -127,6 +136,29 @@ class _CsvLines:
         return data, ended
 
 
+class _Quotes:
+    """Follows a record to its end in pieces of lines, as `csv.reader` would: a quote opens a field
+    at its start only, and a line break within it is text.
+    """
+
+    def __init__(self, delimiter: str) -> None:
+        self._delimiter = delimiter.encode()
+        self._tokens = re.compile(rb'["\n%b]|[^"\n%b]+' % (self._delimiter, self._delimiter))
+        self._state: Literal["start", "plain", "quoted", "closing"] = "start"
+
+    def ends_record(self, piece: bytes) -> bool:
+        """Whether it does; line breaks may stand at its end, or within quotes."""
+        for match in self._tokens.finditer(piece):
+            token = match[0]
+            if self._state == "quoted":
+                self._state = "closing" if token == b'"' else "quoted"
+            elif token == b'"':
+                self._state = "plain" if self._state == "plain" else "quoted"
+            else:
+                self._state = "start" if token in (self._delimiter, b"\n") else "plain"
+        return self._state == "start" and piece.endswith(b"\n")
+
+
 def _is_cut(line: bytes, max_bytes: int) -> bool:
     return len(line) > max_bytes and not line.endswith(b"\n")
 
@@ -138,26 +170,57 @@ def _rest_of_line(stream: BinaryIO) -> Iterator[Frame]:
             return
 
 
-def _without_commas(frames: Iterator[Frame]) -> Iterator[Frame]:
-    """Lines without the comma and the line break at their end, which may lie in any piece."""
-    held: Frame | None = None
-    for frame in frames:
-        if held is None:
-            held = frame
-        elif frame.kind != "rest":
-            yield _without_comma(held)
-            held = frame
-        elif frame.data.strip(b", \t\r\n"):
-            yield held
-            held = frame
-        else:
-            held = held._replace(data=held.data + frame.data)
-    if held is not None:
-        yield _without_comma(held)
+class _Items:
+    """Takes commas, brackets of arrays and white space from around items, which have a line each.
 
+    They may lie in any piece of a line. What is within an item stays as it is.
+    """
 
-def _without_comma(frame: Frame) -> Frame:
-    return frame._replace(data=frame.data.strip().removesuffix(b",").rstrip())
+    def __init__(self) -> None:
+        self._in_array = False
+        self._reason: str | None = None
+        self._held: Frame | None = None
+        # Of the item, but for white space; none before it has begun.
+        self._first = self._last = b""
+        # What stands behind `_held`: the item's, or not.
+        self._tail = b""
+
+    def take(self, frame: Frame) -> Iterator[Frame]:
+        """A piece of a line."""
+        if frame.kind == "record":
+            self._reason = frame.reason
+        data = self._tail + (frame.data if self._first else self._begun(frame.data))
+        body = data.rstrip(_BEHIND_ITEMS)
+        self._last = body[-1:] or self._last
+        if not body and len(data) > PIECE_BYTES and data.isspace():
+            body = data  # nobody has room for any number of them
+        self._tail = data[len(body) :]
+        if body:
+            if self._held is not None:
+                yield self._held
+            self._held = Frame(body, "rest") if self._first else Frame(body, "record", self._reason)
+            self._first = self._first or body[:1]
+
+    def end(self) -> Iterator[Frame]:
+        """There is no more of the line."""
+        held, first, tail = self._held, self._first, self._tail.rstrip(_WHITE_SPACE)
+        self._held, self._first, self._tail = None, b"", b""
+        if tail.endswith(b","):
+            tail = tail[:-1].rstrip(_WHITE_SPACE)
+        elif tail and (self._last == b"}" if first == b"{" else first != b"["):
+            self._in_array, tail = False, b""
+        if held is not None and (held.data, tail) != (b"[", b""):  # no second array in one
+            yield held._replace(data=held.data + tail)
+
+    def _begun(self, data: bytes) -> bytes:
+        """A piece without what stands before the item."""
+        while data := data.lstrip(_BEFORE_ITEMS if self._in_array else _BEFORE_ARRAYS):
+            if data[:1] == (b"]" if self._in_array else b"["):
+                self._in_array = not self._in_array
+            elif data[:1] != b"]":
+                break
+            data = data[1:]
+        return data
 
 
 class Gunzip(io.RawIOBase):

@@ -113,7 +113,8 @@ class ArrayWriter:
         if frame.kind == "record":
             self._sink.write(self._before)
             self._before = b",\n"
-            data = data.strip()
+            # Of what is too large this is a piece, and its white space may lie within the record.
+            data = data if frame.reason == "too_large" else data.strip()
             if verdict is not None:
                 data = self._tagged(data, verdict)
         self._sink.write(data)

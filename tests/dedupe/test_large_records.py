@@ -1,0 +1,190 @@
+"""Records that are too large come out as they came in, and nothing beside them is lost."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+import tracemalloc
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.dedupe import frames as frames_module
+from scrapy_simhash.dedupe.frames import array_frames, csv_frames
+from scrapy_simhash.dedupe.options import Fields
+
+from .samples import read_lines, run, text
+
+TEXTS = st.text(alphabet=' ab,;"\n\r\t[]{}\\é', max_size=60)
+ROWS = st.lists(TEXTS, min_size=1, max_size=6)
+LIMITS = st.integers(min_value=5, max_value=90)
+PIECES = st.sampled_from([1, 2, 7, 50, 1 << 20])
+
+
+def kept(name, content, max_bytes, piece_bytes=1 << 20):
+    """(The output of a run that drops nothing, how many records it judged)."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.object(frames_module, "PIECE_BYTES", piece_bytes),
+    ):
+        Path(folder, name).write_bytes(content)
+        fields = Fields(text=("text",), key="")
+        # Too few words for a verdict, where they are not too large.
+        summary = run(Path(folder), name, max_bytes=max_bytes, min_tokens=10_000, fields=fields)
+        assert summary.kinds.keys() <= {"skipped"}
+        return Path(folder, "out").read_bytes(), summary.records
+
+
+@given(
+    texts=ROWS,
+    max_bytes=LIMITS,
+    piece_bytes=PIECES,
+    after=st.sampled_from(["", "  ", "\n", " \n\n"]),
+    end=st.sampled_from(["\n", "\r\n"]),
+)
+def test_json_lines(texts, max_bytes, piece_bytes, after, end):
+    lines = [json.dumps({"text": value}, ensure_ascii=False) + after for value in texts]
+    content = "".join(line + end for line in lines).encode()
+    # Blank lines are the only ones that go.
+    expected = b"".join(line for line in content.splitlines(keepends=True) if line.strip())
+    assert kept("in.jsonl", content, max_bytes, piece_bytes) == (expected, len(texts))
+
+
+@given(
+    texts=ROWS,
+    max_bytes=LIMITS,
+    piece_bytes=PIECES,
+    layout=st.sampled_from(
+        [
+            ("[\n", ",\n", "\n]\n"),
+            ("[", ",\n", "]"),
+            ("[ ", " ,\r\n", " ]\r\n"),
+            ("[\n", "\n,", "]"),
+        ]
+    ),
+    again=st.booleans(),
+)
+def test_json_arrays(texts, max_bytes, piece_bytes, layout, again):
+    start, between, end = layout
+    items = [json.dumps({"text": value}, ensure_ascii=False) for value in texts]
+    content = (start + between.join(items) + end).encode()
+    if again:  # a feed that was appended to another
+        content, items = content + b"\n" + content, items * 2
+    out, count = kept("in.json", content, max_bytes, piece_bytes)
+    assert out == b"[\n" + ",\n".join(items).encode() + b"\n]\n"
+    assert count == len(items)
+
+
+@given(
+    texts=ROWS,
+    max_bytes=st.integers(min_value=16, max_value=90),
+    piece_bytes=PIECES,
+    layout=st.tuples(
+        st.sampled_from(",;\t"),
+        st.sampled_from(["\n", "\r\n"]),
+        st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
+    ),
+)
+def test_csv(texts, max_bytes, piece_bytes, layout):
+    delimiter, end, quoting = layout
+    made = io.StringIO(newline="")
+    writer = csv.writer(made, delimiter=delimiter, lineterminator=end, quoting=quoting)
+    writer.writerow(["id", "text"])
+    writer.writerows([(number, value) for number, value in enumerate(texts)])
+    content = made.getvalue().encode()
+    out, count = kept("in.csv", content, max_bytes, piece_bytes)
+    assert out == content
+    assert count == len(texts)
+
+
+def test_blank_lines_within_quotes_belong_to_the_record(tmp_path):
+    story = "x" * 500 + "\n\nsecond\n\n" + f'he said "{text(3)}"\n' * 3 + "end"
+    made = io.StringIO(newline="")
+    csv.writer(made).writerows([["url", "text"], ["a", text(1)], ["b", story], ["c", text(2)]])
+    (tmp_path / "in.csv").write_text(made.getvalue(), newline="")
+    for max_bytes in range(1000, 1600, 90):
+        summary = run(tmp_path, "in.csv", max_bytes=max_bytes, overwrite=True)
+        assert (summary.kinds, summary.skipped) == ({"new": 2, "skipped": 1}, {"too_large": 1})
+        assert (tmp_path / "out").read_bytes() == made.getvalue().encode()
+
+
+def test_a_quote_within_a_field_means_nothing():
+    content = b'id,text\n1,5" disk ' + b"x" * 50 + b"\n2,b\n3," + b"y" * 50 + b'"\n4,d\n'
+    found = list(csv_frames(io.BytesIO(content), 20))
+    assert [frame.reason for frame in found if frame.kind == "record"] == [
+        *("too_large", None, "too_large", None)
+    ]
+    assert b"".join(frame.data for frame in found) == content
+
+
+@pytest.mark.parametrize(
+    "line", [b'"' + b'a\n"", ' * 9 + b"x" * 999, b'"a\n' + b"x" * 999, b"x" * 40]
+)
+def test_a_large_record_takes_no_memory(line, monkeypatch):
+    monkeypatch.setattr(frames_module, "PIECE_BYTES", 1 << 14)
+
+    class Endless(io.RawIOBase):
+        """More than there would be room for."""
+
+        left = 2 << 20
+
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            size = min(len(buffer), self.left)
+            self.left -= size
+            buffer[:size] = (line * (size // len(line) + 1))[:size]
+            return size
+
+    for framer in (csv_frames, array_frames):
+        tracemalloc.start()
+        for _ in framer(io.BufferedReader(Endless()), 1000):
+            pass
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1 << 18
+
+
+@pytest.mark.parametrize(
+    ("content", "items"),
+    [
+        (b'[{"a": 1},\n{"a": 2}]', [b'{"a": 1}', b'{"a": 2}']),
+        (b'\xef\xbb\xbf [ {"a": 1} ] ', [b'{"a": 1}']),
+        (b'[\n{"a": 1}\n][\n{"a": 2}\n]', [b'{"a": 1}', b'{"a": 2}']),
+        (
+            b'[\n{"a": [1]},\n[1, 2],\n[{"b": 1}],\n[]\n]',
+            [b'{"a": [1]}', b"[1, 2]", b'[{"b": 1}]', b"[]"],
+        ),
+        (b'[{"a": [1]}\n,{"a": [{}]}\n,null]', [b'{"a": [1]}', b'{"a": [{}]}', b"null"]),
+        # What was cut off stays as it is.
+        (b'[\n{"a": ["x]\n,\n{"b": ["y"]\n', [b'{"a": ["x]', b'{"b": ["y"]']),
+        # A feed that was killed, and another behind it.
+        (b'[\n{"a": 1},\n[\n{"a": 2}\n]', [b'{"a": 1}', b'{"a": 2}']),
+        (b"[\n]\n[]\n[\n\n]", []),
+    ],
+)
+@pytest.mark.parametrize("max_bytes", [1, 2, 3, 5, 8, 1000])
+def test_what_is_an_item_of_an_array(content, items, max_bytes):
+    found = []
+    for frame in array_frames(io.BytesIO(content), max_bytes):
+        if frame.kind == "record":
+            found.append(b"")
+        found[-1] += frame.data
+    assert found == items
+
+
+def test_brackets_that_share_a_line_with_records(tmp_path):
+    values = [{"url": f"https://e.com/{n}", "text": text(n // 2)} for n in range(4)]
+    (tmp_path / "in.json").write_text("[" + ",\n".join(map(json.dumps, values)) + "]")
+    assert run(tmp_path, "in.json").kinds == {"new": 2, "near-duplicate": 2}
+    assert json.loads((tmp_path / "out").read_bytes()) == [values[0], values[2]]
+    run(tmp_path, "in.json", overwrite=True, action="tag")
+    tagged = json.loads((tmp_path / "out").read_bytes())
+    assert [one["simhash_kind"] for one in tagged] == ["new", "near-duplicate"] * 2
+    assert all(verdict["reason"] is None for verdict in read_lines(tmp_path / "verdicts"))
