@@ -25,16 +25,13 @@ def column_names(path: Path) -> list[str]:
 def row_frames(path: Path, columns: Sequence[str], max_bytes: int) -> Iterator[Frame]:
     """A record in each row: a JSON object of these columns."""
     with _opened(path) as file:
-        try:
-            for batch in file.iter_batches(_ROWS, columns=list(columns)):
-                for row in batch.to_pylist():
-                    content = json.dumps(row, ensure_ascii=False, default=_as_text).encode(
-                        "utf-8", "replace"
-                    )
-                    too_large = len(content) > max_bytes
-                    yield Frame(b"", reason="too_large" if too_large else None, content=content)
-        except (OSError, ValueError) as error:  # its errors are of these kinds
-            raise _damaged(path, error) from error
+        for batch in _batches(path, file, _ROWS, list(columns)):
+            for row in batch.to_pylist():
+                content = json.dumps(row, ensure_ascii=False, default=_as_text).encode(
+                    "utf-8", "replace"
+                )
+                too_large = len(content) > max_bytes
+                yield Frame(b"", reason="too_large" if too_large else None, content=content)
 
 
 def write_rows(
@@ -64,10 +61,9 @@ def write_rows(
                     writer = parquet.ParquetWriter(output, schema)
                 elif not schema.equals(first):
                     raise SimhashError(f"{path} has other columns than {paths[0]}")
-                for table in _kept(arrow, file, schema, verdicts, columns):
+                batches = _batches(path, file, _ROWS * 16)
+                for table in _kept(arrow, batches, schema, verdicts, columns):
                     writer.write_table(table)
-    except (OSError, ValueError) as error:
-        raise _damaged(path, error) from error
     finally:
         if writer is not None:
             writer.close()
@@ -87,18 +83,32 @@ def check_same_columns(paths: Sequence[Path]) -> None:
 
 
 def _kept(
-    arrow: Any, file: Any, schema: Any, verdicts: Iterator[Mapping[str, Any]], columns: Any
+    arrow: Any,
+    batches: Iterator[Any],
+    schema: Any,
+    verdicts: Iterator[Mapping[str, Any]],
+    columns: Mapping[str, str],
 ) -> Iterator[Any]:
-    """Tables of rows that are kept, a row group's worth of rows at a time."""
-    for batch in file.iter_batches(_ROWS * 16):
+    """Tables of rows that are kept, one for each batch."""
+    for batch in batches:
         told = [next(verdicts) for _ in range(batch.num_rows)]
-        table = arrow.Table.from_batches([batch], file.schema_arrow)
+        table = arrow.Table.from_batches([batch])
         for name, column in columns.items():
             values = [None if one["reason"] else one[name] for one in told]
             table = table.append_column(
                 schema.field(column), arrow.array(values, schema.field(column).type)
             )
         yield table.filter(arrow.array([not one["dropped"] for one in told]))
+
+
+def _batches(
+    path: Path, file: Any, rows: int, columns: Sequence[str] | None = None
+) -> Iterator[Any]:
+    """Of so many rows each. :raises SimhashError: there is no reading on."""
+    try:
+        yield from file.iter_batches(rows, columns=columns)
+    except (OSError, ValueError) as error:  # its errors are of these kinds
+        raise _damaged(path, error) from error
 
 
 def _opened(path: Path) -> Any:

@@ -62,10 +62,7 @@ def dedupe(
     """
     check_places(places)
     inputs = Inputs(places.inputs, options, compressed=_is_compressed(places))
-    if options.action == "tag" and inputs.format in ("html", "warc"):
-        raise SimhashError(
-            f"{inputs.format} has no fields for tags: --action drop, or --verdicts FILE"
-        )
+    writing.check_tags(inputs, options)
     with State(places.state) as state:
         return _Run(places, options, inputs, state, progress=progress, note=note).run()
 
@@ -260,7 +257,8 @@ class _Run:
                 return writing.LineWriter(sink, writing.untagged, inputs.header_line)
             tags = writing.CsvTags(inputs, options.tags, options.encoding)
             return writing.LineWriter(sink, tags, tags.head(inputs.header_line))
-        tagged = writing.untagged if options.action == "drop" else writing.tagged_json(options.tags)
+        added = {} if options.action == "drop" else options.tags
+        tagged = writing.tagged_json(added, options.encoding)
         if inputs.format == "json" and inputs.is_array:
             return writing.ArrayWriter(sink, tagged)
         return writing.LineWriter(sink, tagged)

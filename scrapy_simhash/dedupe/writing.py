@@ -15,14 +15,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
+from scrapy_simhash.dedupe import parquet
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.passages.reading import readable_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from scrapy_simhash.dedupe.frames import Frame
     from scrapy_simhash.dedupe.inputs import Inputs
+    from scrapy_simhash.dedupe.options import DedupeOptions
 
     Verdict = Mapping[str, Any]
 
@@ -219,24 +221,65 @@ class _Blocks:
             self._stream.write(self._compressed.popleft().result())
 
 
-def tagged_json(tags: Mapping[str, str]) -> Callable[[bytes, Verdict], bytes]:
+def check_tags(inputs: Inputs, options: DedupeOptions) -> None:
+    """:raises SimhashError: there is no place for the tags that are asked for."""
+    if options.action != "tag":
+        return
+    if inputs.format in ("html", "warc"):
+        raise SimhashError(
+            f"{inputs.format} has no fields for tags: --action drop, or --verdicts FILE"
+        )
+    is_parquet = inputs.format == "parquet"
+    columns = parquet.column_names(inputs.files[0].path) if is_parquet else inputs.header
+    for name in options.tags.values():
+        if name in columns:
+            raise SimhashError(
+                f"there is a column {name!r} already: name another in SIMHASH_ITEM_TAGS"
+            )
+
+
+def tagged_json(
+    tags: Mapping[str, str], encoding: str = "utf-8"
+) -> Callable[[bytes, Verdict], bytes]:
     """Adds fields at the end of a JSON object, which is left as it is otherwise."""
+    if not tags:
+        return untagged
     names = [json.dumps(name).encode("ascii") for name in tags.values()]
 
     def tagged(data: bytes, verdict: Verdict) -> bytes:
         if verdict["reason"]:
             return data
-        values = {name: verdict.get(field) for field, name in tags.items()}
         record = data.rstrip()
-        if any(name in record for name in names):  # a tag of an earlier run, perhaps
-            start = record.removeprefix(b"\xef\xbb\xbf")
-            return json.dumps({**json.loads(start), **values}).encode("ascii") + data[len(record) :]
         inside = record.removesuffix(b"}").rstrip()
+        if any(name in record for name in names):  # a tag of an earlier run, perhaps
+            inside = _without(record.decode(encoding), tags.values()).encode(encoding)
         comma = b"" if inside.endswith(b"{") else b", "
+        values = {name: verdict.get(field) for field, name in tags.items()}
         added = json.dumps(values).encode("ascii")[1:-1]
         return b"%b%b%b}%b" % (inside, comma, added, data[len(record) :])
 
     return tagged
+
+
+def _without(record: str, names: Collection[str]) -> str:
+    """The text of a JSON object without some of its fields, and without its end."""
+    decoder = json.JSONDecoder()
+    at = _behind_space(record, record.index("{") + 1)
+    kept = [record[:at]]
+    while record[at] != "}":
+        start = at
+        name, at = decoder.raw_decode(record, at)
+        _, at = decoder.raw_decode(record, _behind_space(record, at))
+        at = _behind_space(record, at)
+        if name not in names:
+            kept.append(record[start:at])
+    return "".join(kept).rstrip().removesuffix(",").rstrip()
+
+
+def _behind_space(record: str, at: int) -> int:
+    while record[at] in ":, \t\r\n":
+        at += 1
+    return at
 
 
 class CsvTags:
@@ -247,11 +290,6 @@ class CsvTags:
         self._delimiter = inputs.delimiter
         self._encoding = encoding
         self._tags = tags
-        for name in tags.values():
-            if name in inputs.header:
-                raise SimhashError(
-                    f"there is a column {name!r} already: name another in SIMHASH_ITEM_TAGS"
-                )
 
     def head(self, line: bytes) -> bytes:
         """The names of the columns."""
@@ -268,6 +306,8 @@ class CsvTags:
         return data if count > self._columns else self._joined(data, values, count)
 
     def _joined(self, data: bytes, values: list[Any], count: int) -> bytes:
+        if not self._tags:
+            return data
         out = io.StringIO(newline="")
         row = [""] * (self._columns - count) + ["" if v is None else str(v) for v in values]
         csv.writer(out, delimiter=self._delimiter, lineterminator="").writerow(row)

@@ -162,9 +162,7 @@ def test_tags_of_an_earlier_run_are_replaced(tmp_path):
     (tmp_path / "in.jsonl").write_bytes(b"\xef\xbb\xbf" + feed("jsonl"))
     run(tmp_path, "in.jsonl", out="a.jsonl", action="tag")
     run(tmp_path, "a.jsonl", out="b.jsonl", action="tag")
-    assert read_lines(tmp_path / "b.jsonl") == parsed(
-        "jsonl", (tmp_path / "a.jsonl").read_bytes().removeprefix(b"\xef\xbb\xbf")
-    )
+    assert (tmp_path / "b.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
     (tmp_path / "in.csv").write_bytes(feed("csv"))
     run(tmp_path, "in.csv", out="a.csv", action="tag")
     with pytest.raises(SimhashError, match="there is a column 'simhash_kind' already"):

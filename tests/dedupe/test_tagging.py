@@ -1,0 +1,94 @@
+"""Tags are added to what stands there, which stays as it is."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from scrapy_simhash.dedupe.writing import tagged_json
+from scrapy_simhash.errors import SimhashError
+
+from .samples import RECORDS, json_lines, read_lines, run, text
+from .test_formats import feed
+
+VERDICT = {"kind": "new", "reason": None}
+NUMBERS = '"p":1e400, "q" : 1.10,"n":12345678901234567890.123456789,"é":[{"was":"\\u00e9"}]'
+
+
+@pytest.mark.parametrize(
+    ("record", "tagged"),
+    [
+        (f'{{{NUMBERS},"was":"x"}}\n', f'{{{NUMBERS}, "was": "new"}}\n'),
+        (f' {{"was" : [1, {{}}] , {NUMBERS} }}\r\n', f' {{{NUMBERS}, "was": "new"}}\r\n'),
+        (f'{{ "was": 1,{NUMBERS},"was":\t{{}} }}', f'{{ {NUMBERS}, "was": "new"}}'),
+        (f'{{"a":1,"was":2,{NUMBERS}}}', f'{{"a":1,{NUMBERS}, "was": "new"}}'),
+        ('\ufeff{"was": "x"}\n', '\ufeff{"was": "new"}\n'),
+        ('{ "w": "was", "x": ["was"] }', '{ "w": "was", "x": ["was"], "was": "new"}'),
+        ('{"w\\u0061s": 1, "b": "was"}', '{"b": "was", "was": "new"}'),
+        ('{"a": "\\"was\\": 2"}', '{"a": "\\"was\\": 2", "was": "new"}'),
+    ],
+)
+def test_tags_of_an_earlier_run_are_cut_out(record, tagged):
+    assert tagged_json({"kind": "was"})(record.encode(), VERDICT) == tagged.encode()
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp932", "gb18030"])
+def test_tagging_again_in_another_encoding(tmp_path, encoding):
+    word = "caf\xe9" if encoding == "latin-1" else "表示ソ"
+    values = [
+        {"simhash_kind": word, "url": f"{word}{n}", "text": f"{word} {text(n)}"} for n in range(2)
+    ]
+    content = "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
+    (tmp_path / "in.jsonl").write_bytes(content.encode(encoding))
+    run(tmp_path, "in.jsonl", action="tag", encoding=encoding)
+    lines = (tmp_path / "out").read_bytes().decode(encoding).splitlines()
+    assert [json.loads(line)["simhash_kind"] for line in lines] == ["new", "new"]
+    assert [json.loads(line)["text"] for line in lines] == [value["text"] for value in values]
+
+
+@pytest.mark.parametrize("name", ["jsonl", "json", "csv"])
+def test_no_tags(tmp_path, name):
+    content = feed(name)
+    (tmp_path / f"in.{name}").write_bytes(content)
+    run(tmp_path, f"in.{name}", action="tag", tags={})
+    assert (tmp_path / "out").read_bytes().split() == content.split()
+    parquet.write_table(pa.Table.from_pylist(RECORDS), tmp_path / "in.parquet")
+    run(tmp_path, "in.parquet", action="tag", tags={}, overwrite=True)
+    assert parquet.read_table(tmp_path / "out").to_pylist() == RECORDS
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet"])
+def test_columns_that_are_there_already(tmp_path, name):
+    values = [{**record, "simhash_kind": "x"} for record in RECORDS]
+    if name == "csv":
+        (tmp_path / "in.csv").write_bytes(feed("csv", values))
+    else:
+        parquet.write_table(pa.Table.from_pylist(values), tmp_path / "in.parquet")
+    with pytest.raises(SimhashError, match=r"there is a column 'simhash_kind' already.*ITEM_TAGS"):
+        run(tmp_path, f"in.{name}", action="tag")
+    # It is said before anything is judged, so that nothing stands in the way of other names.
+    assert [path.name for path in tmp_path.iterdir()] == [f"in.{name}"]
+    assert run(tmp_path, f"in.{name}", action="tag", tags={"kind": "was"}).kept == len(RECORDS)
+    run(tmp_path, f"in.{name}", out="dropped", overwrite=True)
+
+
+def test_a_column_of_that_name_is_dropped_from_nothing(tmp_path):
+    values = [{**record, "simhash_kind": "x"} for record in RECORDS]
+    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
+    run(tmp_path, "in.jsonl")
+    assert read_lines(tmp_path / "out")[0] == values[0]
+
+
+def test_an_output_that_cannot_be_written_is_not_the_inputs_fault(tmp_path, monkeypatch):
+    parquet.write_table(pa.Table.from_pylist(RECORDS), tmp_path / "in.parquet")
+
+    def full(*_arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(parquet.ParquetWriter, "write_table", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        run(tmp_path, "in.parquet")
+    assert not (tmp_path / "out").exists()
