@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from scrapy_simhash.index import index_url
 from tests.samples import article_page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,7 +75,7 @@ def fuzz(lib, capsys):
 
 
 def test_every_mutated_page_gets_a_verdict(lib, pages, tmp_path):
-    checker = lib.checking.Checker(f"leveldb:{tmp_path / 'index'}", "wide", None)
+    checker = lib.checking.Checker(index_url(tmp_path / "index"), "wide", None)
     try:
         outcomes = [
             checker.check(lib.cases.make_case(SEED, number, pages, 20_000))

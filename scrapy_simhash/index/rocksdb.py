@@ -200,8 +200,8 @@ def translated(location: str, error: Exception) -> SimhashError:
     if "LOCK: " in text and ("lock hold by" in text or "While lock file" in text):
         return IndexLocked(
             location,
-            "it is open elsewhere (RocksDB allows one process): wait for that crawl to end, or "
-            "give this one a directory of its own with SIMHASH_DIR",
+            "another process has it open (RocksDB allows one): wait for that crawl to end, or give "
+            "this one a directory of its own with SIMHASH_DIR",
         )
     if text.startswith("IO error") and "No such file or directory" not in text:
         return StorageError(

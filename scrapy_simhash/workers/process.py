@@ -40,6 +40,9 @@ from scrapy_simhash.workers.child import serve
 serve(connected)
 """
 
+# Else Python 3.13.0 stops at imports where the working directory was deleted.
+_SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
+
 
 class WorkerTimeout(Exception):
     """A worker did not answer in time."""
@@ -75,7 +78,7 @@ class WorkerProcess:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, receive_timeout)
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
                 [
-                    *(sys.executable, "-c", _BOOTSTRAP),
+                    *(sys.executable, *_SAFE_PATH, "-c", _BOOTSTRAP),
                     *(str(theirs.fileno()), str(ALARM_FACTOR * START_TIMEOUT_S)),
                 ],
                 stdin=subprocess.DEVNULL,

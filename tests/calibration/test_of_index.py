@@ -5,17 +5,18 @@ from __future__ import annotations
 import pytest
 
 from scrapy_simhash.calibration.of_index import is_index
-from scrapy_simhash.index import open_index
+from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.kinds import default_kind_name
 from scrapy_simhash.index.manifest import FILE_NAME
 from scrapy_simhash.scheme import Scheme
 
 
 def test_an_index(tmp_path):
-    with open_index(f"leveldb:{tmp_path / 'index'}", Scheme.preset("classic")):
+    with open_index(index_url(tmp_path / "index"), Scheme.preset("classic")):
         pass
     assert is_index(tmp_path / "index")
     # Its database is gone, or its manifest says nothing: still one, that cannot be used.
-    (tmp_path / "index" / "leveldb").rename(tmp_path / "elsewhere")
+    (tmp_path / "index" / default_kind_name()).rename(tmp_path / "elsewhere")
     assert is_index(tmp_path / "index")
 
 

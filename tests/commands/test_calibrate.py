@@ -194,7 +194,7 @@ def test_an_index(run, index):
 
 
 def test_an_empty_index(run, folder):
-    with open_index(f"leveldb:{folder / 'index'}", Scheme.preset("classic")):
+    with open_index(index_url(folder / "index"), Scheme.preset("classic")):
         pass
     ran = run("calibrate", "index")
     assert (ran.code, ran.err) == (0, "")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.dedupe.judging import Judge
-from scrapy_simhash.index import open_index
+from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.scheme import Scheme
 from tests.dedupe.samples import json_lines, read_lines, records, text
 
@@ -86,7 +86,7 @@ def test_what_cannot_be_done(run, feed, folder, arguments, said):
         "latin.csv": "url,text\n1,gr\xfc\xdfe\n".encode("latin-1"),
     }.items():
         written(folder, content, name)
-    open_index(f"leveldb:{folder / 'classic'}", Scheme.preset("classic")).close()
+    open_index(index_url(folder / "classic"), Scheme.preset("classic")).close()
     before = left(folder)
     ran = run("dedupe", *arguments)
     assert (ran.code, ran.out) == (1, "")
@@ -100,8 +100,9 @@ def test_an_index_that_is_locked(run, feed, folder):
     process = start(
         *MODULE[:1],
         "-c",
-        "from scrapy_simhash import *; import sys; i = open_index('leveldb:i', "
-        "Scheme.preset('wide')); print('open', flush=True); sys.stdin.read()",
+        "import sys; from pathlib import Path; from scrapy_simhash import Scheme, open_index; "
+        "from scrapy_simhash.index import index_url; "
+        "i = open_index(index_url(Path('i')), Scheme.preset('wide')); print('open', flush=True); sys.stdin.read()",
         in_folder=folder,
         stdin=-1,
     )

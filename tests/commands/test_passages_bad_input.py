@@ -8,10 +8,11 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.index import open_index
+from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.scheme import Scheme
 
 from .samples import CHINESE, FERRY, NOTICE, written
@@ -89,7 +90,7 @@ def test_errors_are_one_line_that_says_what_to_do(filled, folder, run, arguments
     (folder / "folder" / "file").write_text("x")
     written(folder, '{"text": "a"}\n{"text": "b"}\n', "two.jsonl")
     written(folder, "\n", "empty.jsonl")
-    with open_index("leveldb:pages", Scheme.preset("classic")):
+    with open_index(index_url(Path("pages")), Scheme.preset("classic")):
         pass
     run("passages", "add", "--index", "corrupt", "letter.txt")
     (folder / "corrupt" / "passages.json").write_text("{")

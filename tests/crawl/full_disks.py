@@ -7,7 +7,6 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index.leveldb import LevelDB
 from tests.crawl.spiders import PagesSpider
 
 if TYPE_CHECKING:
@@ -19,6 +18,8 @@ FILE_LIMIT_BYTES = 200_000
 
 def _fail(fails: Callable[[int], bool]) -> None:
     """Let those writes fail of which it says so by their number, from 0."""
+    from scrapy_simhash.index.leveldb import LevelDB
+
     write, numbers = LevelDB.write, count()
 
     def failing(database: Any, *args: Any, **kwargs: Any) -> None:

@@ -13,6 +13,8 @@ from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 from tests.crawl.second_chance_spiders import COMPONENTS
 
+pytest.importorskip("plyvel", reason="the indexes here are in LevelDB")
+
 DISKS = "tests.crawl.full_disks"
 COPIES = 3
 NAMES = ("mill", "bees", "paper", "tram", "ice")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-import plyvel
 import pytest
 
 from scrapy_simhash import open_index
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from tests.crawl.harness import Result
 
+plyvel = pytest.importorskip("plyvel", reason="the indexes here are in LevelDB")
 # LevelDB's own, rewritten whenever it looks at a directory.
 VOLATILE = {"LOCK", "LOG", "LOG.old"}
 

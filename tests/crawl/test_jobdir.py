@@ -10,6 +10,7 @@ from scrapy.settings import Settings
 
 from scrapy_simhash import open_index
 from scrapy_simhash.crawl.jobdir import FILE_NAME, Job
+from scrapy_simhash.index import index_url
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
 
@@ -60,7 +61,7 @@ def test_a_job_knows_where_it_began_in_each_index(tmp_path):
 
 def test_a_job_knows_an_index_by_its_directory(tmp_path):
     directory = tmp_path / "index"
-    with open_index(f"leveldb:{directory}") as index:
+    with open_index(index_url(directory)) as index:
         job(tmp_path / "job").opened(index)
         assert job(tmp_path / "job").began(directory) == index.began
 

@@ -24,18 +24,18 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
-from scrapy_simhash.index import open_index
+from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.passages.cutting import Cutting
 from scrapy_simhash.passages.index import open_passages
 from scrapy_simhash.passages.matching import Question
 from scrapy_simhash.passages.scheme import PassageScheme
+from tests.index.backends import DATABASE_KINDS
 from tests.passages.texts import FERRY, QUARRY, ROPE, TEA, edited
 
-KINDS = ["leveldb", "rocksdb"]
 TEXTS = {"ferry": FERRY, "quarry": QUARRY, "tea": TEA, "rope": ROPE}
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=DATABASE_KINDS)
 def kind(request):
     return request.param
 
@@ -269,7 +269,7 @@ def test_foreign_directories_are_left_alone(tmp_path):
     with pytest.raises(IndexForeign, match="no directory"):
         open_passages(tmp_path / "notes.txt")
     pages = tmp_path / "pages"
-    open_index(f"leveldb:{pages}").close()
+    open_index(index_url(pages)).close()
     with pytest.raises(IndexForeign, match="index of pages"):
         open_passages(pages)
 
