@@ -10,7 +10,7 @@ import io
 import re
 import zlib
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,18 +24,21 @@ _BEHIND_ITEMS = b"]," + _WHITE_SPACE
 _BEFORE_ITEMS = b"," + _WHITE_SPACE
 _BEFORE_ARRAYS = b"\xef\xbb\xbf" + _BEFORE_ITEMS
 
+Kind: TypeAlias = Literal["record", "rest", "other", "damage"]
+
 
 class Frame(NamedTuple):
     """A piece of a file.
 
     :param data: what the output has in its place.
-    :param kind: ``record``; ``rest``, more of the record before; ``other``, what is no record.
-    :param reason: of a record that cannot be looked at: why.
+    :param kind: ``record``; ``rest``, more of the record before; ``other``, what is no record;
+        ``damage``, what is left out as nothing can be made of it.
+    :param reason: of a record that cannot be looked at, or of damage: why.
     :param content: what is looked at; `data` if absent.
     """
 
     data: bytes
-    kind: Literal["record", "rest", "other"] = "record"
+    kind: Kind = "record"
     reason: str | None = None
     content: bytes | None = None
 
@@ -67,7 +70,7 @@ def csv_frames(stream: BinaryIO, max_bytes: int) -> Iterator[Frame]:
     """Records of CSV, some of them over several lines; the first is the header."""
     csv.field_size_limit(max(csv.field_size_limit(), max_bytes + 1))
     lines = _CsvLines(stream, max_bytes)
-    kind: Literal["record", "other"] = "other"
+    kind: Kind = "other"
     reader: Any = None
     while True:
         try:

@@ -132,7 +132,10 @@ class Inputs:
         self._bytes_before = 0
         for number, file in enumerate(self.files):
             for frame in self._frames(file.path):
-                yield number, frame
+                if frame.kind == "damage":
+                    self.damaged[file.name] = frame.reason or ""
+                else:
+                    yield number, frame
             self._bytes_before += file.size
 
     def share_done(self) -> float | None:

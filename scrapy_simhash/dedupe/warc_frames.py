@@ -1,18 +1,23 @@
 """Frames of WARC files: where a record begins and ends; the rest is for `warcio`.
 
-Records are copied as they are, to the byte: those of a ``.warc.gz`` are compressed one by one.
+Records are copied as they are, to the byte: those of a ``.warc.gz`` are compressed one by one. One
+that is torn is left out, or nothing behind it could be read: so none is given before its end is
+there, and what is too large for memory waits in a temporary file.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from tempfile import SpooledTemporaryFile
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 from scrapy_simhash.dedupe.frames import PIECE_BYTES, Frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from scrapy_simhash.dedupe.frames import Kind
 
 _HEADER_BYTES = 1 << 16
 _GZIP_WINDOW = 31
@@ -22,36 +27,35 @@ _LENGTH = re.compile(
 )
 _RESPONSE = re.compile(rb"^WARC-Type[ \t]*:[ \t]*response[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 
+_END = b"\r\n\r\n"
+_TORN = Frame(b"", "damage", "a record of it is torn")
+_FOREIGN = Frame(b"", "damage", "there is something in it that is no WARC record")
+
 
 def warc_frames(stream: BinaryIO, max_bytes: int) -> Iterator[Frame]:
-    """Of a file that is not compressed, or as a whole. Responses are records; the rest of a file
-    that is damaged is one, too.
-    """
+    """Of a file that is not compressed, or as a whole. Responses are records."""
     max_bytes += _HEADER_BYTES
-    while True:
-        header = _header(stream)
-        if not header:
-            return
+    while header := _header(stream):
         length = _LENGTH.search(header)
-        if not _START.match(header) or length is None or not header.endswith(b"\n"):
-            yield Frame(header, reason="not_warc")
-            yield from _pieces(stream, None)
+        if not _START.match(header) or length is None:
+            yield _FOREIGN
             return
-        is_response = _RESPONSE.search(header) is not None
-        left = int(length[1]) + 4  # and two line breaks
-        body = stream.read(min(left, max_bytes))
-        left -= len(body)
-        kind: Literal["record", "other"] = "record" if is_response else "other"
-        reason = None
-        if left:
-            reason = "too_large" if len(body) == max_bytes else "not_warc"
-        elif not body.endswith(b"\r\n\r\n"):
-            reason = "not_warc"
-        yield Frame(header + body, kind if reason != "not_warc" else "record", reason)
-        if reason == "not_warc":
-            yield from _pieces(stream, None)
-            return
-        yield from _pieces(stream, left)
+        left = int(length[1])
+        with SpooledTemporaryFile(max_bytes) as record:
+            record.write(header)
+            while left and (piece := stream.read(min(left, PIECE_BYTES))):
+                record.write(piece)
+                left -= len(piece)
+            # Of the two line breaks that belong there, one will do, or the end of the file.
+            if left or stream.readline(2) not in (b"\r\n", b"\n", b"\r", b""):
+                yield _TORN
+                return
+            record.write(_END)
+            reason = "too_large" if record.tell() > max_bytes else None
+            record.seek(0)
+            kind: Kind = "record" if _RESPONSE.search(header) else "other"
+            yield Frame(record.read(max_bytes), kind, reason)
+            yield from _pieces(record)
 
 
 def warc_gzip_frames(stream: BinaryIO, max_bytes: int) -> Iterator[Frame]:
@@ -60,27 +64,20 @@ def warc_gzip_frames(stream: BinaryIO, max_bytes: int) -> Iterator[Frame]:
     waiting = b""
     while waiting := waiting or stream.read(PIECE_BYTES):
         member = _Member(limit)
-        data = bytearray()
-        begun = False
-        while not member.ended:
-            waiting = waiting or stream.read(PIECE_BYTES)
-            used = member.take(waiting)
-            data += waiting[:used]
-            waiting = waiting[used:]
-            if member.damaged or not used:  # it makes no sense, or ends too early
-                yield Frame(bytes(data), "rest") if begun else Frame(bytes(data), reason="not_warc")
-                if waiting:
-                    yield Frame(waiting, "rest")
-                yield from _pieces(stream, None)
-                return
-            if len(data) > limit:
-                yield Frame(bytes(data), "rest") if begun else member.frame(data)
-                begun = True
-                data.clear()
-        if not begun:
-            yield member.frame(data)
-        elif data:
-            yield Frame(bytes(data), "rest")
+        with SpooledTemporaryFile(limit) as compressed:
+            while not member.ended:
+                waiting = waiting or stream.read(PIECE_BYTES)
+                used = member.take(waiting)
+                if member.damaged or not used:  # it makes no sense, or ends too early
+                    yield _TORN
+                    return
+                compressed.write(waiting[:used])
+                waiting = waiting[used:]
+            compressed.seek(0)
+            frame = member.frame(compressed.read(limit))
+            yield frame
+            if frame.kind != "damage":
+                yield from _pieces(compressed)
 
 
 def is_compressed_by_record(stream: BinaryIO) -> bool:
@@ -128,19 +125,19 @@ class _Member:
         self.content = b"".join(parts)
         return len(data) - len(decompressor.unused_data)
 
-    def frame(self, data: bytes | bytearray) -> Frame:
+    def frame(self, data: bytes) -> Frame:
         """What it is."""
         header, _, _ = self.content[:_HEADER_BYTES].partition(b"\r\n\r\n")
-        if not _START.match(header):
-            return Frame(bytes(data), reason="not_warc")
+        if header.strip() and not _START.match(header):
+            return _FOREIGN
         if not _RESPONSE.search(header):
-            return Frame(bytes(data), "other")
+            return Frame(data, "other")
         reason = "too_large" if self._cut or len(self.content) > self._limit else None
-        return Frame(bytes(data), "record", reason, self.content)
+        return Frame(data, "record", reason, self.content)
 
 
 def _header(stream: BinaryIO) -> bytes:
-    """All to the blank line; less where it is damaged, nothing at the end."""
+    """All to the blank line, if it is one; nothing at the end."""
     lines: list[bytes] = []
     size = 0
     while size < _HEADER_BYTES and (line := stream.readline(_HEADER_BYTES)):
@@ -153,10 +150,7 @@ def _header(stream: BinaryIO) -> bytes:
     return b"".join(lines)
 
 
-def _pieces(stream: BinaryIO, size: int | None) -> Iterator[Frame]:
-    """So many bytes, or all to the end, of what is not looked at."""
-    while size != 0 and (
-        piece := stream.read(PIECE_BYTES if size is None else min(size, PIECE_BYTES))
-    ):
-        size = None if size is None else size - len(piece)
+def _pieces(record: IO[bytes]) -> Iterator[Frame]:
+    """What there is more of it."""
+    while piece := record.read(PIECE_BYTES):
         yield Frame(piece, "rest")

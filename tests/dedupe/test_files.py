@@ -205,15 +205,23 @@ def test_a_warc_that_was_compressed_as_a_whole(tmp_path):
     assert content == warc(False, dropped=("2", "packed"))
 
 
-@pytest.mark.parametrize("compressed", [False, True])
-def test_a_warc_that_is_cut_off(tmp_path, compressed):
-    ending = ".gz" if compressed else ""
-    content = warc(compressed)
-    (tmp_path / f"in.warc{ending}").write_bytes(content[:-9])
-    summary = run(tmp_path, f"in.warc{ending}", out=f"out.warc{ending}")
-    assert summary.skipped["not_warc"] == 2
-    out = (tmp_path / f"out.warc{ending}").read_bytes()
-    assert out == warc(compressed, dropped=("2", "packed"))[:-9]
+@pytest.mark.parametrize("from_gzip", ["", ".gz"])
+@pytest.mark.parametrize("to_gzip", ["", ".gz"])
+def test_a_warc_that_is_torn_among_others(tmp_path, from_gzip, to_gzip):
+    more = warc_record("response", http_response(page(text(3)).encode()), "https://e.com/9")
+    torn = warc_record("response", http_response(page(text(4)).encode()))
+    names = [f"{name}.warc{from_gzip}" for name in ("a", "b")]
+    pack = gzip.compress if from_gzip else bytes
+    (tmp_path / names[0]).write_bytes(warc(bool(from_gzip)) + pack(torn)[:-30])
+    (tmp_path / names[1]).write_bytes(pack(more))
+    summary = run(tmp_path, *names, out=f"out.warc{to_gzip}")
+    assert list(summary.damaged) == [str(tmp_path / names[0])]
+    assert summary.records == 9
+    out = (tmp_path / f"out.warc{to_gzip}").read_bytes()
+    content = gzip.decompress(out) if to_gzip else out
+    assert content == warc(False, dropped=("2", "packed")) + more
+    # It is said without an output, too.
+    assert run(tmp_path, *names, out=None).damaged
 
 
 @pytest.mark.parametrize("name", ["in.html", "in.warc"])

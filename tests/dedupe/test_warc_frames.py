@@ -68,13 +68,27 @@ def test_what_is_compressed_by_record():
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-@pytest.mark.parametrize("at", [1, 100, 700, 5000, 40_000, -3, -200])
-def test_of_a_file_that_is_cut_off_nothing_is_lost(compressed, at):
-    content = warc(compressed=compressed)[:at]
+@pytest.mark.parametrize("at", [1, 100, 690, 5000, 40_000, 600_000, -1_000_000, -200, -30])
+@pytest.mark.parametrize("max_bytes", [1000, LIMIT])
+def test_of_a_file_that_is_cut_off_whole_records_are_there(compressed, at, max_bytes):
+    content = warc(compressed=compressed)
     framer = warc_gzip_frames if compressed else warc_frames
-    found = by_record(framer(io.BytesIO(content), LIMIT))
-    assert b"".join(data for _, _, data in found) == content
-    assert [reason for _, reason, _ in found if reason == "not_warc"] == ["not_warc"]
+    ends = [0, *accumulate(len(data) for *_, data in by_record(framer(io.BytesIO(content), LIMIT)))]
+    at %= len(content)
+    found = list(framer(io.BytesIO(content[:at]), max_bytes))
+    assert b"".join(frame.data for frame in found) == content[: max(e for e in ends if e <= at)]
+    # An end between records cannot be told from the end.
+    assert [frame.kind for frame in found].count("damage") == (at not in ends)
+    assert found[-1].kind == "damage" or at in ends
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n", b"\n\n", b"\r\n" * 3, b"\r", b""])
+def test_line_breaks_between_records_are_mended(end):
+    record = warc_record("response", http_response(b"<p>"))
+    between = end.replace(b"\r", b"\r\n") if end == b"\r" else end or b"\n"
+    content = record[:-4] + between + record[:-4] + end
+    found = list(warc_frames(io.BytesIO(content), LIMIT))
+    assert [(frame.data, frame.kind) for frame in found] == [(record, "record")] * 2
 
 
 @pytest.mark.parametrize(
@@ -83,13 +97,25 @@ def test_of_a_file_that_is_cut_off_nothing_is_lost(compressed, at):
         (False, b"garbage " * 50_000),
         (False, b"WARC/1.0\r\nno length\r\n\r\n"),
         (False, b"WARC/1.0\r\nContent-Length: -3\r\n\r\n"),
+        (False, warc_record("response", b"abc").replace(b"Length: 3", b"Length: 2")),
+        (False, warc_record("response", b"abc").replace(b"Length: 3", b"Length: %d" % 10**17)),
         (True, b"garbage " * 300_000),
         (True, gzip.compress(b"no record", mtime=0)),
     ],
 )
-def test_garbage_is_kept(compressed, garbage):
+def test_garbage_is_left_out_and_said(compressed, garbage):
     content = warc(compressed=compressed)
     framer = warc_gzip_frames if compressed else warc_frames
-    found = by_record(framer(io.BytesIO(content + garbage), LIMIT))
-    assert found[-1] == ["record", "not_warc", garbage]
-    assert b"".join(data for _, _, data in found) == content + garbage
+    found = list(framer(io.BytesIO(content + garbage), LIMIT))
+    assert b"".join(frame.data for frame in found) == content
+    assert [(frame.data, frame.reason) for frame in found if frame.kind == "damage"] == [
+        (b"", found[-1].reason)
+    ]
+
+
+def test_a_member_that_is_no_record_stands_in_the_way_of_none():
+    record = gzip.compress(warc_record("response", b"abc"), mtime=0)
+    content = record + gzip.compress(b"no record") + gzip.compress(b"") + record
+    found = list(warc_gzip_frames(io.BytesIO(content), LIMIT))
+    assert [frame.kind for frame in found] == ["record", "damage", "other", "record"]
+    assert sum(1 for _ in ArchiveIterator(io.BytesIO(b"".join(f.data for f in found)))) == 2
