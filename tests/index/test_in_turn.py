@@ -11,6 +11,8 @@ from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.index import open_tables
 from scrapy_simhash.index.base import Entry
 
+from .backends import DATABASE_KINDS
+
 BITS = 256
 DISTANCE = 44
 SCHEME = Scheme(bits=BITS)
@@ -27,7 +29,7 @@ def fingerprints():
     ]
 
 
-@pytest.fixture(params=["leveldb", "rocksdb"])
+@pytest.fixture(params=DATABASE_KINDS)
 def tables(request, tmp_path, fingerprints):
     """Half of them are in rows, the others in memory."""
     half = len(fingerprints) // 2

@@ -8,10 +8,12 @@ from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.index.buckets import Buckets
 from scrapy_simhash.index.check import check
 
+from .backends import DATABASE_KINDS
+
 SCHEME = Scheme.preset("classic")
 
 
-@pytest.mark.parametrize("kind", ["leveldb", "rocksdb"])
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize("after", [0, 40])
 def test_an_entry_whose_records_were_not_added(tmp_path, monkeypatch, kind, error, after):
