@@ -9,8 +9,6 @@ import zlib
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.clustering import cluster
@@ -255,46 +253,6 @@ def test_a_second_crawl_loses_no_near_duplicate(tmp_path):
     assert data["index"]["representatives"] == 2  # B, and D for A
 
 
-def test_pages_are_counted_when_they_were_first_met(tmp_path):
-    for _ in range(3):
-        with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
-            index.confirm(index.observe("story", 0))
-            index.observe("copy", 1)
-    data = report_data(tmp_path / "i")
-    assert data["index"]["log_lines"] == 3
-    assert sum(data["timeline"]["near_duplicates"]) == data["index"]["near_duplicates"] == 1
-
-
-def test_pages_are_shown_with_the_time_when_they_were_first_met(tmp_path):
-    first = {"story": 100, "copy": 200, "known": 150, "stands": 300, "with": 400}
-    with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
-        index.confirm(index.observe("story", 0))
-        index.confirm(index.observe("known", 0xFFFF))  # which will be near-duplicates later
-        index.confirm(index.observe("stands", 0xFFFF << 32))
-    lines = [
-        ("copy", "story", 0, 200), ("known", "story", 0, 350), ("copy", "story", 0, 500),
-        ("stands", "gone", 0xFFFF << 32, 310), ("with", "gone", 0xFFFF << 32, 400),
-        ("known", "story", 0, 600), ("with", "gone", 0xFFFF << 32, 700),
-    ]  # fmt: skip
-    with rewriting(tmp_path / "i") as (source, store):
-        for entry in source.entries():
-            seen_s = first[entry.key]
-            seen = entry._replace(ordinal=-1, first_seen_s=seen_s, last_seen_s=seen_s)
-            store.write(seen, None, (), store.next_sequence)
-        for number, (key, of, fingerprint, seen_s) in enumerate(lines, 100):
-            store.log(NearDuplicate(key, of, 0, fingerprint, number, seen_s), number + 1)
-    data = report_data(tmp_path / "i")
-    assert sizes(data) == {"story": 2, "stands": 1}
-    pages = data["pages"]
-    assert dict(zip(pages["key"], pages["seen_at_s"], strict=True)) == first
-    time = data["timeline"]
-    moments = {
-        name: [time["from_s"] + time["step_s"] * at for at, n in enumerate(time[name]) if n]
-        for name in ("representatives", "near_duplicates")
-    }
-    assert moments == {"representatives": [100, 300], "near_duplicates": [150, 200, 400]}
-
-
 def test_texts_of_pages_that_are_alone_until_k_is_smaller(tmp_path):
     with open_index(index_url(tmp_path / "i"), SCHEME, max_distance=K) as index:
         # The third is near the second alone, which is a near-duplicate of the first.
@@ -332,29 +290,3 @@ def test_components_hold_pages_with_their_representatives():
     assert _joined([0, 0, 2, 2, 4], [0, 0, 1, 3, 4]) == [0, 0, 0, 0, 4]
     assert _joined([0, 1, 2, 3], [1, 2, 3, 3]) == [0, 0, 0, 0]
     assert _joined([], []) == []
-
-
-@settings(max_examples=12, deadline=None)
-@given(
-    first=st.lists(st.integers(1_700_000_000, 1_800_000_000), max_size=30),
-    later=st.lists(st.integers(1_700_000_000, 1_800_000_000), max_size=30),
-)
-def test_time_is_cut_in_few_steps_that_hold_everything(tmp_path_factory, first, later):
-    directory = tmp_path_factory.mktemp("times") / "index"
-    with open_index(index_url(directory), SCHEME, max_distance=K) as index:
-        for number in range(len(first)):
-            index.confirm(index.observe(str(number), random.Random(number).getrandbits(64)))
-    with rewriting(directory) as (source, store):
-        for entry, seen_s in zip(source.entries(), first, strict=False):
-            seen = entry._replace(ordinal=-1, first_seen_s=seen_s, last_seen_s=seen_s)
-            store.write(seen, None, (), store.next_sequence)
-        for number, seen_s in enumerate(later, 1000):
-            store.log(NearDuplicate(f"c{number}", "0", 1, 1, number, seen_s), number + 1)
-    time = report_data(directory)["timeline"]
-    standing = bool(later and not first)  # the earliest one, for a representative that is not there
-    assert sum(time["representatives"]) == len(first) + standing
-    assert sum(time["near_duplicates"]) == len(later) - standing
-    assert len(time["representatives"]) == len(time["near_duplicates"]) <= 122
-    if first or later:
-        end_s = time["from_s"] + time["step_s"] * len(time["representatives"])
-        assert time["from_s"] <= min(first + later) <= max(first + later) < end_s
