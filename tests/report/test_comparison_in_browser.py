@@ -154,10 +154,10 @@ def test_where_nothing_differs_all_is_shown(opened):
     page.locator("#only").check()
     assert not page.locator(".pair.equal").first.is_visible()
     page.locator("#after-right").click()
-    page.wait_for_function("document.getElementById('only').disabled")
+    page.wait_for_function("() => document.getElementById('only').disabled")
     assert page.locator(".pair.equal").first.is_visible()
     page.locator("#before-right").click()
-    page.wait_for_function("!document.getElementById('only').disabled")
+    page.wait_for_function("() => !document.getElementById('only').disabled")
     assert not page.locator(".pair.equal").first.is_visible()
 
 
