@@ -44,7 +44,7 @@ def cluster(
 
     Pairs up to ``plan.guaranteed_distance`` are all found, others as `Clustering.recall` states.
     Memory is some ten times that of the fingerprints as an array, or less, unless many are within
-    `max_distance` of many others; then it may be fifty times as much.
+    `max_distance` of many others; fifty times as much has been seen then.
 
     :param fingerprints: a sequence of ints; or an array, of shape (n,) and any unsigned type for
         64 bits or fewer, of shape (n, bits / 8) and uint8, or of shape (n, bits / 64) and uint64:
