@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
 from scrapy_simhash.extraction import Extraction, extract
 from scrapy_simhash.verdict import Verdict
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_MIN_TOKENS = 30
-# Of a shorter text each changed word moves many bits, and what is left of a page may be a notice
-# that others have too: see docs/decisions/default.md.
-SHORT_TOKENS = 50
 _EXCERPT_CHARACTERS = 200
 
 
@@ -32,7 +30,7 @@ class PageFingerprint:
     """The fingerprint of a page, or why there is none.
 
     :param way: how the text was got, see `Extraction`.
-    :param weak: verdicts that rest on it are weak: the text is short, or an extractor's fallback.
+    :param evidence: what confirms that it is a copy, and where an index looks for copies of it.
     :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``;
         from workers also ``timeout`` or ``worker_died``; None if there is a fingerprint.
     :param error: what the extractor said.
@@ -46,7 +44,7 @@ class PageFingerprint:
     fingerprint: int | None = None
     tokens: int = 0
     way: str = ""
-    weak: bool = False
+    evidence: Evidence = NO_EVIDENCE
     skipped: str | None = None
     error: str | None = None
     canonical: str = ""
@@ -112,7 +110,6 @@ class Detector:
             fingerprint=fingerprint,
             tokens=len(tokens),
             way=extraction.way,
-            weak=extraction.weak or len(tokens) < SHORT_TOKENS,
             skipped=skipped,
             canonical=extraction.canonical,
             excerpt=extraction.text[:_EXCERPT_CHARACTERS],
@@ -140,7 +137,7 @@ class Detector:
         if page.fingerprint is None:
             return Verdict(kind="skipped", key=key, bits=bits, reason=page.skipped)
         started = time.perf_counter()
-        observation = index.observe(key, page.fingerprint, weak=page.weak, among=among)
+        observation = index.observe(key, page.fingerprint, page.evidence, among=among)
         return Verdict(
             kind=observation.kind,
             key=key,
@@ -148,7 +145,8 @@ class Detector:
             fingerprint=page.fingerprint,
             representative=observation.representative,
             distance=observation.distance,
-            weak=page.weak,
+            similarity=observation.similarity,
+            similar_to=observation.similar_to,
             index_ms=(time.perf_counter() - started) * 1000,
             observation=observation,
         )

@@ -16,6 +16,9 @@ from scrapy_simhash.errors import UnsupportedText
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
 FeatureHashName = Literal["xxh3", "md5", "bkdr", "string-hash", "mt19937"]
 
 _XXH3_BITS = 128
@@ -57,6 +60,47 @@ def _encoded(features: Sequence[str]) -> list[bytes]:
         return list(map(str.encode, features))
     except UnicodeEncodeError:  # lone surrogates, from a broken page
         return [feature.encode("utf-8", "surrogatepass") for feature in features]
+
+
+def token_hashes(tokens: Sequence[str]) -> NDArray[np.uint64]:
+    """Return the XXH3-64 of each token, in order; shape (len(tokens),)."""
+    import numpy as np
+    import xxhash
+
+    digests = b"".join(map(xxhash.xxh3_64_digest, _encoded(tokens)))
+    return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
+
+
+def shingle_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
+    """Mix the hashes of each run of `length` consecutive tokens to one.
+
+    :param hashes: from `token_hashes`.
+    :return: shape (len(hashes) - length + 1,); a shorter text is one shingle of all it has.
+    """
+    if not len(hashes):
+        return hashes
+    length = min(length, len(hashes))
+    count = len(hashes) - length + 1
+    mixed = mix(hashes[:count], length)
+    for start in range(1, length):
+        mixed = mix(mixed + hashes[start : start + count], length)
+    return mixed
+
+
+def mix(hashes: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """Return other hashes of the same things, independent for each seed.
+
+    The finalizer of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
+    Generators", OOPSLA 2014) at the seed's place in its sequence.
+    """
+    import numpy as np
+
+    step = seed * 0x9E3779B97F4A7C15 & 0xFFFF_FFFF_FFFF_FFFF
+    mixed = hashes + np.uint64(step)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed = mixed ^ (mixed >> np.uint64(31))
+    return mixed
 
 
 def _md5(features: Sequence[str], bits: int) -> bytes:
