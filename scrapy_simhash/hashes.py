@@ -99,7 +99,7 @@ def mix(hashes: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
     mixed = hashes + np.uint64(step)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed = mixed ^ (mixed >> np.uint64(31))
+    mixed ^= mixed >> np.uint64(31)
     return mixed
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import EmptyText, SchemeError
 from scrapy_simhash.extraction import Selectors
 from scrapy_simhash.features import idf_table, weighted_features
@@ -112,6 +113,8 @@ class Preset:
     """A scheme with the distance that goes with it, and where it comes from.
 
     :param max_distance: k, inclusive.
+    :param confirmation: what a page within k bits must show to count as a copy; the published
+        algorithms ask for nothing.
     :param has_tables: permuted tables find pairs at that distance, so that it can drive a crawl;
         else only a linear scan does, such as the index ``memory:``.
     """
@@ -119,6 +122,7 @@ class Preset:
     scheme: Scheme
     max_distance: int
     source: str
+    confirmation: Confirmation = UNCONFIRMED
     has_tables: bool = True
 
 
@@ -127,6 +131,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "wide": Preset(
             scheme=Scheme(bits=256),
             max_distance=36,
+            confirmation=Confirmation(),
             source="Measured on real pages: see docs/decisions/default.md.",
         ),
         "classic": Preset(
