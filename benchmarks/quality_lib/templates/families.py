@@ -298,6 +298,7 @@ FAMILIES = (
             footer=("Members of the association of letting agents.",),
         ),
         notices.homes,
+        own="title (one h1 for homes of a kind)",
     ),
     Family(
         "profiles",

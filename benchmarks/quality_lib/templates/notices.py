@@ -84,12 +84,12 @@ _FEATURES = (
 
 
 def homes(dice: Random) -> list[Content]:
-    """Homes to let of one estate agent."""
+    """Homes to let: the title has the address, the h1 is that of all homes of a kind."""
     found: dict[str, Content] = {}
     while len(found) < 45:
         kind, rooms = dice.choice(_HOMES), dice.randint(1, 6)
         name = f"{kind}, {dice.randint(1, 99)} {dice.choice(STREETS)}, {dice.choice(TOWNS)}"
-        found[name] = Content(name, _home(kind, rooms, dice))
+        found[name] = Content(name, _home(kind, rooms, dice), heading=f"{kind} to let")
     return list(found.values())
 
 
