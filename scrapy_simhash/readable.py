@@ -16,7 +16,7 @@ import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.blocks import DISPLAY_NONE
+from scrapy_simhash.lines import DISPLAY_NONE, consent_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -60,19 +60,26 @@ def _spend(work: float) -> None:
 
 
 def article_of(
-    root: HtmlElement, parse_again: Callable[[], HtmlElement]
-) -> tuple[HtmlElement, int]:
-    """The element that readability takes for the article, cleaned, and how many characters the
-    whole page shows at most.
+    root: HtmlElement, parse_again: Callable[[], HtmlElement], *, drop_consent: bool = False
+) -> HtmlElement:
+    """Return the element that readability takes for the article, cleaned.
 
-    An empty element where that is too much work for what the page is.
+    It is empty where that is too much work for what the page is.
 
     :param root: a parsed page of `element_class`, without comments; it is changed.
     :param parse_again: gives the same page anew, for a second try that cuts away less.
+    :param drop_consent: take cookie banners and consent dialogs out first, which readability
+        would take for the article where they are long.
     :raises readability.readability.Unparseable: it gives up.
     """
     characters = len(root.text_content())
-    document = _lean_document()(root, parse_again)
+
+    def prepare(tree: HtmlElement) -> HtmlElement:
+        if drop_consent:
+            drop_all(consent_elements(tree))
+        return tree
+
+    document = _lean_document()(prepare(root), lambda: prepare(parse_again()))
     elements: float = root.xpath("count(//*)")
     _budget.left = _WORK + _WORK_PER_ELEMENT * elements + _WORK_PER_CHARACTER * characters
     try:
@@ -81,11 +88,11 @@ def article_of(
         if _budget.left >= 0:
             raise
         nothing: HtmlElement = root.makeelement("div")
-        return nothing, characters
+        return nothing
     finally:
         _budget.left = None
     article: HtmlElement = document.article
-    return article, document.visible_characters
+    return article
 
 
 @lru_cache(maxsize=1)
@@ -167,7 +174,6 @@ def _lean_document() -> type[Any]:
         """A Document whose steps cost less; see the module."""
 
         article: HtmlElement | None = None
-        visible_characters = 0
 
         def __init__(self, root: HtmlElement, parse_again: Callable[[], HtmlElement]) -> None:
             super().__init__(root)
@@ -185,7 +191,6 @@ def _lean_document() -> type[Any]:
             drop_all([e for e in styled if DISPLAY_NONE.search(e.get("style"))])
             for element in root.iter("image"):
                 element.tag = "img"
-            self.visible_characters = len(root.text_content())
             return root
 
         def get_link_density(self, elem: HtmlElement) -> float:
