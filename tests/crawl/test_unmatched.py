@@ -71,7 +71,6 @@ def results(site, module_path):
     return dict(zip(("selectors", "fields"), found, strict=True))
 
 
-@pytest.mark.xfail(strict=True, reason="extraction does not fill PageFingerprint.unmatched yet")
 def test_selectors_that_found_nothing_are_a_warning_at_the_end(results):
     [line] = results["selectors"].lines("WARNING", "found nothing")
     assert "'.storry', \"//div[@id='adds']\" found nothing on any of 3 pages" in line
