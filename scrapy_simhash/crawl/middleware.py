@@ -84,7 +84,7 @@ class SimhashDownloaderMiddleware:
                 printable(response.url),
                 printable(page.error),
             )
-        if page.way:
+        if page.tokens:
             extension.unmatched_selectors.seen(page.unmatched)
         extension.pages[response] = page
         return response

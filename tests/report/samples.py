@@ -108,7 +108,7 @@ def columns(pages, components, texts, *, bits=BITS):
     }
 
 
-def head(listed, *, crawl=None, cluster_limit=0):
+def head(listed, *, crawl=None, cluster_limit=0, similar=()):
     """The rest of a report, of pages in `columns`."""
     pages = listed["pages"]
     near = [page for page, of in enumerate(pages["representative"]) if of != page]
@@ -130,14 +130,14 @@ def head(listed, *, crawl=None, cluster_limit=0):
             "representatives": len(pages["key"]) - len(near),
             "near_duplicates": len(near),
             "clusters": len(sizes),
-            "similar": 0,
+            "similar": len(similar),
             "log_lines": len(near),
         },
         "crawl": crawl,
         "timeline": {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []},
         "distances": distances,
         "farther": 0,
-        "similar": [],
+        "similar": list(similar),
         "floods": {
             "count": len(floods),
             "largest": [{"key": key, "near_duplicates": number} for key, number in floods[:20]],
@@ -223,15 +223,13 @@ def small_report():
             components.append(number)
     order = sorted(range(len(pages)), key=lambda page: pages[page][2])
     listed = columns([pages[page] for page in order], [components[page] for page in order], texts)
-    report = head(listed, crawl=crawl(listed), cluster_limit=100)
+    report = head(listed, crawl=crawl(listed), cluster_limit=100, similar=similar())
     report["timeline"] = timeline(listed["pages"])
     # Pages that are near no other are counted, not listed.
     over_time = report["timeline"]["representatives"]
     for _ in range(763 - sum(over_time)):
         over_time[int(chance.triangular(0, 3000, 900)) // 60] += 1
     report["index"]["representatives"] = 763
-    report["similar"] = similar()
-    report["index"]["similar"] = len(report["similar"])
     near = report["index"]["near_duplicates"]
     hosts = [
         {"host": "news.harbour.example", "near_duplicates": near - 57, "representatives": 750},
