@@ -153,7 +153,7 @@ def _serve(channel: Channel) -> None:
             signal.setitimer(signal.ITIMER_REAL, order["timeout_ms"] / 1000)
             answers += answer_all(parser, Job(job.name, job.number + at, [content]))
         signal.setitimer(signal.ITIMER_REAL, 0)
-        channel.send(json.dumps(answers).encode("ascii"))
+        channel.send(json.dumps([answer.plain() for answer in answers]).encode("ascii"))
 
 
 def _receive(channel: Channel, messages: queue.Queue[bytes]) -> None:
