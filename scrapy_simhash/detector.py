@@ -34,6 +34,7 @@ class PageFingerprint:
     :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``;
         from workers also ``timeout`` or ``worker_died``; None if there is a fingerprint.
     :param error: what the extractor said.
+    :param unmatched: selectors of the scheme that found nothing on this page.
     :param canonical: what the page names as its canonical URL, as it stands there, or empty.
     :param excerpt: the beginning of the text, for people.
     :param text: all of it, where the detector keeps it, as `title`.
@@ -47,6 +48,7 @@ class PageFingerprint:
     evidence: Evidence = NO_EVIDENCE
     skipped: str | None = None
     error: str | None = None
+    unmatched: tuple[str, ...] = ()
     canonical: str = ""
     excerpt: str = ""
     text: str = ""
@@ -61,14 +63,21 @@ class Detector:
 
     :param min_tokens: texts with fewer have no stable fingerprint and are skipped.
     :param keep_text: give the texts of pages back with their fingerprints.
+    :param evidence: make the evidence of pages; False where nothing is confirmed.
     """
 
     def __init__(
-        self, scheme: Scheme, *, min_tokens: int = DEFAULT_MIN_TOKENS, keep_text: bool = False
+        self,
+        scheme: Scheme,
+        *,
+        min_tokens: int = DEFAULT_MIN_TOKENS,
+        keep_text: bool = False,
+        evidence: bool = True,
     ) -> None:
         self.scheme = scheme
         self.min_tokens = min_tokens
         self.keep_text = keep_text
+        self.evidence = evidence
 
     def fingerprint_page(self, html: str) -> PageFingerprint:
         """Extract the main text of a page and fingerprint it. Never raises for a page's sake."""

@@ -7,13 +7,12 @@ came first.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import chain, combinations_with_replacement
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import parse_qsl, urlsplit
 
 from scrapy_simhash.index.clusters import host_of
+from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -118,27 +117,6 @@ def places(source: Source, doubled: Duplication) -> Places:
         ],
         {"hosts": len(doubled.hosts), "patterns": len(near), "pairs": len(pairs)},
     )
-
-
-def url_pattern(key: str) -> str:
-    """A URL with what varies replaced by ``*``: segments with digits, the last segment's name, and
-    the values of its query; other keys are their own pattern.
-    """
-    try:
-        parts = urlsplit(key)
-        host = parts.netloc.rpartition("@")[2]
-    except ValueError:
-        return key
-    if not host:
-        return key
-    *folders, last = parts.path.split("/")
-    folders = ["*" if re.search(r"\d", folder) else folder for folder in folders]
-    if last:
-        _, dot, ending = last.rpartition(".")
-        last = f"*.{ending}" if dot and re.fullmatch(r"[A-Za-z]\w{0,4}", ending) else "*"
-    names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
-    query = "&".join(f"{name}=*" for name in names)
-    return f"{host}{'/'.join([*folders, last])}" + (f"?{query}" if query else "")
 
 
 def _pairs(

@@ -8,7 +8,7 @@ from collections import Counter
 from functools import cache
 from itertools import combinations_with_replacement
 
-from scrapy_simhash.report.places import Places, url_pattern
+from scrapy_simhash.report.places import Places
 
 BITS, MAX_DISTANCE = 256, 36
 FROM_S = 1_795_305_600

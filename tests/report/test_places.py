@@ -12,7 +12,7 @@ from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.index import index_url
 from scrapy_simhash.index.clusters import duplication, host_of
 from scrapy_simhash.index.rewriting import rewriting
-from scrapy_simhash.report.places import Places, places, url_pattern
+from scrapy_simhash.report.places import Places, places
 
 K = 3
 SITE = "https://a.example"
