@@ -10,13 +10,16 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence, name_bytes, site_number
 from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
 from scrapy_simhash.extraction import Extraction, extract
+from scrapy_simhash.hashes import token_hashes
+from scrapy_simhash.sites import site_of
+from scrapy_simhash.sketch import sketch
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy_simhash.index.base import Index
     from scrapy_simhash.scheme import Scheme
@@ -34,10 +37,10 @@ class PageFingerprint:
     :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``;
         from workers also ``timeout`` or ``worker_died``; None if there is a fingerprint.
     :param error: what the extractor said.
-    :param unmatched: selectors of the scheme that found nothing on this page.
     :param canonical: what the page names as its canonical URL, as it stands there, or empty.
     :param excerpt: the beginning of the text, for people.
     :param text: all of it, where the detector keeps it, as `title`.
+    :param unmatched: selectors of the scheme that found nothing on the page.
     :param extraction_ms: CPU time of the thread, as are the other two: the wall clock would
         count what other threads do meanwhile.
     """
@@ -48,11 +51,11 @@ class PageFingerprint:
     evidence: Evidence = NO_EVIDENCE
     skipped: str | None = None
     error: str | None = None
-    unmatched: tuple[str, ...] = ()
     canonical: str = ""
     excerpt: str = ""
     text: str = ""
     title: str = ""
+    unmatched: tuple[str, ...] = ()
     extraction_ms: float = 0.0
     tokenization_ms: float = 0.0
     fingerprint_ms: float = 0.0
@@ -63,7 +66,7 @@ class Detector:
 
     :param min_tokens: texts with fewer have no stable fingerprint and are skipped.
     :param keep_text: give the texts of pages back with their fingerprints.
-    :param evidence: make the evidence of pages; False where nothing is confirmed.
+    :param sketches: make the evidence that confirmation needs, see `scrapy_simhash.confirmation`.
     """
 
     def __init__(
@@ -72,12 +75,12 @@ class Detector:
         *,
         min_tokens: int = DEFAULT_MIN_TOKENS,
         keep_text: bool = False,
-        evidence: bool = True,
+        sketches: bool = True,
     ) -> None:
         self.scheme = scheme
         self.min_tokens = min_tokens
         self.keep_text = keep_text
-        self.evidence = evidence
+        self.sketches = sketches
 
     def fingerprint_page(self, html: str) -> PageFingerprint:
         """Extract the main text of a page and fingerprint it. Never raises for a page's sake."""
@@ -103,6 +106,7 @@ class Detector:
         tokenization_ms = _cpu_ms_since(started)
         started = time.thread_time()
         fingerprint = None
+        evidence = NO_EVIDENCE
         skipped = None
         if not any(tokens):  # the tokenizer of the package simhash gives an empty one
             skipped = "no_text"
@@ -110,13 +114,14 @@ class Detector:
             skipped = "few_tokens"
         else:
             try:
-                fingerprint = self.scheme.fingerprint_tokens(tokens)
+                fingerprint, evidence = self._fingerprint(tokens, extraction)
             except EmptyText:
                 skipped = "no_text"
             except UnsupportedText:
                 skipped = "unsupported_text"
         return PageFingerprint(
             fingerprint=fingerprint,
+            evidence=evidence,
             tokens=len(tokens),
             way=extraction.way,
             skipped=skipped,
@@ -124,9 +129,23 @@ class Detector:
             excerpt=extraction.text[:_EXCERPT_CHARACTERS],
             text=extraction.text if self.keep_text else "",
             title=extraction.title if self.keep_text else "",
+            unmatched=extraction.unmatched,
             extraction_ms=extraction_ms,
             tokenization_ms=tokenization_ms,
             fingerprint_ms=_cpu_ms_since(started),
+        )
+
+    def _fingerprint(self, tokens: Sequence[str], extraction: Extraction) -> tuple[int, Evidence]:
+        hashes = token_hashes(tokens) if self.sketches else None
+        value, certainty = self.scheme.certain_fingerprint(tokens, hashes)
+        if hashes is None:
+            return value, Evidence(certainty=certainty)
+        return value, Evidence(
+            sketch=sketch(hashes),
+            site=site_number(extraction.site),
+            title=name_bytes(extraction.title),
+            heading=name_bytes(extraction.heading),
+            certainty=certainty,
         )
 
     def judge(
@@ -146,7 +165,10 @@ class Detector:
         if page.fingerprint is None:
             return Verdict(kind="skipped", key=key, bits=bits, reason=page.skipped)
         started = time.perf_counter()
-        observation = index.observe(key, page.fingerprint, page.evidence, among=among)
+        evidence = page.evidence
+        if evidence.sketch and (site := site_of(key)):
+            evidence = evidence._replace(site=site_number(site))
+        observation = index.observe(key, page.fingerprint, evidence, among=among)
         return Verdict(
             kind=observation.kind,
             key=key,

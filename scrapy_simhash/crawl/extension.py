@@ -70,7 +70,7 @@ class SimhashExtension:
             min_tokens=self.settings.min_tokens,
             keep_text=bool(self.settings.keep_text_bytes)
             or (self.settings.passages is not None and not self.settings.item_fields),
-            evidence=self.settings.confirmation != UNCONFIRMED,
+            sketches=self.settings.confirmation != UNCONFIRMED,
         )
         stats = crawler.stats
         if stats is None:  # pragma: no cover - Scrapy makes it before extensions
