@@ -90,6 +90,13 @@ class Calibrated:
     least: LeastResemblance | None
 
     @property
+    def confirmation(self) -> Confirmation:
+        """The present one with the least resemblance to choose."""
+        if self.least is None:
+            return self.preset.confirmation
+        return replace(self.preset.confirmation, min_resemblance=self.least.per_cent / STEPS)
+
+    @property
     def near_duplicate_pairs(self) -> int:
         """Those that the sample has itself."""
         return sum(self.counts.near_duplicate)
@@ -172,7 +179,7 @@ def calibrate(
     if list_pairs:
         for place, one in enumerate(calibrated):
             k = one.choice.max_distance if one.choice else one.preset.max_distance
-            listed.append(pairs.near(place, k))
+            listed.append(pairs.near(place, k, one.confirmation))
     return Calibration(
         read=sample.read,
         sampled=len(sample),

@@ -65,12 +65,19 @@ class Counts(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two pages of the sample. `resemblance` is that of their main texts."""
+    """Two pages of the sample.
+
+    :param similarity: estimated resemblance; None if it is not known.
+    :param resemblance: the exact one of their main texts.
+    :param confirmed: a crawl finds the pair where it is within k.
+    """
 
     kind: Kind
     distance: int
+    similarity: float | None
     resemblance: float
     content_resemblance: float
+    confirmed: bool
     a: str
     b: str
 
@@ -188,7 +195,7 @@ class Pairs:
             agree = self._agree[place, a, b] = names_agree(one, other)
         return agree
 
-    def near(self, place: int, max_distance: int) -> list[Pair]:
+    def near(self, place: int, max_distance: int, confirmation: Confirmation) -> list[Pair]:
         """The pairs to look at: those that k gets wrong, then those close to it; 1,000 at most."""
         import numpy as np
 
@@ -207,17 +214,24 @@ class Pairs:
                 + np.where((wrong | missed)[rows, columns], 0, self._bits[place] + 1),
                 kind="stable",
             )[:_MOST_PAIRS]
-            found += [
-                Pair(
-                    KINDS[kinds[a, b]],
-                    int(apart[a, b]),
-                    float(texts[a, b]),
-                    float(contents[a, b]),
-                    self._pages[a + start].name,
-                    self._pages[b].name,
+            for a, b in zip(rows[first], columns[first], strict=True):
+                one, other = self._pages[a + start], self._pages[b]
+                evidence = one.fingerprints[place].evidence
+                [(similarity, confirmed)] = confirmation.similarities(
+                    evidence, [other.fingerprints[place].evidence]
                 )
-                for a, b in zip(rows[first], columns[first], strict=True)
-            ]
+                found.append(
+                    Pair(
+                        KINDS[kinds[a, b]],
+                        int(apart[a, b]),
+                        similarity,
+                        float(texts[a, b]),
+                        float(contents[a, b]),
+                        confirmed,
+                        one.name,
+                        other.name,
+                    )
+                )
             found.sort(key=lambda pair: _order(pair, max_distance))
             del found[_MOST_PAIRS:]
         return found
@@ -274,6 +288,6 @@ def _name_numbers(pages: Sequence[SampledPage], place: int) -> Array:
 
 
 def _order(pair: Pair, max_distance: int) -> tuple[bool, int, str, str]:
-    within = pair.distance <= max_distance
-    wrong = pair.kind == "different" if within else pair.kind == "near-duplicate"
+    found = pair.distance <= max_distance and pair.confirmed
+    wrong = pair.kind == "different" if found else pair.kind == "near-duplicate"
     return (not wrong, abs(pair.distance - max_distance), pair.a, pair.b)
