@@ -165,9 +165,7 @@ class Detector:
         if page.fingerprint is None:
             return Verdict(kind="skipped", key=key, bits=bits, reason=page.skipped)
         started = time.perf_counter()
-        observation = index.observe(
-            key, page.fingerprint, evidence_of(key, page), among=among
-        )
+        observation = index.observe(key, page.fingerprint, evidence_of(key, page), among=among)
         return Verdict(
             kind=observation.kind,
             key=key,

@@ -218,7 +218,11 @@ def _calibrated(
         within = slice(choice.max_distance + 1)
         near, copies, loss = (
             [sum(row[within]) for row in table]
-            for table in (counts.confirmable.near_duplicate, made.confirmable, counts.confirmable.loss)
+            for table in (
+                counts.confirmable.near_duplicate,
+                made.confirmable,
+                counts.confirmable.loss,
+            )
         )
         weight = fill_weight(sum(counts.near_duplicate), sum(made.distances))
         all_near = [own + weight * copy for own, copy in zip(near, copies, strict=True)]

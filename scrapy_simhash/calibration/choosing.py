@@ -140,10 +140,7 @@ def choose(rows: Sequence[Found], bits: int, most: int | None = None) -> Choice 
     :param most: the largest k that the tables in use serve: as far as k is one of the best, it
         is chosen within them.
     """
-    if (
-        not rows[-1].all_near_duplicates
-        or rows[-1].different + rows[-1].similar < LEAST_DIFFERENT
-    ):
+    if not rows[-1].all_near_duplicates or rows[-1].different + rows[-1].similar < LEAST_DIFFERENT:
         return None
     best = max(row.f1 for row in rows[:bits])
     runs: list[list[int]] = []

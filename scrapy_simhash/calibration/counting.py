@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-Kind = Literal["near-duplicate", "between", "different"]
-KINDS: tuple[Kind, ...] = ("near-duplicate", "between", "different")
-_NEAR, _BETWEEN, _DIFFERENT = range(3)
+Kind = Literal["near-duplicate", "between", "different", "named-apart"]
+KINDS: tuple[Kind, ...] = ("near-duplicate", "between", "different", "named-apart")
+_NEAR, _BETWEEN, _DIFFERENT, _NAMED_APART = range(4)
 _MOST_PAIRS = 1000
 STEPS = 100
 """Similarities are counted in per cent."""
@@ -135,10 +135,11 @@ class Pairs:
                 groups = (kinds_here == _NEAR, kinds_here == _DIFFERENT, loss)
                 self._add_confirmable(confirmable[place], place, start, apart, groups)
             moved(min(start + len(kinds), len(self._pages)), len(self._pages))
-        return [
-            Counts(*total.tolist(), apart, Confirmable(*table.tolist()))
-            for total, apart, table in zip(totals, named_apart, confirmable, strict=True)
-        ]
+        counted = []
+        for total, own_names, table in zip(totals, named_apart, confirmable, strict=True):
+            near, between, different = total.tolist()
+            counted.append(Counts(near, between, different, own_names, Confirmable(*table.tolist())))
+        return counted
 
     def _add_confirmable(
         self, table: Array, place: int, start: int, apart: Array, groups: Sequence[Array]
@@ -216,13 +217,14 @@ class Pairs:
             )[:_MOST_PAIRS]
             for a, b in zip(rows[first], columns[first], strict=True):
                 one, other = self._pages[a + start], self._pages[b]
-                evidence = one.fingerprints[place].evidence
-                [(similarity, confirmed)] = confirmation.similarities(
-                    evidence, [other.fingerprints[place].evidence]
-                )
+                evidence = [page.fingerprints[place].evidence for page in (one, other)]
+                [(similarity, confirmed)] = confirmation.similarities(evidence[0], evidence[1:])
+                kind = kinds[a, b]
+                if kind == _NEAR and confirmation.same_name and not names_agree(*evidence):
+                    kind = _NAMED_APART
                 found.append(
                     Pair(
-                        KINDS[kinds[a, b]],
+                        KINDS[kind],
                         int(apart[a, b]),
                         similarity,
                         float(texts[a, b]),

@@ -25,6 +25,4 @@ def evidence_from(plain: Sequence[Any]) -> Evidence:
     """Return the evidence of which `plain_evidence` made a list."""
     if not plain:
         return NO_EVIDENCE
-    return Evidence._make(
-        b64decode(value) if isinstance(value, str) else value for value in plain
-    )
+    return Evidence._make(b64decode(value) if isinstance(value, str) else value for value in plain)
