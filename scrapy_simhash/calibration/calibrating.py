@@ -212,7 +212,8 @@ def _calibrated(
     rows = _rows(counts, made, now)
     present = rows[preset.max_distance]
     bits, most = preset.scheme.bits, preset.served_distance
-    choice = choose(rows, bits, most)
+    keep = None if preset.confirmation == UNCONFIRMED else preset.max_distance
+    choice = choose(rows, bits, keep=keep, most=most)
     least = None
     if choice is not None and now:
         within = slice(choice.max_distance + 1)
@@ -229,7 +230,7 @@ def _calibrated(
         least = choose_resemblance(all_near, loss, now)
         if least.per_cent != now:
             rows = _rows(counts, made, least.per_cent)
-            choice = choose(rows, bits, most)
+            choice = choose(rows, bits, keep=keep, most=most)
     return Calibrated(
         preset=preset,
         fingerprints=fingerprints,

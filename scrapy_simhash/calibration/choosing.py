@@ -3,9 +3,10 @@
 Pairs that resemble each other enough should be found, pairs that hardly do should not. A crawl
 finds a pair that is within k and confirmed. Recall is the share of the first that is found,
 precision the share of the first among both that are. The best k has the highest F1, the harmonic
-mean of both. Mostly several k in a row have it: the middle one is chosen. Confirmation lets a large
-k be as good as a small one, but each page that is near and no copy is compared for nothing, so the
-different pairs within k must not be more than the near-duplicates. Where the tables for it would be
+mean of both. Mostly several k in a row have it: the middle one is chosen, as far as can be from
+either end. Confirmation lets a large k be as good as a small one, but each page that is near and no
+copy is compared for nothing, so the different pairs within k must not be more than the
+near-duplicates; and a present k that is one of the best stays. Where the tables for it would be
 very many, a lower k that is as good is chosen.
 
 The least resemblance is chosen by the pairs within k: as wrong count all of which a page would be
@@ -134,9 +135,12 @@ def figures(
     return rows
 
 
-def choose(rows: Sequence[Found], bits: int, most: int | None = None) -> Choice | None:
+def choose(
+    rows: Sequence[Found], bits: int, *, keep: int | None = None, most: int | None = None
+) -> Choice | None:
     """The k of the best F1; None if there is nothing to find, or too little to tell it from.
 
+    :param keep: the present k, which stays if it is one of the best.
     :param most: the largest k that the tables in use serve: as far as k is one of the best, it
         is chosen within them.
     """
@@ -154,9 +158,10 @@ def choose(rows: Sequence[Found], bits: int, most: int | None = None) -> Choice 
     low = run[0]
     high = max([low, *(k for k in run if rows[k].similar <= rows[k].near_duplicates)])
     middle = (low + high) // 2
-    chosen, plan = middle, _plan(bits, middle)
-    if most is not None and low <= most < middle:
-        chosen, plan = most, _plan(bits, most)
+    chosen = keep if keep is not None and low <= keep <= high else middle
+    if most is not None and low <= most < chosen:
+        chosen = most
+    plan = _plan(bits, chosen)
     if plan is None or len(plan.tables) > _MANY_TABLES:
         for k in range(chosen - 1, low - 1, -1):
             cheaper = _plan(bits, k)

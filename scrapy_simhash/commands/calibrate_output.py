@@ -15,7 +15,7 @@ from scrapy_simhash.commands.output import escaped, show
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from scrapy_simhash.calibration.calibrating import Calibrated, Calibration
+    from scrapy_simhash.calibration.calibrating import Calibrated, Calibration, Preset
     from scrapy_simhash.calibration.choosing import Choice, Found, LeastResemblance
     from scrapy_simhash.calibration.of_index import IndexDistances
     from scrapy_simhash.commands.fitting import IndexInUse, Rebuild
@@ -228,11 +228,11 @@ def _show_choice(one: Calibrated, choice: Choice) -> None:
     shown[choice.max_distance] = "to choose"
     now = one.preset.max_distance
     for k in sorted({*shown, now}):
-        _show_found(one.rows[k], shown.get(k, f"the present k"))
+        _show_found(one.rows[k], shown.get(k, "the present k"))
     if one.now != one.rows[now] or now in shown:
         _show_found(one.now, "now")
     show()
-    show(f"k to choose {choice.max_distance}: {_rule(choice, one.preset.served_distance)}")
+    show(f"k to choose {choice.max_distance}: {_rule(choice, one.preset)}")
     if one.found is not None and one.found.similar:
         show(
             f"            {one.found.similar:,} different pairs within it are not confirmed: a "
@@ -260,13 +260,15 @@ def _least_rule(least: LeastResemblance) -> str:
     return f"{least.low / STEPS:g} to {least.high / STEPS:g} have the best F1"
 
 
-def _rule(choice: Choice, served: int | None) -> str:
+def _rule(choice: Choice, preset: Preset) -> str:
     if choice.low == choice.high:
         return "it has the best F1"
     best = f"{choice.low} to {choice.high} have the best F1"
+    if choice.max_distance == preset.max_distance:
+        return f"{best}, and it is the present one"
     if choice.max_distance == choice.middle:
         return f"{best}, and it is in their middle"
-    if served is not None and served == choice.max_distance:
+    if choice.max_distance == preset.served_distance:
         return f"{best}, and the tables of your indexes serve no larger one"
     return f"{best}; the middle, {choice.middle}, would take too many tables"
 

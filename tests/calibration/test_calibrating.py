@@ -209,7 +209,8 @@ def test_a_least_resemblance_that_tells_them_apart():
 
 def test_k_within_what_indexes_serve():
     found = calibrated(documents(TEXTS), presets=[confirmed()]).presets[0].choice
-    served = found.low + (found.middle - found.low) // 2
+    assert found.low < found.max_distance == PRESETS["wide"].max_distance
+    served = found.low + (found.max_distance - found.low) // 2
     chosen = calibrated(documents(TEXTS), presets=[confirmed(served_distance=served)])
     assert chosen.presets[0].choice.max_distance == served
     too_low = calibrated(documents(TEXTS), presets=[confirmed(served_distance=found.low - 1)])
