@@ -138,7 +138,9 @@ class Pairs:
         counted = []
         for total, own_names, table in zip(totals, named_apart, confirmable, strict=True):
             near, between, different = total.tolist()
-            counted.append(Counts(near, between, different, own_names, Confirmable(*table.tolist())))
+            counted.append(
+                Counts(near, between, different, own_names, Confirmable(*table.tolist()))
+            )
         return counted
 
     def _add_confirmable(

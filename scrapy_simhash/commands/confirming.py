@@ -8,6 +8,7 @@ from scrapy_simhash.commands.output import percent
 
 if TYPE_CHECKING:
     from scrapy_simhash.confirmation import Confirmation, Evidence
+    from scrapy_simhash.index import Match
 
 DIFFERENT_NAMES = "they are pages of one site, and their names differ"
 
@@ -19,12 +20,22 @@ def unconfirmed_because(confirmation: Confirmation, one: Evidence, other: Eviden
     [(similarity, _)] = confirmation.similarities(one, [other])
     reasons = []
     if similarity is not None and similarity < confirmation.min_resemblance:
-        reasons.append(below(confirmation))
+        reasons.append(_below(confirmation))
     if confirmation.same_name and not names_agree(one, other):
         reasons.append(DIFFERENT_NAMES)
     return reasons
 
 
-def below(confirmation: Confirmation) -> str:
+def match_unconfirmed_because(confirmation: Confirmation, match: Match) -> str:
+    """Return why a match is only similar; empty for a copy."""
+    if match.confirmed:
+        return ""
+    similarity = match.similarity
+    if similarity is not None and similarity < confirmation.min_resemblance:
+        return _below(confirmation)
+    return DIFFERENT_NAMES
+
+
+def _below(confirmation: Confirmation) -> str:
     """Say that the similarity is too low."""
     return f"their similarity is below {percent(confirmation.min_resemblance)}"

@@ -85,6 +85,16 @@ def crawl_policy(settings: Settings | None) -> Policy:
     return read_policy(SettingsReader(settings, SETTINGS))
 
 
+def crawl_confirmation(settings: Settings | None, made_with: Confirmation) -> Confirmation:
+    """Return what a crawl with these settings asks of copies in an index.
+
+    :param made_with: the confirmation of the index, where the settings say nothing.
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
+    settings = project_settings() if settings is None else settings
+    return read_confirmation(SettingsReader(settings, SETTINGS), made_with)
+
+
 def cluster_limit(settings: Settings | None) -> int:
     """SIMHASH_CLUSTER_LIMIT. :raises SettingsError: it has a value that is not allowed."""
     settings = project_settings() if settings is None else settings
