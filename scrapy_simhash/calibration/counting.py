@@ -172,7 +172,7 @@ class Pairs:
         import numpy as np
 
         sketches = self._sketches[place]
-        has = sketches.any(axis=1)
+        has: Array = sketches.any(axis=1)
         steps = np.full(asked.shape, STEPS)
         for row in np.flatnonzero(asked.any(axis=1) & has[start : start + len(asked)]):
             columns = np.flatnonzero(asked[row] & has)

@@ -191,8 +191,8 @@ def _show_preset(one: Calibrated, threshold: float) -> None:
     )
     if counts.named_apart:
         show(
-            f"            {counts.named_apart:,} more resemble each other as much, but are pages of "
-            "one site whose names differ"
+            f"            {counts.named_apart:,} more resemble each other as much, but are pages "
+            "of one site whose names differ"
         )
     if one.made_pairs:
         show(
