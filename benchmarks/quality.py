@@ -47,7 +47,7 @@ from quality_lib.corpus import BETWEEN, MUST, WRONG
 from quality_lib.dropping import FORMS
 from quality_lib.measuring import Measured, entries, installed, measure, served_rows
 from quality_lib.peers import PEERS, version_of
-from quality_lib.results import DROPPED, plan_for
+from quality_lib.results import ALL, plan_for
 from quality_lib.served import PROCESSES
 
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
@@ -78,7 +78,6 @@ def show_served(name: str, served: Sequence[Served]) -> dict[str, dict[str, int]
     counts = {
         "skipped": Counter(page.skipped for page in served if page.skipped),
         "way": Counter(page.way for page in served),
-        "weak": Counter(page.way for page in served if page.weak),
     }
     shown = "; ".join(
         f"{what} {sum(count.values())}"
@@ -166,7 +165,7 @@ def write_fingerprints(
                     "set": set_name, "id": doc_id, "scheme": one.scheme.id, "text": text,
                     "fingerprint":
                         None if fingerprint is None else to_hex(fingerprint, one.scheme.bits),
-                    "tokens": page.tokens, "way": page.way, "weak": page.weak,
+                    "tokens": page.tokens, "way": page.way,
                     "skipped": page.skipped,
                 }  # fmt: skip
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -334,7 +333,7 @@ def draw(measured: Measured, text: str, path: Path) -> None:
     marks = []
     for result in measured.own:
         finder = result.finder
-        if result.missing or finder.pairs == DROPPED:
+        if result.missing or finder.pairs != ALL:
             continue
         figures = result.figures()
         if figures.recall is not None and figures.precision is not None:

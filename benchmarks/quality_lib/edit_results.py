@@ -10,7 +10,6 @@ import numpy as np
 from quality_lib import edits, output
 from quality_lib.corpus import Document
 from quality_lib.results import (
-    DROPPED,
     HEADER,
     Close,
     Finder,
@@ -61,7 +60,7 @@ def measure(
         finders = own_finders(own, one.name)
         found_pairs = with_originals(one.scheme, finders, made, pages)
         for finder in finders:
-            chosen = found_pairs.pairs[is_reported(finder, found_pairs, pages)]
+            chosen = found_pairs.pairs[is_reported(finder, found_pairs, pages, one.confirmation)]
             reported = {int(n) for _, n in chosen}
             for (size, kind, share), members in groups.items():
                 found = sum(n in reported for n in members)
@@ -89,7 +88,7 @@ def resemblances(made: Sequence[Variant], groups: dict[Edit, list[int]]) -> list
 def own_finders(own: Sequence[Result], name: str) -> list[Finder]:
     """A scheme at its own distance, both ways."""
     finders = (result.finder for result in own if not result.missing)
-    return [finder for finder in finders if finder.name == name and finder.pairs != DROPPED]
+    return [finder for finder in finders if finder.name == name]
 
 
 def with_originals(

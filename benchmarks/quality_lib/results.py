@@ -16,6 +16,7 @@ from quality_lib.corpus import BETWEEN, MUST, RESEMBLANCES
 from quality_lib.peers import PEERS
 from quality_lib.scoring import Figures
 from quality_lib.short import LEAST, MOST
+from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import choose_plan
 
@@ -24,21 +25,22 @@ if TYPE_CHECKING:
 
     from quality_lib.corpus import Kind, PageSet
     from quality_lib.served import Row, Served
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index import TablePlan
     from scrapy_simhash.scheme import Scheme
 
 MIN_PAIRS_OF_A_LANGUAGE = 20
 WITHIN_K, TABLES = "within k", "tables"
-TAGGED, DROPPED = "tagged", "dropped"
+ALL, CONFIRMED = "all", "confirmed"
 
 
 class Finder(NamedTuple):
-    """A scheme at a distance, or a peer; tagged are all pairs, dropped those without weak pages."""
+    """A scheme at a distance, or a peer, and whether its pairs are all or the confirmed ones."""
 
     name: str
     k: int | None
     by: str
-    pairs: str = TAGGED
+    pairs: str = ALL
 
     def cells(self) -> list[str]:
         """For the left columns of a table."""
@@ -172,15 +174,20 @@ def close(
     return Close(pairs, apart, together)
 
 
-def is_reported(finder: Finder, found: Close, pages: Sequence[Served]) -> np.ndarray:
+def is_reported(
+    finder: Finder, found: Close, pages: Sequence[Served], confirmation: Confirmation
+) -> np.ndarray:
     """Return which of the pairs a scheme reports. Nothing else decides it."""
     k = finder.k or 0
     reported: np.ndarray = found.apart <= k
     if finder.by == TABLES:
         reported = reported & found.together[k]
-    if finder.pairs == DROPPED:
-        strong = np.array([not page.weak for page in pages], dtype=bool)
-        reported = reported & strong[found.pairs].all(axis=1)
+    if finder.pairs == CONFIRMED:
+        chosen = np.flatnonzero(reported)
+        for at in chosen:
+            one, other = (pages[number].evidence for number in found.pairs[at])
+            [(_, confirmed)] = confirmation.similarities(one, [other])
+            reported[at] = confirmed
     return reported
 
 
@@ -190,14 +197,15 @@ def scheme_results(
     distances: Sequence[int],
     page_sets: Sequence[PageSet],
     served: Sequence[Sequence[Served]],
+    *,
+    confirmation: Confirmation = UNCONFIRMED,
 ) -> list[Result]:
-    """A scheme at each distance, within it and through the tables, with and without weak pages."""
-    any_weak = any(page.weak for pages in served for page in pages)
+    """A scheme at each distance, within it and through the tables, all pairs and confirmed ones."""
     finders = [
         Finder(name, k, by, pairs)
         for k in distances
         for by in (WITHIN_K, TABLES)
-        for pairs in ((TAGGED, DROPPED) if any_weak else (TAGGED,))
+        for pairs in ((ALL,) if confirmation == UNCONFIRMED else (ALL, CONFIRMED))
     ]
     plans = {k: plan for k in distances if (plan := plan_for(scheme.bits, k))}
     names = [page_set.name for page_set in page_sets]
@@ -214,7 +222,7 @@ def scheme_results(
         for finder, result in results.items():
             if result.missing:
                 continue
-            chosen = pairs[is_reported(finder, found, pages)]
+            chosen = pairs[is_reported(finder, found, pages, confirmation)]
             result.reported.append(scoring.reported_kinds(page_set, chosen, short))
             result.existing.append(existing)
     return list(results.values())
