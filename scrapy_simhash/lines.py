@@ -81,12 +81,13 @@ class Line(NamedTuple):
     heading: bool
 
 
-def lines_of(root: HtmlElement) -> list[Line]:
+def lines_of(root: HtmlElement, *, clean: bool = False) -> list[Line]:
     """Return the visible lines below an element, in order, with white space collapsed.
 
     :param root: parsed from a page that has been through `scrapy_simhash.extraction.prepared`.
+    :param clean: nothing below it is hidden, and what of it is chrome does not matter.
     """
-    renamed = _rename(root)
+    renamed = [] if clean else _rename(root)
     try:
         text = str(_stylesheet()(root))
     finally:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers.channel import Channel
-from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS
+from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS, page_from
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from scrapy_simhash.detector import PageFingerprint
 
 START_TIMEOUT_S = 60.0
 _WAIT_S = 0.5
@@ -122,8 +124,8 @@ class WorkerProcess:
             self._ready = True
         return self
 
-    def ask(self, html: str, timeout_s: float) -> dict[str, Any]:
-        """The fields of a page's fingerprint.
+    def ask(self, html: str, timeout_s: float) -> PageFingerprint:
+        """Return a page's fingerprint.
 
         :raises WorkerTimeout: no answer in time.
         :raises EOFError, OSError: it died. It is to be ended after either.
@@ -133,8 +135,7 @@ class WorkerProcess:
         answer = self._receive(timeout_s)
         if "error" in answer:
             raise WorkerError(str(answer["error"]))
-        fields: dict[str, Any] = answer["page"]
-        return fields
+        return page_from(answer["page"])
 
     def kill(self) -> None:
         """Send it the signal; who talks to it hears of it."""
