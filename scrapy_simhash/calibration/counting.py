@@ -172,7 +172,7 @@ class Pairs:
         import numpy as np
 
         sketches = self._sketches[place]
-        has: Array = sketches.any(axis=1)
+        has = np.any(sketches, axis=1)
         steps = np.full(asked.shape, STEPS)
         for row in np.flatnonzero(asked.any(axis=1) & has[start : start + len(asked)]):
             columns = np.flatnonzero(asked[row] & has)
@@ -192,11 +192,10 @@ class Pairs:
         return np.array(agree, dtype=bool)[inverse.reshape(-1)]
 
     def _agrees(self, place: int, a: int, b: int) -> bool:
-        agree = self._agree.get((place, a, b))
-        if agree is None:
+        if (place, a, b) not in self._agree:
             one, other = (self._pages[at].fingerprints[place].evidence for at in (a, b))
-            agree = self._agree[place, a, b] = names_agree(one, other)
-        return agree
+            self._agree[place, a, b] = names_agree(one, other)
+        return self._agree[place, a, b]
 
     def near(self, place: int, max_distance: int, confirmation: Confirmation) -> list[Pair]:
         """The pairs to look at: those that k gets wrong, then those close to it; 1,000 at most."""
