@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.crawl.identity import comparable
-from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.policy import outcome_of
 from scrapy_simhash.printable import nearness, printable
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.page_texts import PageTexts
     from scrapy_simhash.crawl.second_chances import DroppedCopy
     from scrapy_simhash.crawl.stats import CrawlStats
-    from scrapy_simhash.detector import Detector
+    from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.index import Observation, ObservingIndex
     from scrapy_simhash.policy import Action
     from scrapy_simhash.verdict import Verdict
@@ -104,18 +103,14 @@ class CrawlIndex:
         pending. None if the index failed.
         """
         try:
-            verdict = self._detector.judge(
-                self.index,
-                copy.key,
-                PageFingerprint(fingerprint=copy.fingerprint, evidence=copy.evidence),
-                among=self._identity.among(copy.key),
+            observation = self.index.observe(
+                copy.key, copy.fingerprint, copy.evidence, among=self._identity.among(copy.key)
             )
-            if verdict.observation is not None:
-                self.index.discard(verdict.observation)
+            self.index.discard(observation)
         except StorageError as error:
             self._failed(error, copy.key)
             return None
-        return verdict.observation
+        return observation
 
     def supersede(self, verdict: Verdict) -> None:
         """The page of a near-duplicate takes the place of its representative, once confirmed."""

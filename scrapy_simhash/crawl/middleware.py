@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_simhash.crawl.settlement import PageState
-    from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.policy import Action
     from scrapy_simhash.verdict import Verdict
 
@@ -85,7 +84,7 @@ class SimhashDownloaderMiddleware:
                 printable(response.url),
                 printable(page.error),
             )
-        if page.way:
+        if page.tokens:
             extension.unmatched_selectors.seen(page.unmatched)
         extension.pages[response] = page
         return response
@@ -150,7 +149,7 @@ class SimhashSpiderMiddleware:
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
         asked_again = extension.arrived(request, verdict.fingerprint) or by_itself
-        action = self._action(verdict, request, page, asked_again=asked_again)
+        action = self._action(verdict, request, page.excerpt, asked_again=asked_again)
         extension.index.acted(verdict, action)
         observation = verdict.observation
         if action != PASS and observation is not None and observation.provisional:
@@ -211,7 +210,7 @@ class SimhashSpiderMiddleware:
         return page
 
     def _action(
-        self, verdict: Verdict, request: Request, page: PageFingerprint, *, asked_again: bool
+        self, verdict: Verdict, request: Request, excerpt: str, *, asked_again: bool
     ) -> Action:
         """What the policy says, unless there is a reason to keep the page all the same."""
         extension = self._extension
@@ -219,7 +218,7 @@ class SimhashSpiderMiddleware:
         if verdict.kind == "near-duplicate" and verdict.representative is not None:
             flood = extension.clusters.is_flood(verdict.representative, verdict.key)
             if flood:
-                self._warn_of_flood(verdict, page.excerpt)
+                self._warn_of_flood(verdict, excerpt)
         superseding = verdict.canonical == "page" and extension.settings.prefer_canonical
         if superseding and extension.index is not None:
             extension.index.supersede(verdict)
@@ -236,19 +235,19 @@ class SimhashSpiderMiddleware:
             reason = "method"
         elif asked_again and verdict.kind != "near-duplicate":
             reason = "rescheduled"  # unchanged, but its callback did not run
-        elif not self._hold(verdict, request, page):
+        elif not self._hold(verdict, request):
             reason = "held_too_many"
         if reason is None:
             return action
         extension.stats.kept(verdict, reason)
         return PASS
 
-    def _hold(self, verdict: Verdict, request: Request, page: PageFingerprint) -> bool:
+    def _hold(self, verdict: Verdict, request: Request) -> bool:
         """Keep the request of a copy whose representative may still fail."""
         observation = verdict.observation
         if observation is None or not observation.provisional:
             return True
-        copy = DroppedCopy(verdict.key, observation.fingerprint, page.evidence, request)
+        copy = DroppedCopy(verdict.key, observation.fingerprint, observation.evidence, request)
         awaited = verdict.representative or verdict.key  # or an earlier response under its key
         return self._extension.second_chances.hold(awaited, copy)
 

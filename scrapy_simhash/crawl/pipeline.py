@@ -118,7 +118,7 @@ class SimhashPipeline:
         if verdict is None or verdict.observation is None:
             return None
         action = self._item_policy.decide(verdict)
-        if not action.items and not self._may_be_dropped(origin, verdict, fingerprint):
+        if not action.items and not self._may_be_dropped(origin, verdict):
             action = PASS
         extension.item_index.acted(verdict, action)
         if not action.items:
@@ -128,9 +128,7 @@ class SimhashPipeline:
         extension.settlement.item_observed(page, item, verdict.observation)
         return verdict
 
-    def _may_be_dropped(
-        self, origin: Origin | None, verdict: Verdict, fingerprint: PageFingerprint
-    ) -> bool:
+    def _may_be_dropped(self, origin: Origin | None, verdict: Verdict) -> bool:
         """Whether its page can be asked for again if the item that it is a copy of fails."""
         extension, observation = self._extension, verdict.observation
         if observation is None or not observation.provisional:
@@ -139,7 +137,7 @@ class SimhashPipeline:
         reason = "no_page"
         if request is not None:
             reason = "held_too_many"
-            copy = DroppedCopy(verdict.key, observation.fingerprint, fingerprint.evidence, request)
+            copy = DroppedCopy(verdict.key, observation.fingerprint, observation.evidence, request)
             if extension.item_second_chances.hold(verdict.representative or "", copy):
                 return True
         extension.item_stats.kept(verdict, reason)

@@ -29,7 +29,8 @@ class Places(NamedTuple):
     """Tables, with the most near-duplicates first, as plain values.
 
     :param hosts: of each the near-duplicates and representatives.
-    :param patterns: the same, with an example.
+    :param patterns: the same, with an example, and how many of the representatives are similar to
+        another page.
     :param pairs: of each two patterns the clusters that have both, in these the pages of the rarer
         one, and an example of each; of one with itself, its pages but one in each cluster.
     :param place_counts: how many there are of each, with those that no table has room for.
@@ -61,7 +62,7 @@ class Places(NamedTuple):
 
 
 def places(source: Source, doubled: Duplication) -> Places:
-    """The tables of an index.
+    """Return the tables of an index.
 
     :raises IndexCorrupt: rows make no sense.
     """
@@ -92,16 +93,22 @@ def places(source: Source, doubled: Duplication) -> Places:
             pairs[pair] += count
             clusters[pair] += 1
             examples_of_pairs.setdefault(pair, both)
-    top = near.most_common(_TOP)
-    representatives = _representatives(source, doubled, {pattern for pattern, _ in top})
+    alike: Counter[str] = Counter()
+    for line in doubled.similar:
+        pattern = url_pattern(line.key)
+        alike[pattern] += 1
+        examples.setdefault(pattern, line.key)
+    top = [pattern for pattern, _ in (near + alike).most_common(_TOP)]
+    representatives = _representatives(source, doubled, set(top))
     patterns = [
         {
             "pattern": pattern,
-            "near_duplicates": count,
+            "near_duplicates": near[pattern],
+            "similar": alike[pattern],
             "representatives": representatives[pattern],
             "example": examples[pattern],
         }
-        for pattern, count in top
+        for pattern in top
     ]
     return Places(
         hosts,
@@ -115,7 +122,7 @@ def places(source: Source, doubled: Duplication) -> Places:
             }
             for pair, count in pairs.most_common(_TOP)
         ],
-        {"hosts": len(doubled.hosts), "patterns": len(near), "pairs": len(pairs)},
+        {"hosts": len(doubled.hosts), "patterns": len(near | alike), "pairs": len(pairs)},
     )
 
 

@@ -64,7 +64,7 @@ def _serve(channel: Channel) -> None:
             Scheme.from_dict(order["scheme"]),
             min_tokens=order["min_tokens"],
             keep_text=order["keep_text"],
-            sketches=order["evidence"],
+            sketches=order["sketches"],
         )
         # What is loaded at the first page, such as jieba's dictionary, is loaded now.
         Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)

@@ -44,7 +44,7 @@ class WorkerPool:
 
     :param workers: number of processes, at least 1.
     :param timeout_ms: for one page, by the wall clock.
-    :param keep_text: see `Detector`, as for `evidence`.
+    :param keep_text: see `Detector`, as for `sketches`.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class WorkerPool:
         workers: int,
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
         keep_text: bool = False,
-        evidence: bool = True,
+        sketches: bool = True,
     ) -> None:
         self._order = {
             "scheme": scheme.to_dict(),
             "min_tokens": min_tokens,
             "keep_text": keep_text,
-            "evidence": evidence,
+            "sketches": sketches,
             "timeout_ms": timeout_ms,
         }
         self._timeout_s = timeout_ms / 1000

@@ -111,7 +111,7 @@ def test_items_are_counted_apart_from_pages(results):
         "new": 4,
         "near_duplicate": 4,
     }
-    assert result.stat("item/dropped") == 4
+    assert result.stat("item/dropped") == result.stat("item/dropped/near_duplicate") == 4
     assert result.stat("item/skipped/few_tokens") == 1
     assert result.stat("item/skipped/no_text") == 2
     assert result.stat("item/index/size") == 4
@@ -120,11 +120,15 @@ def test_items_are_counted_apart_from_pages(results):
 
 
 def test_items_are_tagged_with_their_own_verdict(results, site):
-    kept = {item["id"]: item for item in results["drop"].items}
+    kept = {item["id"]: item for item in results["tag"].items}
     assert kept["mill"]["simhash_kind"] == "new"
     # Too short for one of its own: that of its page.
     assert kept["short"]["simhash_kind"] == "new"
     assert kept["short"]["simhash_fingerprint"] != kept["mill"]["simhash_fingerprint"]
+
+
+def test_where_copies_are_dropped_original_items_have_no_tags(results):
+    assert not [name for item in results["drop"].items for name in item if "simhash" in name]
 
 
 @pytest.mark.parametrize("name", ["tag", "items tagged"])
@@ -210,25 +214,20 @@ def test_items_that_a_later_pipeline_failed_are_not_stored(pages, tmp_path, path
     assert ids(copies) == ["mill 1"]
 
 
-def test_weak_items_are_tagged_unless_a_setting_drops_them(pages, tmp_path):
+def test_items_of_short_texts_are_dropped_as_others_are(pages, tmp_path):
     words = "the boat is painted {} and has two oars, a mast and a sail for fine days at sea "
     boats = [{"id": colour, "text": words.format(colour) * 2} for colour in ("red", "blue")]
     items = {"/a": boats}
-    tagged, dropped, again = run(
+    dropped, again = run(
         tmp_path,
-        crawl(pages, items, FIELDS, name="weak"),
-        crawl(pages, items, FIELDS | {"SIMHASH_DROP_WEAK": True}, name="drop-weak"),
+        crawl(pages, items, FIELDS, name="short"),
         crawl(
             pages,
             items,
-            INCREMENTAL
-            | {"SIMHASH_DROP_WEAK": True, "SIMHASH_ACTION": "tag", "SIMHASH_ITEM_ACTION": "drop"},
-            name="drop-weak",
+            INCREMENTAL | {"SIMHASH_ACTION": "tag", "SIMHASH_ITEM_ACTION": "drop"},
+            name="short",
         ),
     )
-    assert ids(tagged) == ["red", "blue"]
-    assert tagged.items[1]["simhash_kind"] == "near-duplicate"
-    assert (tagged.stat("item/weak"), tagged.stat("item/dropped")) == (1, 0)
     assert ids(dropped) == ["red"]
     # Both were seen by an earlier crawl; neither is left pending.
     assert ids(again) == []
