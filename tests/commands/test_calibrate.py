@@ -15,7 +15,7 @@ import pytest
 
 from scrapy_simhash.commands.main import build_parser
 from scrapy_simhash.errors import PlanError
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index import TablePlan, index_url, open_index
 from scrapy_simhash.index.exchange import entry_records, near_duplicate_records
 from scrapy_simhash.index.manifest import FILE_NAME
 from scrapy_simhash.scheme import PRESETS, Scheme
@@ -167,13 +167,15 @@ def test_what_is_proposed_fits_the_indexes_that_are_there(run, pages, folder):
 
     free = calibrated(run, pages)["presets"][0]
     low = free["best_from"]
-    assert free["max_distance"] > low + 2
-    for made_for in (low + 1, low - 15):
-        with open_index(index_url(directory), scheme, max_distance=made_for):
+    plans = [TablePlan(256, blocks) for blocks in range(1, 40)]
+    enough = next(plan for plan in plans if plan.expected_recall(low) >= 0.95)
+    too_few = next(plan for plan in reversed(plans) if plan.expected_recall(low) < 0.95)
+    for made_for, plan in ((low, enough), (1, too_few)):
+        with open_index(index_url(directory), scheme, max_distance=made_for, plan=plan):
             pass
         k, out = proposed()
-        if made_for > low:
-            assert low < k < free["max_distance"]
+        if made_for == low:
+            assert low <= k < free["max_distance"]
             assert "and the tables of your indexes serve no larger one" in out
             assert "rebuild" not in out
             with open_index(index_url(directory), scheme, max_distance=k):
