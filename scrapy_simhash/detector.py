@@ -10,20 +10,21 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence, name_bytes, site_number
 from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
 from scrapy_simhash.extraction import Extraction, extract
+from scrapy_simhash.hashes import token_hashes
+from scrapy_simhash.sites import site_of
+from scrapy_simhash.sketch import sketch
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy_simhash.index.base import Index
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_MIN_TOKENS = 30
-# Of a shorter text each changed word moves many bits, and what is left of a page may be a notice
-# that others have too: see docs/decisions/default.md.
-SHORT_TOKENS = 50
 _EXCERPT_CHARACTERS = 200
 
 
@@ -32,13 +33,14 @@ class PageFingerprint:
     """The fingerprint of a page, or why there is none.
 
     :param way: how the text was got, see `Extraction`.
-    :param weak: verdicts that rest on it are weak: the text is short, or an extractor's fallback.
+    :param evidence: what confirms that it is a copy, and where an index looks for copies of it.
     :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``;
         from workers also ``timeout`` or ``worker_died``; None if there is a fingerprint.
     :param error: what the extractor said.
     :param canonical: what the page names as its canonical URL, as it stands there, or empty.
     :param excerpt: the beginning of the text, for people.
     :param text: all of it, where the detector keeps it, as `title`.
+    :param unmatched: selectors of the scheme that found nothing on the page.
     :param extraction_ms: CPU time of the thread, as are the other two: the wall clock would
         count what other threads do meanwhile.
     """
@@ -46,13 +48,14 @@ class PageFingerprint:
     fingerprint: int | None = None
     tokens: int = 0
     way: str = ""
-    weak: bool = False
+    evidence: Evidence = NO_EVIDENCE
     skipped: str | None = None
     error: str | None = None
     canonical: str = ""
     excerpt: str = ""
     text: str = ""
     title: str = ""
+    unmatched: tuple[str, ...] = ()
     extraction_ms: float = 0.0
     tokenization_ms: float = 0.0
     fingerprint_ms: float = 0.0
@@ -63,14 +66,21 @@ class Detector:
 
     :param min_tokens: texts with fewer have no stable fingerprint and are skipped.
     :param keep_text: give the texts of pages back with their fingerprints.
+    :param sketches: make the evidence that confirmation needs, see `scrapy_simhash.confirmation`.
     """
 
     def __init__(
-        self, scheme: Scheme, *, min_tokens: int = DEFAULT_MIN_TOKENS, keep_text: bool = False
+        self,
+        scheme: Scheme,
+        *,
+        min_tokens: int = DEFAULT_MIN_TOKENS,
+        keep_text: bool = False,
+        sketches: bool = True,
     ) -> None:
         self.scheme = scheme
         self.min_tokens = min_tokens
         self.keep_text = keep_text
+        self.sketches = sketches
 
     def fingerprint_page(self, html: str) -> PageFingerprint:
         """Extract the main text of a page and fingerprint it. Never raises for a page's sake."""
@@ -96,6 +106,7 @@ class Detector:
         tokenization_ms = _cpu_ms_since(started)
         started = time.thread_time()
         fingerprint = None
+        evidence = NO_EVIDENCE
         skipped = None
         if not any(tokens):  # the tokenizer of the package simhash gives an empty one
             skipped = "no_text"
@@ -103,24 +114,38 @@ class Detector:
             skipped = "few_tokens"
         else:
             try:
-                fingerprint = self.scheme.fingerprint_tokens(tokens)
+                fingerprint, evidence = self._fingerprint(tokens, extraction)
             except EmptyText:
                 skipped = "no_text"
             except UnsupportedText:
                 skipped = "unsupported_text"
         return PageFingerprint(
             fingerprint=fingerprint,
+            evidence=evidence,
             tokens=len(tokens),
             way=extraction.way,
-            weak=extraction.weak or len(tokens) < SHORT_TOKENS,
             skipped=skipped,
             canonical=extraction.canonical,
             excerpt=extraction.text[:_EXCERPT_CHARACTERS],
             text=extraction.text if self.keep_text else "",
             title=extraction.title if self.keep_text else "",
+            unmatched=extraction.unmatched,
             extraction_ms=extraction_ms,
             tokenization_ms=tokenization_ms,
             fingerprint_ms=_cpu_ms_since(started),
+        )
+
+    def _fingerprint(self, tokens: Sequence[str], extraction: Extraction) -> tuple[int, Evidence]:
+        hashes = token_hashes(tokens) if self.sketches else None
+        value, certainty = self.scheme.certain_fingerprint(tokens, hashes)
+        if hashes is None:
+            return value, Evidence(certainty=certainty)
+        return value, Evidence(
+            sketch=sketch(hashes),
+            site=site_number(extraction.site),
+            title=name_bytes(extraction.title),
+            heading=name_bytes(extraction.heading),
+            certainty=certainty,
         )
 
     def judge(
@@ -140,7 +165,10 @@ class Detector:
         if page.fingerprint is None:
             return Verdict(kind="skipped", key=key, bits=bits, reason=page.skipped)
         started = time.perf_counter()
-        observation = index.observe(key, page.fingerprint, weak=page.weak, among=among)
+        evidence = page.evidence
+        if evidence.sketch and (site := site_of(key)):
+            evidence = evidence._replace(site=site_number(site))
+        observation = index.observe(key, page.fingerprint, evidence, among=among)
         return Verdict(
             kind=observation.kind,
             key=key,
@@ -148,7 +176,8 @@ class Detector:
             fingerprint=page.fingerprint,
             representative=observation.representative,
             distance=observation.distance,
-            weak=page.weak,
+            similarity=observation.similarity,
+            similar_to=observation.similar_to,
             index_ms=(time.perf_counter() - started) * 1000,
             observation=observation,
         )

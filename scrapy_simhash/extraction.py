@@ -1,4 +1,4 @@
-"""Page to main text, by name: readability with a fallback (default), or another extractor.
+"""Page to main text, by name: readability with a fallback (default), segments, or another.
 
 Parsers get a string that Scrapy has decoded, never open the network, never load entities, and
 keep libxml2's own limits on depth and size: a page nested deeper than those yields what stands
@@ -6,48 +6,47 @@ above the limit.
 
 readability is made for articles. On other pages, such as documentation, it often returns a
 sidebar or next to nothing, and different pages that yielded the same remainder would look like
-copies. So its answer is held against the running text of the page: where it is less than
-`MIN_PROSE_SHARE` of that, the page's content lines are taken instead, and the extraction is
-*weak*. The rule looks at the page alone, so that a page has the same text tomorrow; the figures
-behind it are in ``docs/decisions/extraction.md``.
+copies. So its answer is compared with that of `scrapy_simhash.segments`: where it has less than
+`MIN_SHARE_OF_SEGMENTS` of those words, the segments are the text. The rule looks at the page alone,
+so that a page has the same text tomorrow; the figures behind it are in
+``docs/decisions/extraction.md``.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from scrapy_simhash.blocks import content_blocks, iterate_blocks, join, prose_characters
 from scrapy_simhash.errors import ExtractionError, SchemeError
+from scrapy_simhash.lines import join, lines_of, own_heading, without_marks
 from scrapy_simhash.readable import article_of, drop_all, element_class
+from scrapy_simhash.segments import content_lines, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lxml.html import HtmlElement
 
-MIN_PROSE_SHARE = 0.45
+    from scrapy_simhash.lines import Line
+
+MIN_SHARE_OF_SEGMENTS = 0.8
 _IMPORT_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-_CONTROL_REFERENCES = re.compile(
-    "&#0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|6553[45])(?![0-9]);?"
-    "|&#[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]|[fF]{3}[efEF])(?![0-9a-fA-F]);?"
+_CONTROLS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
+_TO_SPACES = bytes.maketrans(_CONTROLS, b" " * len(_CONTROLS))
+# References to those, to noncharacters, and to the marks of `scrapy_simhash.lines`.
+_REFERENCES = re.compile(
+    rb"&#(?:"
+    rb"0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|5734[4-9]|57350|6553[45])(?![0-9])"
+    rb"|[xX]0*(?:[0-8bcefBCEF]|1[0-9a-fA-F]|[eE]00[0-6]|[fF]{3}[efEF])(?![0-9a-fA-F])"
+    rb");?"
 )
-
-
-class Measured(NamedTuple):
-    """What decided whether readability's answer is too little: characters of the article, of what
-    the page shows at most, and of its running text; None where the second was enough to know.
-    """
-
-    article_characters: int
-    visible_characters: int
-    prose_characters: int | None = None
+_NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
 
 
 @dataclass(frozen=True)
@@ -55,19 +54,23 @@ class Extraction:
     """The main text of a page, blocks on lines of their own.
 
     :param title: of the page; empty if it has none.
-    :param way: ``readability``, ``content`` (its fallback), ``selected``, or the extractor's name.
-    :param weak: the text may be more or less than the content: verdicts that rest on it are weak.
-    :param canonical: what the page names as its canonical URL (RFC 6596), as it stands there;
-        empty if it names none.
-    :param measured: by what readability's answer was taken or not.
+    :param heading: the page's own ``h1``; empty if it has none.
+    :param way: ``readability``, ``segments`` (also its fallback), ``selected``, or the extractor's
+        name.
+    :param canonical: what the page names as its canonical URL (RFC 6596), as written there; empty
+        if it names none.
+    :param site: what the page itself says of the site it belongs to; empty if it says nothing.
+        Pages of one template say the same.
+    :param unmatched: selectors that found nothing on the page.
     """
 
     text: str
     title: str = ""
+    heading: str = ""
     way: str = ""
-    weak: bool = False
     canonical: str = ""
-    measured: Measured | None = field(default=None, compare=False)
+    site: str = ""
+    unmatched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,60 +95,61 @@ def extract(
     :raises SchemeError: there is no such extractor, or a selector makes no sense.
     """
     find = find_extractor(extractor)
-    html = prepared(html)
-    if not html:
+    content = prepared(html)
+    if not content:
         return Extraction("", way=extractor)
     try:
-        page = Page(html, selectors or Selectors())
-        canonical = page.canonical
+        page = Page(content, selectors or Selectors())
+        about = page.about
         if page.selected is not None:
-            return Extraction(page.selected, page.title, "selected", canonical=canonical)
-        return replace(find(page), canonical=canonical)
+            return replace(about, text=page.selected, way="selected")
+        text, way = find(page)
+        return replace(about, text=text, way=way)
     except SchemeError:
         raise
     except Exception as error:
         raise ExtractionError(extractor, f"{type(error).__name__}: {error}") from error
 
 
-def prepared(html: str) -> str:
-    """A page as `Page` takes it. White space at the ends of lines only costs time."""
-    lines = (line.strip() for line in without_controls(html).split("\n"))
-    return "\n".join([line for line in lines if line])
+def prepared(html: str) -> bytes:
+    """Return a page in UTF-8 without what a parser or `lines_of` could stumble over.
 
-
-def without_controls(html: str) -> str:
-    """A page without the characters that lxml refuses to move about, written out or as
-    references; browsers show nothing for them.
+    Control characters, written out or as references, become spaces: lxml refuses to move them
+    about, and browsers show nothing for them.
     """
-    html = html.replace("\0", "")
-    if _CONTROLS.search(html):
-        html = _CONTROLS.sub(" ", html)
-    return _CONTROL_REFERENCES.sub(" ", html) if "&#" in html else html
+    try:
+        data = html.encode()
+    except UnicodeEncodeError:  # lone surrogates, from a broken page
+        data = html.encode("utf-8", "replace")
+    data = data.replace(b"\0", b"").translate(_TO_SPACES)
+    if b"\xef\xbf" in data:
+        data = _NONCHARACTERS.sub(b" ", data)
+    if b"&#" in data:
+        data = _REFERENCES.sub(b" ", data)
+    return without_marks(data).strip()
 
 
 class Page:
     """A page that is parsed when somebody asks for its tree.
 
-    :param html: decoded, not empty.
+    :param html: from `prepared`, not empty.
     """
 
-    def __init__(self, html: str, selectors: Selectors) -> None:
-        self._bytes = html.encode("utf-8", "replace")
-        self._remove = [compiled_selector(text) for text in selectors.remove]
+    def __init__(self, html: bytes, selectors: Selectors) -> None:
+        self._bytes = html
+        self._remove = selectors.remove
+        self._unmatched: dict[str, None] = {}
         self.root = self.parse()
         self.selected: str | None = None
         if self.root is not None and selectors.select:
             found = [
-                element
-                for text in selectors.select
-                for element in compiled_selector(text)(self.root)
-                if hasattr(element, "iter")
+                element for text in selectors.select for element in self._select(self.root, text)
             ]
             # Of nested ones the outer, and each once.
             known = dict.fromkeys(found)
             outer = [e for e in known if not any(above in known for above in e.iterancestors())]
             if outer:
-                self.selected = "\n".join(join(iterate_blocks(element)) for element in outer)
+                self.selected = "\n".join(join(lines_of(element)) for element in outer)
 
     def parse(self) -> HtmlElement | None:
         """A fresh tree, without what is to be removed; None if the page has no element."""
@@ -157,9 +161,15 @@ class Page:
             root: HtmlElement = document_fromstring(self._bytes, parser=_parser())
         except etree.ParserError:  # no element at all: empty, or comments alone
             return None
-        for find in self._remove:
-            drop_all(element for element in find(root) if hasattr(element, "drop_tree"))
+        for text in self._remove:
+            drop_all(self._select(root, text))
         return root
+
+    def _select(self, root: HtmlElement, selector: str) -> list[HtmlElement]:
+        found = [e for e in compiled_selector(selector)(root) if hasattr(e, "drop_tree")]
+        if not found:
+            self._unmatched[selector] = None
+        return found
 
     def parse_again(self) -> HtmlElement:
         """A fresh tree of a page that has one."""
@@ -177,19 +187,47 @@ class Page:
         text: str = tostring(self.root, encoding="unicode")
         return text
 
-    @property
-    def title(self) -> str:
-        """Text of the first ``title`` element."""
-        found = None if self.root is None else self.root.find(".//title")
-        return "" if found is None else " ".join(found.text_content().split())
+    @cached_property
+    def lines(self) -> list[Line]:
+        """All visible lines of the page."""
+        return [] if self.root is None else lines_of(self.root)
 
     @property
-    def canonical(self) -> str:
-        """Target of the first ``<link rel="canonical">``."""
-        for link in () if self.root is None else self.root.iter("link"):
-            if "canonical" in link.get("rel", "").lower().split():
-                href: str = link.get("href", "")
-                return href.strip()
+    def about(self) -> Extraction:
+        """What the page says of itself, without its text."""
+        if self.root is None:
+            return Extraction("")
+        head = self.root.find("head")
+        if head is None:
+            head = self.root
+        title = head.find(".//title")
+        heading = own_heading(self.lines)
+        canonical = declared = ""
+        stylesheets = []
+        for element in head.iter("link", "meta", "base"):
+            relation = element.get("rel", "").lower().split()
+            if "canonical" in relation:
+                canonical = canonical or element.get("href", "").strip()
+            elif "stylesheet" in relation:
+                stylesheets.append(element.get("href", "").partition("?")[0])
+            elif element.tag == "base":
+                declared = declared or _host(element.get("href", ""))
+            elif element.get("property") == "og:url":
+                declared = declared or _host(element.get("content", ""))
+        return Extraction(
+            "",
+            title="" if title is None else " ".join(title.text_content().split()),
+            heading="" if heading is None else heading.text,
+            canonical=canonical,
+            site=_host(canonical) or declared or " ".join(sorted(set(stylesheets))),
+            unmatched=tuple(self._unmatched),
+        )
+
+
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url.strip()).hostname or "").removeprefix("www.")
+    except ValueError:  # brackets that are no IPv6 address
         return ""
 
 
@@ -204,58 +242,56 @@ def _parser() -> Any:
     return parser
 
 
-def _readability(page: Page) -> Extraction:
+def _readability(page: Page) -> tuple[str, str]:
     if page.root is None:
-        return Extraction("", way="readability")
-    title = page.title
-    article, visible_characters = article_of(page.root, page.parse_again)
-    text = join(iterate_blocks(article))
-    measured = Measured(len(text), visible_characters)
-    # Where the article is most of what the page shows, it is most of its running text, too.
-    if len(text) < MIN_PROSE_SHARE * visible_characters:
-        content = content_blocks(iterate_blocks(page.parse_again()))
-        prose = prose_characters(content)
-        measured = measured._replace(prose_characters=prose)
-        if len(text) < MIN_PROSE_SHARE * prose:
-            return Extraction(join(content), title, "content", weak=True, measured=measured)
-    return Extraction(text, title, "readability", measured=measured)
+        return "", "readability"
+    segments = content_lines(page.lines)
+    article = lines_of(article_of(page.root, page.parse_again))
+    if words_of(article) < MIN_SHARE_OF_SEGMENTS * words_of(segments):
+        return join(segments), "segments"
+    heading = own_heading(page.lines)
+    if heading is not None and all(line.text != heading.text for line in article):
+        article.insert(0, heading)
+    return join(article), "readability"
 
 
-def _plain_readability(page: Page) -> Extraction:
+def _plain_readability(page: Page) -> tuple[str, str]:
     if page.root is None:
-        return Extraction("", way="readability-only")
-    title = page.title
-    article, _ = article_of(page.root, page.parse_again)
-    return Extraction(join(iterate_blocks(article)), title, "readability-only")
+        return "", "readability-only"
+    return join(lines_of(article_of(page.root, page.parse_again))), "readability-only"
 
 
-def _visible_text(page: Page) -> Extraction:
-    if page.root is None:
-        return Extraction("", way="text")
-    return Extraction(join(iterate_blocks(page.root)), page.title, "text")
+def _segments(page: Page) -> tuple[str, str]:
+    return join(content_lines(page.lines)), "segments"
 
 
-def _trafilatura(page: Page) -> Extraction:
+def _visible_text(page: Page) -> tuple[str, str]:
+    return join(page.lines), "text"
+
+
+def _trafilatura(page: Page) -> tuple[str, str]:
     from trafilatura import extract as trafilatura_extract
 
     text = trafilatura_extract(page.html(), fast=True, include_comments=False)
-    return Extraction(text or "", page.title, "trafilatura")
+    return text or "", "trafilatura"
 
 
-def _resiliparse(page: Page) -> Extraction:
+def _resiliparse(page: Page) -> tuple[str, str]:
     from resiliparse.extract.html2text import extract_plain_text
 
     text = extract_plain_text(page.html(), main_content=True, alt_texts=False)
-    return Extraction(text, page.title, "resiliparse")
+    return text, "resiliparse"
 
 
-EXTRACTORS: Mapping[str, Callable[[Page], Extraction]] = {
+EXTRACTORS: Mapping[str, Callable[[Page], tuple[str, str]]] = {
     "readability": _readability,
     "readability-only": _plain_readability,
+    "segments": _segments,
     "text": _visible_text,
     "trafilatura": _trafilatura,
     "resiliparse": _resiliparse,
 }
+"""Functions from page to (text, way), by name."""
 
 
 _EXTRAS = ("trafilatura", "resiliparse")
@@ -267,7 +303,7 @@ def is_extractor(name: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def find_extractor(name: str) -> Callable[[Page], Extraction]:
+def find_extractor(name: str) -> Callable[[Page], tuple[str, str]]:
     """The extractor of that name or import path. :raises SchemeError: there is none."""
     if name in _EXTRAS and find_spec(name) is None:
         raise SchemeError(
@@ -286,11 +322,11 @@ def find_extractor(name: str) -> Callable[[Page], Extraction]:
             f"function from HTML to text ({type(error).__name__}: {error})"
         ) from error
 
-    def extracted(page: Page) -> Extraction:
+    def extracted(page: Page) -> tuple[str, str]:
         text = function(page.html())
         if text is not None and not isinstance(text, str):
             raise TypeError(f"it gave {type(text).__name__} instead of a text")
-        return Extraction(text or "", page.title, name)
+        return text or "", name
 
     return extracted
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy_simhash.errors import EmptyText, SchemeError
-from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName
+from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName, widen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +29,23 @@ TieRule = Literal["zero", "one"]
 _MANTISSA_BITS = 52
 # Unpacked bits are kept to a few megabytes at a time, however many features there are.
 _CHUNK_FEATURES = 4096
+# Counts of so many rows fit in a byte.
+_BYTE_ROWS = 255
+_CERTAINTY_SCALE = 64
+_MAX_CERTAINTY = 255
+
+
+class Fingerprint(NamedTuple):
+    """A fingerprint, and which of its bits are certain.
+
+    :param value: ``0 <= value < 2**bits``.
+    :param certainty: for each bit, the most significant first, 64·|sum| / √Σw² as one byte, where
+        w are the weights: 0 is a tie, 255 is 4 or more. Near-duplicates differ in the bits of
+        low certainty.
+    """
+
+    value: int
+    certainty: bytes
 
 
 def weighted_sums(bits: NDArray[np.uint8], weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -51,13 +68,13 @@ def simhash(
     *,
     feature_hash: FeatureHashName = "xxh3",
     tie: TieRule = "zero",
-) -> int:
-    """The SimHash of weighted features.
+) -> Fingerprint:
+    """Return the SimHash of weighted features.
 
     :param features: feature → weight; weights are finite and ≥ 0, those of 0 count for nothing.
     :param bits: width of the fingerprint, a multiple of 8 from 8 to 512.
     :param tie: the bit for a sum of exactly zero.
-    :return: ``0 <= fingerprint < 2**bits``; the first bit of the hash is the most significant.
+    :return: the first bit of the hash is the most significant.
     :raises EmptyText: no feature has a weight above zero.
     :raises SchemeError: a weight is negative, infinite or not a number.
     """
@@ -87,8 +104,38 @@ def simhash(
         chunk = slice(start, start + _CHUNK_FEATURES)
         rows = np.frombuffer(digests(names[chunk], bits), dtype=np.uint8).reshape(-1, bits // 8)
         sums += weighted_sums(np.unpackbits(rows, axis=1), weights[chunk])
+    return _signs(sums, float(np.sqrt(np.square(weights).sum())), tie)
+
+
+def simhash_of_hashes(
+    hashes: NDArray[np.uint64], bits: int, *, tie: TieRule = "zero"
+) -> Fingerprint:
+    """Return the SimHash of features of weight 1, from their 64-bit hashes.
+
+    Equal to `simhash` with the feature hash ``xxh3-mix`` and the weights 1.
+
+    :param hashes: of different features, see `scrapy_simhash.hashes.shingle_hashes`.
+    :raises EmptyText: there is none.
+    """
+    import numpy as np
+
+    if not len(hashes):
+        raise EmptyText("no feature is left to fingerprint")
+    counts = np.zeros(bits, dtype=np.int64)
+    for start in range(0, len(hashes), _CHUNK_FEATURES):
+        rows = np.unpackbits(widen(hashes[start : start + _CHUNK_FEATURES], bits), axis=1)
+        for first in range(0, len(rows), _BYTE_ROWS):
+            counts += np.add.reduce(rows[first : first + _BYTE_ROWS], axis=0, dtype=np.uint8)
+    return _signs(2.0 * counts - len(hashes), math.sqrt(len(hashes)), tie)
+
+
+def _signs(sums: NDArray[np.floating[Any]], norm: float, tie: TieRule) -> Fingerprint:
+    import numpy as np
+
     chosen = sums >= 0 if tie == "one" else sums > 0
-    return int.from_bytes(np.packbits(chosen).tobytes(), "big")
+    certainty = np.minimum(np.rint(np.abs(sums) * (_CERTAINTY_SCALE / norm)), _MAX_CERTAINTY)
+    value = int.from_bytes(np.packbits(chosen).tobytes(), "big")
+    return Fingerprint(value, certainty.astype(np.uint8).tobytes())
 
 
 def hamming_distance(a: int, b: int) -> int:

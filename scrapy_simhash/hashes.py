@@ -16,9 +16,18 @@ from scrapy_simhash.errors import UnsupportedText
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-FeatureHashName = Literal["xxh3", "md5", "bkdr", "string-hash", "mt19937"]
+    import numpy as np
+    from numpy.typing import NDArray
 
+FeatureHashName = Literal["xxh3", "xxh3-mix", "md5", "bkdr", "string-hash", "mt19937"]
+
+# Joins the tokens of a feature. It cannot occur inside a token of our tokenizers, so that ("a b",)
+# and ("a", "b") differ.
+JOINER = "\x1f"
 _XXH3_BITS = 128
+_WORD_BITS = 64
+# Beyond the lengths of shingles, which are seeds of `mix`, too.
+_WIDEN_SEED = 256
 _INT_BITS = 32
 _LONG_BITS = 64
 
@@ -57,6 +66,75 @@ def _encoded(features: Sequence[str]) -> list[bytes]:
         return list(map(str.encode, features))
     except UnicodeEncodeError:  # lone surrogates, from a broken page
         return [feature.encode("utf-8", "surrogatepass") for feature in features]
+
+
+def _xxh3_mix(features: Sequence[str], bits: int) -> bytes:
+    """The tokens of a feature, hashed once each and mixed: equal to `widen` of their shingles."""
+    import numpy as np
+
+    mixed = np.empty(len(features), dtype=np.uint64)
+    lengths = np.array([feature.count(JOINER) + 1 for feature in features])
+    for length in set(lengths.tolist()):
+        chosen = np.flatnonzero(lengths == length).tolist()
+        tokens = [token for number in chosen for token in features[number].split(JOINER)]
+        hashes = token_hashes(tokens).reshape(-1, length)
+        mixed[chosen] = [shingle_hashes(row, length)[0] for row in hashes]
+    return widen(mixed, bits).tobytes()
+
+
+def widen(hashes: NDArray[np.uint64], bits: int) -> NDArray[np.uint8]:
+    """Make hashes of so many bits from hashes of 64.
+
+    :return: shape (len(hashes), bits / 8), the most significant byte first.
+    """
+    import numpy as np
+
+    words = -(-bits // _WORD_BITS)
+    wide = np.empty((len(hashes), words), dtype=">u8")
+    for word in range(words):
+        wide[:, word] = mix(hashes, _WIDEN_SEED + word)
+    return wide.view(np.uint8)[:, : bits // 8]
+
+
+def token_hashes(tokens: Sequence[str]) -> NDArray[np.uint64]:
+    """Return the XXH3-64 of each token, in order; shape (len(tokens),)."""
+    import numpy as np
+    import xxhash
+
+    digests = b"".join(map(xxhash.xxh3_64_digest, _encoded(tokens)))
+    return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
+
+
+def shingle_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
+    """Mix the hashes of each run of `length` consecutive tokens to one.
+
+    :param hashes: from `token_hashes`.
+    :return: shape (len(hashes) - length + 1,); a shorter text is one shingle of all it has.
+    """
+    if not len(hashes):
+        return hashes
+    length = min(length, len(hashes))
+    count = len(hashes) - length + 1
+    mixed = mix(hashes[:count], length)
+    for start in range(1, length):
+        mixed = mix(mixed + hashes[start : start + count], length)
+    return mixed
+
+
+def mix(hashes: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """Return other hashes of the same things, independent for each seed.
+
+    The finalizer of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
+    Generators", OOPSLA 2014) at the seed's place in its sequence.
+    """
+    import numpy as np
+
+    step = seed * 0x9E3779B97F4A7C15 & 0xFFFF_FFFF_FFFF_FFFF
+    mixed: NDArray[np.uint64] = hashes + np.uint64(step)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
 
 
 def _md5(features: Sequence[str], bits: int) -> bytes:
@@ -122,6 +200,7 @@ def _mt19937(features: Sequence[str], _bits: int) -> bytes:
 
 FEATURE_HASHES: Mapping[str, FeatureHash] = {
     "xxh3": FeatureHash(_xxh3, range(8, 513, 8)),
+    "xxh3-mix": FeatureHash(_xxh3_mix, range(8, 513, 8)),
     "md5": FeatureHash(_md5, range(8, 129, 8)),
     "bkdr": FeatureHash(_bkdr, range(8, 65, 8)),
     "string-hash": FeatureHash(_string_hash, range(8, 129, 8)),

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scrapy_simhash.blocks import content_blocks, iterate_blocks, join
 from scrapy_simhash.extraction import Page, Selectors, compiled_selector, prepared
+from scrapy_simhash.lines import join
+from scrapy_simhash.segments import content_lines
 
 
 class SelectorCount(NamedTuple):
@@ -22,13 +23,13 @@ def selector_counts(html: str, selectors: Selectors) -> list[SelectorCount]:
     """What each selector finds: those of `remove` on the whole page, those of `select` on what is
     left of it.
     """
-    html = prepared(html)
+    page = prepared(html)
     counts = []
     for use, texts, without in (
         ("remove", selectors.remove, Selectors()),
         ("select", selectors.select, Selectors(remove=selectors.remove)),
     ):
-        root = Page(html, without).root if html and texts else None
+        root = Page(page, without).root if page and texts else None
         for text in texts:
             found = () if root is None else compiled_selector(text)(root)
             counts.append(
@@ -38,15 +39,14 @@ def selector_counts(html: str, selectors: Selectors) -> list[SelectorCount]:
 
 
 def content_text(html: str, remove: tuple[str, ...] = ()) -> str:
-    """The lines of a page that are no navigation: what readability's answer is held against.
+    """Return the content of a page as `segments` finds it, to compare another extractor with.
 
-    Of a page that makes the parser fail, nothing.
+    It is empty for a page that makes the parser fail.
     """
-    html = prepared(html)
-    if not html:
+    prepared_html = prepared(html)
+    if not prepared_html:
         return ""
     try:
-        root = Page(html, Selectors(remove=remove)).root
-        return "" if root is None else join(content_blocks(iterate_blocks(root)))
+        return join(content_lines(Page(prepared_html, Selectors(remove=remove)).lines))
     except Exception:  # noqa: BLE001 - as with extraction, any page may come
         return ""

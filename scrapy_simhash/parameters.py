@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 MIN_BITS = 8
 MAX_BITS = 512
 MAX_SHINGLE_LENGTH = 16
-_VERSION = 1
+_PAIR = 2
+# 2: numbers, URLs and e-mail addresses are one token each.
+_VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,7 @@ class SchemeParameters:
     :param tokenizer: how text becomes tokens, see `scrapy_simhash.tokenization.TOKENIZERS`.
     :param stop_words: tokens that are left out, whatever their case.
     :param shingle_length: consecutive tokens in one feature, 1 to 16.
+    :param pairs: pairs of neighbouring tokens are features, too; for shingles of another length.
     :param weighting: weight of a feature by its count: uniform, tf, log-tf (1 + log tf),
         tf-squared, levels (1 to 5), tf-idf.
     :param idf: for tf-idf: ``jieba`` for its table, or the path of a file.
@@ -60,6 +63,7 @@ class SchemeParameters:
     tokenizer: str = "jieba"
     stop_words: tuple[str, ...] = ()
     shingle_length: int = 1
+    pairs: bool = False
     weighting: Weighting = "log-tf"
     idf: str = ""
     top: int = 0
@@ -93,10 +97,11 @@ class SchemeParameters:
                 f"bits={self.bits!r}: the hash {self.feature_hash} gives {widths[0]} to "
                 f"{widths[-1]}"
             )
+        _check_pairs(self.pairs, self.shingle_length)
         for name, low, high in (
             ("shingle_length", 1, MAX_SHINGLE_LENGTH),
             ("top", 0, 1_000_000),
-            ("version", _VERSION, _VERSION),
+            ("version", 1, _VERSION),
         ):
             if not _is_whole(getattr(self, name), low, high):
                 raise SchemeError(f"{name}={getattr(self, name)!r}: from {low} to {high}")
@@ -118,8 +123,9 @@ class SchemeParameters:
     @property
     def id(self) -> str:
         """Stable printable name, equal for equal schemes."""
+        length = f"{self.shingle_length}+2" if self.pairs else str(self.shingle_length)
         name = (
-            f"simhash{self.bits}:{self.extractor}:{self.tokenizer}:{self.shingle_length}-gram"
+            f"simhash{self.bits}:{self.extractor}:{self.tokenizer}:{length}-gram"
             f":{self.weighting}:{self.feature_hash}:tie-{self.tie}:v{self.version}"
         )
         if self.idf:
@@ -145,6 +151,11 @@ class SchemeParameters:
     def to_dict(self) -> dict[str, Any]:
         """Parameters as plain values, for JSON."""
         return asdict(self)
+
+
+def _check_pairs(pairs: object, shingle_length: object) -> None:
+    if not isinstance(pairs, bool) or (pairs and shingle_length == _PAIR):
+        raise SchemeError(f"pairs={pairs!r}: True or False, and False for shingles of two tokens")
 
 
 def _is_whole(value: object, low: int, high: int) -> bool:

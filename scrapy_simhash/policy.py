@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.verdict import Verdict
 
 PolicyAction = Literal["drop", "tag"]
+Outcome = Literal["dropped", "followed", "tagged", "passed"]
 
 
 @dataclass(frozen=True)
@@ -28,33 +29,41 @@ class Action:
 PASS = Action()
 
 
+def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:
+    """Return what is done with a page whose content was seen (``dropped``, ``followed`` for its
+    links alone, or ``tagged``) or is similar to another page's (``passed``); None for others.
+    """
+    if verdict.kind not in ("near-duplicate", "unchanged"):
+        return "passed" if verdict.similar_to is not None else None
+    if action.items:
+        return "tagged"
+    return "followed" if action.call else "dropped"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """Maps verdicts to actions.
+    """Maps verdicts to actions. A page that is only similar to another passes as a new one does.
 
     :param action: ``drop`` keeps content that was seen from the spider, ``tag`` marks it.
     :param follow: whether links on a page whose content was seen are followed. To follow links
         of dropped pages the callback must run; its items are then dropped instead.
-    :param drop_weak: whether weak verdicts are acted upon as others are; else their pages are
-        tagged, and their links followed.
     :param incremental: content of earlier crawls counts as seen: unchanged pages are treated as
         near-duplicates are.
     """
 
     action: PolicyAction = "drop"
     follow: bool = False
-    drop_weak: bool = False
     incremental: bool = False
 
     def seen(self, verdict: Verdict) -> bool:
-        """Whether the content of a page counts as seen."""
+        """Return True if the content of a page counts as seen."""
         return verdict.kind == "near-duplicate" or (
             self.incremental and verdict.kind == "unchanged"
         )
 
     def decide(self, verdict: Verdict) -> Action:
-        """The action for a verdict."""
-        if not self.seen(verdict) or (verdict.weak and not self.drop_weak):
+        """Return the action for a verdict."""
+        if not self.seen(verdict):
             return PASS
         if self.action == "tag":
             return Action(call=True, items=True, follow=self.follow)

@@ -11,3 +11,11 @@ def printable(text: str) -> str:
     return "".join(
         character if character.isprintable() else ascii(character)[1:-1] for character in shown
     )
+
+
+def nearness(distance: int | None, similarity: float | None) -> str:
+    """Return how near two pages are: bits, and where it is known the estimated resemblance in
+    per cent, rounded down so that only equal texts have 100.
+    """
+    alike = "" if similarity is None else f", similarity {int(100 * similarity + 1e-9)} %"
+    return f"distance {distance}{alike}"

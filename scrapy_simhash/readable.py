@@ -16,7 +16,7 @@ import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.blocks import DISPLAY_NONE
+from scrapy_simhash.lines import DISPLAY_NONE, consent_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -59,13 +59,10 @@ def _spend(work: float) -> None:
             raise _TooMuchWork
 
 
-def article_of(
-    root: HtmlElement, parse_again: Callable[[], HtmlElement]
-) -> tuple[HtmlElement, int]:
-    """The element that readability takes for the article, cleaned, and how many characters the
-    whole page shows at most.
+def article_of(root: HtmlElement, parse_again: Callable[[], HtmlElement]) -> HtmlElement:
+    """Return the element that readability takes for the article, cleaned.
 
-    An empty element where that is too much work for what the page is.
+    It is empty where that is too much work for what the page is.
 
     :param root: a parsed page of `element_class`, without comments; it is changed.
     :param parse_again: gives the same page anew, for a second try that cuts away less.
@@ -81,11 +78,11 @@ def article_of(
         if _budget.left >= 0:
             raise
         nothing: HtmlElement = root.makeelement("div")
-        return nothing, characters
+        return nothing
     finally:
         _budget.left = None
     article: HtmlElement = document.article
-    return article, document.visible_characters
+    return article
 
 
 @lru_cache(maxsize=1)
@@ -167,7 +164,6 @@ def _lean_document() -> type[Any]:
         """A Document whose steps cost less; see the module."""
 
         article: HtmlElement | None = None
-        visible_characters = 0
 
         def __init__(self, root: HtmlElement, parse_again: Callable[[], HtmlElement]) -> None:
             super().__init__(root)
@@ -185,7 +181,7 @@ def _lean_document() -> type[Any]:
             drop_all([e for e in styled if DISPLAY_NONE.search(e.get("style"))])
             for element in root.iter("image"):
                 element.tag = "img"
-            self.visible_characters = len(root.text_content())
+            drop_all(consent_elements(root))
             return root
 
         def get_link_density(self, elem: HtmlElement) -> float:

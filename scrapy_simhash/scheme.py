@@ -11,16 +11,21 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import EmptyText, SchemeError
 from scrapy_simhash.extraction import Selectors
 from scrapy_simhash.features import idf_table, weighted_features
-from scrapy_simhash.fingerprint import simhash
+from scrapy_simhash.fingerprint import Fingerprint, simhash, simhash_of_hashes
+from scrapy_simhash.hashes import JOINER, shingle_hashes, token_hashes
 from scrapy_simhash.parameters import SchemeParameters
 from scrapy_simhash.parts import select_parts
 from scrapy_simhash.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Scheme(SchemeParameters):
@@ -49,6 +54,7 @@ class Scheme(SchemeParameters):
         return weighted_features(
             tokens,
             shingle_length=self.shingle_length,
+            pairs=self.pairs,
             weighting=self.weighting,
             joiner=TOKENIZERS[self.tokenizer].joiner,
             stop_words=frozenset(self.stop_words),
@@ -57,7 +63,7 @@ class Scheme(SchemeParameters):
         )
 
     def fingerprint(self, text: str, title: str = "") -> int:
-        """Fingerprint of a plain text, ``0 <= fp < 2**bits``.
+        """Return the fingerprint of a plain text, ``0 <= fp < 2**bits``.
 
         :raises EmptyText: no feature is left of it.
         :raises UnsupportedText: the hash cannot take it.
@@ -65,11 +71,43 @@ class Scheme(SchemeParameters):
         return self.fingerprint_tokens(self.tokens(text, title))
 
     def fingerprint_tokens(self, tokens: Sequence[str]) -> int:
-        """The same from ready tokens."""
-        return self.fingerprint_features(self.features(tokens))
+        """Return the fingerprint of ready tokens."""
+        return self.certain_fingerprint(tokens).value
+
+    def certain_fingerprint(
+        self, tokens: Sequence[str], hashes: NDArray[np.uint64] | None = None
+    ) -> Fingerprint:
+        """Return the fingerprint of ready tokens, and how certain each of its bits is.
+
+        :param hashes: the tokens' `token_hashes`, where the caller has them.
+        """
+        if not self._takes_hashes:
+            return self._of_features(self.features(tokens))
+        import numpy as np
+
+        if hashes is None:
+            hashes = token_hashes(tokens)
+        features = np.unique(shingle_hashes(hashes, self.shingle_length))
+        if self.pairs and len(tokens) > 1:
+            features = np.concatenate([features, np.unique(shingle_hashes(hashes, 2))])
+        try:
+            return simhash_of_hashes(features, self.bits, tie=self.tie)
+        except EmptyText:
+            return self._of_features({})
+
+    @property
+    def _takes_hashes(self) -> bool:
+        """Whether features are shingles of all tokens, each of weight 1 and by a mixed hash."""
+        return (
+            self.feature_hash == "xxh3-mix"
+            and self.weighting == "uniform"
+            and not self.stop_words
+            and not self.top
+            and TOKENIZERS[self.tokenizer].joiner == JOINER
+        )
 
     def fingerprint_record(self, record: Mapping[str, str]) -> int:
-        """The same from the fields of a record: each adds its features with its weight.
+        """Return the fingerprint of a record: each field adds its features with its weight.
 
         :raises SchemeError: the scheme has no `field_weights`.
         """
@@ -85,13 +123,17 @@ class Scheme(SchemeParameters):
         return self.fingerprint_features(total)
 
     def fingerprint_features(self, features: Mapping[str, float]) -> int:
-        """The same from ready features and their weights (finite, ≥ 0)."""
+        """Return the fingerprint of ready features and their weights (finite, ≥ 0)."""
+        return self._of_features(features).value
+
+    def _of_features(self, features: Mapping[str, float]) -> Fingerprint:
         try:
             return simhash(features, self.bits, feature_hash=self.feature_hash, tie=self.tie)
         except EmptyText:
             if self.empty == "error":
                 raise
-            return (1 << self.bits) - 1 if self.tie == "one" else 0
+            value = (1 << self.bits) - 1 if self.tie == "one" else 0
+            return Fingerprint(value, bytes(self.bits))
 
     def check_fingerprint(self, fingerprint: int) -> int:
         """The fingerprint itself. :raises SchemeError: not an int of this width."""
@@ -112,6 +154,8 @@ class Preset:
     """A scheme with the distance that goes with it, and where it comes from.
 
     :param max_distance: k, inclusive.
+    :param confirmation: what a page within k bits must show to count as a copy; the published
+        algorithms ask for nothing.
     :param has_tables: permuted tables find pairs at that distance, so that it can drive a crawl;
         else only a linear scan does, such as the index ``memory:``.
     """
@@ -119,14 +163,16 @@ class Preset:
     scheme: Scheme
     max_distance: int
     source: str
+    confirmation: Confirmation = UNCONFIRMED
     has_tables: bool = True
 
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "wide": Preset(
-            scheme=Scheme(bits=256),
-            max_distance=36,
+            scheme=Scheme(pairs=True, weighting="uniform", feature_hash="xxh3-mix"),
+            max_distance=48,
+            confirmation=Confirmation(),
             source="Measured on real pages: see docs/decisions/default.md.",
         ),
         "classic": Preset(

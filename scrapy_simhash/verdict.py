@@ -23,8 +23,12 @@ class Verdict:
     :param bits: width of the fingerprint.
     :param fingerprint: None if skipped.
     :param representative: key of the page it is a near-duplicate of.
-    :param distance: to the representative, or to the page's own stored fingerprint, in bits.
-    :param weak: it rests on a short text or on an extractor's fallback.
+    :param distance: in bits, to the representative, to the page's own stored fingerprint, or of a
+        new page to `similar_to`.
+    :param similarity: estimated resemblance to the representative, or to `similar_to`, from 0 to
+        1; None if it is not known.
+    :param similar_to: of a new or changed page: key of the nearest page within k bits that was not
+        confirmed to be a copy of it. The page passes, and is stored as content of its own.
     :param reason: why it was skipped.
     :param canonical: of a near-duplicate: the page names its ``representative`` as its canonical
         URL (rel=canonical), or the representative names the ``page``; None if neither does.
@@ -38,7 +42,8 @@ class Verdict:
     fingerprint: int | None = None
     representative: str | None = None
     distance: int | None = None
-    weak: bool = False
+    similarity: float | None = None
+    similar_to: str | None = None
     reason: str | None = None
     canonical: Canonical | None = None
     index_ms: float = 0.0
@@ -56,7 +61,8 @@ class Verdict:
             "representative": self.representative,
             "distance": self.distance,
             "fingerprint": self.fingerprint_hex,
-            "weak": self.weak,
+            "similarity": None if self.similarity is None else round(self.similarity, 2),
+            "similar_to": self.similar_to,
             "reason": self.reason,
             "canonical": self.canonical,
         }

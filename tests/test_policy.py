@@ -25,15 +25,13 @@ COUNTS_AS_SEEN = {("near-duplicate", False), ("near-duplicate", True), ("unchang
 @pytest.mark.parametrize("incremental", [False, True])
 @pytest.mark.parametrize("follow", [False, True])
 @pytest.mark.parametrize("action", get_args(PolicyAction))
-@pytest.mark.parametrize("drop_weak", [False, True])
-@pytest.mark.parametrize("weak", [False, True])
-def test_the_whole_table(action, follow, drop_weak, incremental, kind, weak):  # noqa: PLR0917
-    policy = Policy(action=action, follow=follow, drop_weak=drop_weak, incremental=incremental)
-    verdict = Verdict(kind=kind, key="https://a.example/", bits=64, weak=weak)
+@pytest.mark.parametrize("similar_to", [None, "https://a.example/similar"])
+def test_the_whole_table(action, follow, incremental, kind, similar_to):
+    policy = Policy(action=action, follow=follow, incremental=incremental)
+    verdict = Verdict(kind=kind, key="https://a.example/", bits=64, similar_to=similar_to)
     seen = (kind, incremental) in COUNTS_AS_SEEN
-    assert policy.seen(verdict) is seen, "weak or not"
-    acted_upon = seen and (drop_weak or not weak)
-    assert policy.decide(verdict) == (SEEN[action, follow] if acted_upon else ALL)
+    assert policy.seen(verdict) is seen, "similar to another page or not"
+    assert policy.decide(verdict) == (SEEN[action, follow] if seen else ALL)
 
 
 def test_the_table_is_whole():
@@ -42,7 +40,7 @@ def test_the_table_is_whole():
 
 
 def test_near_duplicates_are_dropped_unless_something_else_is_asked_for():
-    assert Policy() == Policy(action="drop", follow=False, drop_weak=False, incremental=False)
+    assert Policy() == Policy(action="drop", follow=False, incremental=False)
     assert Action() == PASS == ALL
 
 

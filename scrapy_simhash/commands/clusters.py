@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import escaped, note, show
+from scrapy_simhash.commands.output import escaped, note, percent, show
 from scrapy_simhash.commands.parsers import add_index_command, whole
 from scrapy_simhash.parameters import MAX_BITS
 
@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Lists clusters, the largest first: a representative, and below it its near-duplicates with their
-distances. Without more options, as the crawls found them.
+distances, similarities and what was done with them. Without more options, as the crawls found them.
 
   {program} clusters --top 5
+  {program} clusters --similar
   {program} clusters --max-distance 20
   {program} clusters --method connected --host www.example.com
   {program} clusters --file entries.jsonl.gz --max-distance 3
 
-With --max-distance, --method or --file, the fingerprints are grouped anew, among all of them: by
-leader as a crawl would in their order, or as connected components, of which each member is near
+Similar pages are within k of another, but no copies of it: they passed. --similar lists them below
+the page that they are like, instead of near-duplicates: pages of one template are often there.
+
+With --max-distance, --method or --file, fingerprints alone are grouped anew, among all of them:
+by leader as a crawl would in their order, or as connected components, of which each member is near
 another. All near-duplicates were found with the index's k: a larger one joins clusters, but finds
 no pages that a crawl has not stored. A file is what {program} export wrote.
 """
@@ -46,6 +50,9 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--file", metavar="FILE", help="group the records of an export, not an index"
+    )
+    parser.add_argument(
+        "--similar", action="store_true", help="pages that are alike and no copies, instead"
     )
     parser.add_argument(
         "--host",
@@ -69,11 +76,16 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 
 class Member(NamedTuple):
-    """A page of a cluster, with its distance to the representative."""
+    """A page of a cluster, with its distance and similarity to the representative.
+
+    :param similarity: from 0 to 1; None if it is not known.
+    :param action: what was done with it; empty if nobody has said so.
+    """
 
     key: str
     distance: int
-    weak: bool = False
+    similarity: float | None = None
+    action: str = ""
 
 
 class Cluster(NamedTuple):
@@ -87,6 +99,8 @@ def run(options: argparse.Namespace) -> int:
     """List."""
     if options.file is not None and (options.index is not None or options.spider is not None):
         options.wrong_usage("--file is instead of --index or --spider")
+    if options.similar and (options.file, options.max_distance, options.method) != (None,) * 3:
+        options.wrong_usage("--similar shows what crawls found: without --file or grouping anew")
     clusters = [
         cluster
         for cluster in _found(options)
@@ -100,7 +114,9 @@ def run(options: argparse.Namespace) -> int:
             "shown": [
                 {
                     "representative": cluster.representative,
-                    "near_duplicates": [member._asdict() for member in cluster.near_duplicates],
+                    "similar" if options.similar else "near_duplicates": [
+                        member._asdict() for member in cluster.near_duplicates
+                    ],
                 }
                 for cluster in shown
             ],
@@ -109,12 +125,14 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for cluster in shown:
         show(escaped(cluster.representative))
-        for key, distance, weak in cluster.near_duplicates:
-            show(f"  distance {distance:>3}  {escaped(key)}{', weak' if weak else ''}")
+        for key, distance, similarity, action in cluster.near_duplicates:
+            alike = f"{percent(similarity) if similarity is not None else '':>5}  "
+            done = f"{action:<8}  " if action else ""
+            show(f"  distance {distance:>3}  {alike}{done}{escaped(key)}")
     if len(clusters) > len(shown):
         note(f"{len(clusters) - len(shown):,} more clusters: --top 0 shows all")
     elif not clusters:
-        note("no cluster was found")
+        note("no similar page was found" if options.similar else "no cluster was found")
     return 0
 
 
@@ -147,20 +165,26 @@ def _found(options: argparse.Namespace) -> list[Cluster]:
                 made.max_distance if options.max_distance is None else options.max_distance,
                 options,
             )
-        return [
-            Cluster(
-                cluster.representative,
-                [Member(line.key, line.distance, line.weak) for line in cluster.near_duplicates],
-            )
-            for cluster in duplication(source).clusters
-        ]
+        found = duplication(source)
+    groups = {cluster.representative: cluster.near_duplicates for cluster in found.clusters}
+    if options.similar:
+        groups = {}
+        for line in found.similar:
+            groups.setdefault(line.representative, []).append(line)
+    elif found.similar:
+        note(f"{len(found.similar):,} pages are like others and no copies: --similar shows them")
+    clusters = [
+        Cluster(key, [Member(one.key, one.distance, one.similarity, one.action) for one in lines])
+        for key, lines in groups.items()
+    ]
+    return sorted(clusters, key=lambda one: len(one.near_duplicates), reverse=True)
 
 
 def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
     """(when it came, key, fingerprint) of each page, by the last that is known of it."""
     from scrapy_simhash.index.clusters import is_representative_now
 
-    last = {line.key: line for line in source.near_duplicates()}
+    last = {line.key: line for line in source.near_duplicates() if line.confirmed}
     for entry in source.entries():
         if is_representative_now(entry, last):
             last.pop(entry.key, None)

@@ -6,18 +6,20 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import show
+from scrapy_simhash.commands.output import percent, show
 from scrapy_simhash.commands.parsers import add_index_command
 from scrapy_simhash.commands.times import shown_time
 
 if TYPE_CHECKING:
     import argparse
 
+    from scrapy_simhash.index.base import NearDuplicate
     from scrapy_simhash.index.explain import Explanation
 
 _DESCRIPTION = """\
 Says what an index knows about a page: since when it is a representative, of what it was a
-near-duplicate, when and how near, and which pages were near-duplicates of it.
+near-duplicate, when and how near, which pages were near-duplicates of it, and what was done. A
+similar page is within k, and no copy.
 
   {program} explain https://example.com/print?article=7
 
@@ -54,7 +56,9 @@ def _as_json(found: Explanation) -> dict[str, Any]:
             "distance": line.distance,
             "fingerprint": to_hex(line.fingerprint, found.bits),
             "seen_at_s": line.seen_at_s,
-            "weak": line.weak,
+            "similarity": line.similarity,
+            "confirmed": line.confirmed,
+            "action": line.action,
         }
 
     entry = found.entry
@@ -86,14 +90,21 @@ def _show(found: Explanation, *, known: bool) -> None:
         )
     for line in found.near_duplicates:
         show(
-            f"{shown_time(line.seen_at_s)} near-duplicate of {printable(line.representative)} at "
-            f"distance {line.distance}{', weak' if line.weak else ''}, "
+            f"{shown_time(line.seen_at_s)} "
+            f"{'near-duplicate of' if line.confirmed else 'similar to'} "
+            f"{printable(line.representative)}{_evidence(line)}, "
             f"{to_hex(line.fingerprint, found.bits)}"
         )
     for line in found.copies:
         show(
-            f"{shown_time(line.seen_at_s)} {printable(line.key)} was a near-duplicate of it at "
-            f"distance {line.distance}{', weak' if line.weak else ''}"
+            f"{shown_time(line.seen_at_s)} {printable(line.key)} was "
+            f"{'a near-duplicate of' if line.confirmed else 'similar to'} it{_evidence(line)}"
         )
     if not known:
         show("nothing is known about it")
+
+
+def _evidence(line: NearDuplicate) -> str:
+    similarity = "" if line.similarity is None else f", similarity {percent(line.similarity)}"
+    action = f", {line.action}" if line.action else ""
+    return f" at distance {line.distance}{similarity}{action}"

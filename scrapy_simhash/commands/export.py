@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Writes the entries of an index, oldest first, as JSON lines or Parquet (by the file's name), with
-key, fingerprint in hexadecimal digits, scheme, first_seen_s, last_seen_s (Unix times) and
-near_duplicates. {program} import makes an index of them again.
+key, fingerprint in hexadecimal digits, scheme, first_seen_s, last_seen_s (Unix times),
+near_duplicates, and what confirms copies: sketch, site, title_hashes and heading_hashes.
+{program} import makes an index of them again.
 
   {program} export entries.jsonl.gz
   {program} export entries.parquet
-  {program} export --near-duplicates - | jq .representative
+  {program} export --near-duplicates - | jq -r 'select(.action == "dropped") | .key'
 
-Near-duplicates have key, representative, distance, fingerprint, scheme, seen_at_s and weak.
+Near-duplicates have key, representative, distance, fingerprint, scheme, seen_at_s,
+similarity_percent (null if it is not known), confirmed (false for a page that is only similar, and
+passed) and action: what was done with the page, dropped, tagged, followed or passed, or empty.
 """
 
 

@@ -30,7 +30,6 @@ from scrapy_simhash.commands import (
     repair,
     report,
     stats,
-    upgrade,
 )
 from scrapy_simhash.errors import SimhashError
 
@@ -90,7 +89,6 @@ SUBCOMMANDS: dict[str, Subcommand] = {
     "export": export,
     "import": import_,
     "compact": compact,
-    "upgrade": upgrade,
 }
 
 

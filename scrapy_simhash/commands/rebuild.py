@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Makes an index anew with other tables, for another k, or in another kind of database. What is not
 given stays as it is; a plain rebuild makes all buckets anew. The old index stays until the new one
-is whole: interrupted, nothing has changed.
+is whole: interrupted, nothing has changed. An index of the release before this one (format 2) is
+taken into the present format; its pages have no sketches until they are met again.
 
   {program} rebuild --max-distance 40
   {program} rebuild --pages 50000000
@@ -100,7 +101,7 @@ def _rescheme(options: argparse.Namespace, directory: Path) -> int:
 
     if options.tables is not None or options.database is not None:
         options.wrong_usage("--preset chooses its own tables, and keeps the kind of database")
-    made = read_manifest(directory)
+    made = read_manifest(directory, older=True)
     preset = PRESETS[options.preset]
     told = scheme_settings(options.settings, options.preset)
     # The texts are as they were taken.
@@ -110,6 +111,7 @@ def _rescheme(options: argparse.Namespace, directory: Path) -> int:
             directory,
             replace(preset.scheme, **kept),
             preset.max_distance if options.max_distance is None else options.max_distance,
+            confirmation=preset.confirmation,
             expected_pages=options.pages or DEFAULT_EXPECTED_PAGES,
             min_tokens=told.min_tokens,
             drop_without_text=options.drop_without_text,
@@ -139,7 +141,7 @@ def _plan(options: argparse.Namespace, directory: Path) -> TablePlan | None:
     from scrapy_simhash.index.offline import read_manifest
     from scrapy_simhash.index.plan import TablePlan
 
-    made = read_manifest(directory)
+    made = read_manifest(directory, older=True)
     if options.tables is not None:
         try:
             return TablePlan(made.plan.bits, *map(int, options.tables.split(",")))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.clusters import Duplication
     from scrapy_simhash.index.statistics import IndexStatistics
 
@@ -72,6 +73,7 @@ def _as_json(
         "database": made.database,
         "scheme": made.scheme.id,
         "max_distance": made.max_distance,
+        "confirmation": asdict(made.confirmation),
         "plan": asdict(made.plan),
         "check_bits": made.check_bits,
         "file_bytes": found.file_bytes,
@@ -80,7 +82,7 @@ def _as_json(
         "entries": found.entries,
         "buffered": found.buffered,
         "near_duplicates": doubled.near_duplicates,
-        "weak": doubled.weak,
+        "similar": len(doubled.similar),
         "log_lines": doubled.lines,
         "distances": {str(distance): doubled.distances[distance] for distance in _range(doubled)},
         "clusters": len(doubled.clusters),
@@ -107,12 +109,14 @@ def _show(
     made = found.manifest
     show(f"index            {escaped(directory)}, {found.file_bytes:,} bytes in {made.database}")
     show(f"scheme           {made.scheme.id}, k = {made.max_distance}")
+    show(f"a copy           {_rule(made.confirmation)}")
     show(f"tables           {made.plan}, checks of {made.check_bits} bits")
     show(f"representatives  {doubled.representatives:,}")
     pages = doubled.representatives + doubled.near_duplicates
     share = f", {percent(doubled.near_duplicates / pages)} of the pages" if pages else ""
-    weak = f", {doubled.weak:,} by weak verdicts" if doubled.weak else ""
-    show(f"near-duplicates  {doubled.near_duplicates:,}{share}{weak}")
+    show(f"near-duplicates  {doubled.near_duplicates:,}{share}")
+    if doubled.similar:
+        show(f"similar          {len(doubled.similar):,} pages within k that are no copies")
     if doubled.distances:
         _chart("near-duplicates by distance", {d: doubled.distances[d] for d in _range(doubled)})
     if doubled.clusters and options.top:
@@ -127,6 +131,16 @@ def _show(
             show(f"  {count:>9,} of {of_host:>9,} pages, {percent(count / of_host):>5}  {name}")
     if options.tables:
         _show_tables(found)
+
+
+def _rule(confirmation: Confirmation) -> str:
+    least = confirmation.min_resemblance
+    rules = ["is within k"]
+    if least:
+        rules.append(f"resembles the other by {percent(least)} or more")
+    if confirmation.same_name:
+        rules.append("has a title or heading that agrees, on one site")
+    return ", ".join(rules)
 
 
 def _range(doubled: Duplication) -> range:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.crawl.identity import comparable
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.printable import printable
+from scrapy_simhash.policy import outcome_of
+from scrapy_simhash.printable import nearness, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.stats import CrawlStats
     from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.index import Observation, ObservingIndex
+    from scrapy_simhash.policy import Action
     from scrapy_simhash.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -37,7 +39,7 @@ class CrawlIndex:
 
     :param what: ``page`` or ``item``, for the log.
     :param failed: told of errors of the index: (error, key).
-    :param debug: log every near-duplicate.
+    :param debug: log every near-duplicate and similar page.
     :param texts: told of verdicts, and of what becomes of them.
     """
 
@@ -81,17 +83,20 @@ class CrawlIndex:
         if self._texts is not None:
             self._texts.judged(self.index, verdict, page)
         verdict = self._with_canonical(verdict, canonical)
-        if self.stats.judge(verdict) or (self._debug and verdict.kind == "near-duplicate"):
-            logger.info(
-                "simhash: near-duplicate %s %s of %s at distance %s%s",
-                self._what,
-                printable(verdict.key),
-                printable(verdict.representative or ""),
-                verdict.distance,
-                "" if self._debug else " (others are counted; SIMHASH_DEBUG shows all)",
-                extra={"spider": self._spider},
-            )
+        if self.stats.judge(verdict) or self._debug:
+            self._log(verdict)
         return verdict
+
+    def acted(self, verdict: Verdict, action: Action) -> None:
+        """Count what is done with a page, and say it in the near-duplicate log."""
+        self.stats.acted(verdict, action)
+        outcome = outcome_of(verdict, action)
+        if outcome is None or verdict.kind == "unchanged" or verdict.observation is None:
+            return
+        try:
+            self.index.acted(verdict.observation, outcome)
+        except StorageError as error:
+            self._failed(error, verdict.key)
 
     def observe_again(self, copy: DroppedCopy) -> Observation | None:
         """What the index says now of what was a near-duplicate before; nothing becomes
@@ -99,7 +104,7 @@ class CrawlIndex:
         """
         try:
             observation = self.index.observe(
-                copy.key, copy.fingerprint, weak=copy.weak, among=self._identity.among(copy.key)
+                copy.key, copy.fingerprint, copy.evidence, among=self._identity.among(copy.key)
             )
             self.index.discard(observation)
         except StorageError as error:
@@ -128,6 +133,23 @@ class CrawlIndex:
         except StorageError as error:
             self._failed(error, observation.key)
             self.index.discard(observation)
+
+    def _log(self, verdict: Verdict) -> None:
+        like = verdict.representative or verdict.similar_to
+        if like is None:
+            return
+        near_duplicate = verdict.kind == "near-duplicate"
+        logger.info(
+            "simhash: %s %s %s %s %s at %s%s",
+            "near-duplicate" if near_duplicate else "similar",
+            self._what,
+            printable(verdict.key),
+            "of" if near_duplicate else "to",
+            printable(like),
+            nearness(verdict.distance, verdict.similarity),
+            "" if self._debug else " (others are counted; SIMHASH_DEBUG shows all)",
+            extra={"spider": self._spider},
+        )
 
     def _with_canonical(self, verdict: Verdict, canonical: str | None) -> Verdict:
         representative = verdict.representative

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import DropItem, IgnoreRequest
 
-from scrapy_simhash.printable import printable
+from scrapy_simhash.printable import nearness, printable
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -18,7 +18,7 @@ def _said(verdict: Verdict) -> str:
     if verdict.representative is None:
         return f"{verdict.kind} since an earlier crawl"
     representative = printable(verdict.representative)
-    return f"{verdict.kind} of {representative} at distance {verdict.distance}"
+    return f"{verdict.kind} of {representative} at {nearness(verdict.distance, verdict.similarity)}"
 
 
 class NearDuplicatePage(IgnoreRequest):

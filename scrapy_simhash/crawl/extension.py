@@ -8,6 +8,7 @@ that fails later is counted and its pages pass.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -15,6 +16,8 @@ from scrapy import signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
+from scrapy_simhash.confirmation import UNCONFIRMED
+from scrapy_simhash.crawl.advice import warn_of_item_fields, warn_of_selectors, warn_of_templates
 from scrapy_simhash.crawl.clusters import Clusters
 from scrapy_simhash.crawl.crawl_index import CrawlIndex
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
@@ -28,6 +31,7 @@ from scrapy_simhash.crawl.settings import SimhashSettings, is_enabled, unknown_s
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.crawl.syncing import Syncer
+from scrapy_simhash.crawl.unmatched import Unmatched
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import SettingsError, SimhashError
 from scrapy_simhash.index import index_url, open_index, reset_index
@@ -66,6 +70,7 @@ class SimhashExtension:
             min_tokens=self.settings.min_tokens,
             keep_text=bool(self.settings.keep_text_bytes)
             or (self.settings.passages is not None and not self.settings.item_fields),
+            sketches=self.settings.confirmation != UNCONFIRMED,
         )
         stats = crawler.stats
         if stats is None:  # pragma: no cover - Scrapy makes it before extensions
@@ -93,6 +98,13 @@ class SimhashExtension:
         )
         self.settlement = Settlement(
             self._settle_page, self._settle_item, self.page_passages.finished
+        )
+        scheme = self.settings.scheme
+        self.unmatched_selectors = Unmatched(
+            (*scheme.select, *scheme.remove), partial(warn_of_selectors, crawler)
+        )
+        self.unmatched_fields = Unmatched(
+            self.settings.item_fields, partial(warn_of_item_fields, crawler)
         )
         self._job = Job(crawler.settings)
         self._syncer = Syncer()
@@ -136,8 +148,8 @@ class SimhashExtension:
 
     def spider_opened(self, spider: Spider) -> None:
         """Open the index, or close the spider."""
-        for name in unknown_settings(self.crawler.settings):
-            logger.warning("simhash: there is no setting %s", name, extra={"spider": spider})
+        for message in unknown_settings(self.crawler.settings):
+            logger.warning("simhash: %s", message, extra={"spider": spider})
         try:
             self.index = self._open(self.settings.directory, self.stats, "page")
             if self.settings.item_fields:
@@ -159,10 +171,13 @@ class SimhashExtension:
         self._syncer.start(self.index.index, item_index, self.page_passages.index)
         index = self.index.index
         logger.info(
-            "simhash: scheme %s (preset %s), k = %d, %s, action %s; index %s with %d fingerprints",
+            "simhash: scheme %s (preset %s), k = %d, least resemblance %g, same title %s, %s, "
+            "action %s; index %s with %d fingerprints",
             index.scheme.id,
             self.settings.preset,
             index.max_distance,
+            index.confirmation.min_resemblance,
+            index.confirmation.same_name,
             index.plan,
             self.settings.policy.action,
             index.location,
@@ -206,6 +221,10 @@ class SimhashExtension:
             index.stats.index_size(len(index.index))
             if index.stats.anything:
                 logger.info("%s", index.stats.summary(what), extra={"spider": spider})
+            directory = self.settings.directory if what == "pages" else self.settings.item_directory
+            warn_of_templates(self.crawler, index.stats, what, directory)
+        self.unmatched_selectors.close()
+        self.unmatched_fields.close()
         opened = self.index is not None
         self._close_indexes()
         if reason == "finished":
@@ -259,6 +278,7 @@ class SimhashExtension:
             index_url(directory, settings.index_kind),
             settings.scheme,
             max_distance=settings.max_distance,
+            confirmation=settings.confirmation,
             plan=settings.plan,
             expected_pages=settings.expected_pages,
             incremental=settings.policy.incremental,

@@ -96,6 +96,7 @@ class Fingerprinter:
                 workers=self._workers,
                 timeout_ms=self._timeout_ms,
                 keep_text=self._detector.keep_text,
+                sketches=self._detector.sketches,
             )
 
     async def fingerprint(self, response: TextResponse) -> tuple[PageFingerprint, bool]:

@@ -84,6 +84,8 @@ class SimhashDownloaderMiddleware:
                 printable(response.url),
                 printable(page.error),
             )
+        if page.tokens:
+            extension.unmatched_selectors.seen(page.unmatched)
         extension.pages[response] = page
         return response
 
@@ -148,12 +150,12 @@ class SimhashSpiderMiddleware:
             response.flags.append(FLAG)
         asked_again = extension.arrived(request, verdict.fingerprint) or by_itself
         action = self._action(verdict, request, page.excerpt, asked_again=asked_again)
+        extension.index.acted(verdict, action)
         observation = verdict.observation
         if action != PASS and observation is not None and observation.provisional:
             # It waits for another page, and does not stand for itself.
             extension.index.settle(observation, confirmed=False)
             verdict = replace(verdict, observation=None)
-        extension.stats.acted(verdict, action)
         if action.call:
             state = extension.settlement.begin(response, key, verdict, action)
             extension.page_passages.arrived(state, page.text)
@@ -245,7 +247,7 @@ class SimhashSpiderMiddleware:
         observation = verdict.observation
         if observation is None or not observation.provisional:
             return True
-        copy = DroppedCopy(verdict.key, observation.fingerprint, verdict.weak, request)
+        copy = DroppedCopy(verdict.key, observation.fingerprint, observation.evidence, request)
         awaited = verdict.representative or verdict.key  # or an earlier response under its key
         return self._extension.second_chances.hold(awaited, copy)
 

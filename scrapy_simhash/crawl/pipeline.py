@@ -12,11 +12,13 @@ from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.reader import TAGGED_WHERE_KNOWN
 from scrapy_simhash.crawl.second_chances import DroppedCopy
+from scrapy_simhash.crawl.settings import SETTINGS
 from scrapy_simhash.crawl.tagging import tag
 from scrapy_simhash.extraction import visible_text
 from scrapy_simhash.fingerprint import to_hex
-from scrapy_simhash.policy import Policy
+from scrapy_simhash.policy import PASS, Policy
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -37,9 +39,12 @@ class SimhashPipeline:
         self._settings = extension.settings
         self._item_policy = Policy(
             action=self._settings.item_action,
-            drop_weak=self._settings.policy.drop_weak,
             incremental=self._settings.policy.incremental,
         )
+        # Item classes that declare the fields of earlier releases are tagged with those.
+        tags = self._settings.item_tags
+        by_default = tags == SETTINGS["SIMHASH_ITEM_TAGS"]
+        self._if_declared = {tags[field] for field in TAGGED_WHERE_KNOWN if by_default}
         # Items of start() have no page to be known by, and another crawl has others.
         self._crawl = uuid4().hex
         self._without_page = itertools.count()
@@ -57,15 +62,34 @@ class SimhashPipeline:
         """Tag the item. :raises NearDuplicateItem: its content was seen, and it is dropped."""
         origin = self._extension.settlement.take_origin(item)
         verdict = None if origin is None else origin.page.verdict
+        policy = self._settings.policy
         if self._settings.item_fields and self._extension.item_index is not None:
-            verdict = await self._judge(item, origin) or verdict
-        if verdict is not None:
-            fields = verdict.to_dict()
-            tags = self._settings.item_tags
-            values = {item_field: fields[field] for field, item_field in tags.items()}
-            tag(self._extension, item, values, "SIMHASH_ITEM_TAGS")
+            own = await self._judge(item, origin)
+            if own is not None:
+                verdict, policy = own, self._item_policy
+        if verdict is not None and self._is_tagged(verdict, policy):
+            tag(
+                self._extension,
+                item,
+                self._tags(verdict),
+                "SIMHASH_ITEM_TAGS",
+                if_declared=self._if_declared,
+            )
         await self._tag_with_passages(item, origin)
         return item
+
+    @staticmethod
+    def _is_tagged(verdict: Verdict, policy: Policy) -> bool:
+        """Return whether an item is tagged. Where copies are dropped, originals need no tags."""
+        return policy.action == "tag" or policy.seen(verdict) or verdict.similar_to is not None
+
+    def _tags(self, verdict: Verdict) -> dict[str, Any]:
+        fields = verdict.to_dict()
+        return {
+            item_field: fields[field]
+            for field, item_field in self._settings.item_tags.items()
+            if fields[field] is not None or field not in TAGGED_WHERE_KNOWN
+        }
 
     async def _tag_with_passages(self, item: Any, origin: Origin | None) -> None:
         passages = self._extension.page_passages
@@ -78,12 +102,11 @@ class SimhashPipeline:
     async def _judge(self, item: Any, origin: Origin | None) -> Verdict | None:
         extension = self._extension
         try:
-            fingerprint = await run_in_thread(
-                lambda: extension.detector.fingerprint_text(self._text(item))
-            )
+            fingerprint, missing = await run_in_thread(self._fingerprint, item)
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
             extension.failed("item", error, repr(type(item)))
             return None
+        extension.unmatched_fields.seen(missing)
         extension.item_stats.time(fingerprint)
         if fingerprint.skipped is not None:
             extension.item_stats.skip(fingerprint.skipped)
@@ -94,8 +117,11 @@ class SimhashPipeline:
         verdict = extension.item_index.judge(key, fingerprint)
         if verdict is None or verdict.observation is None:
             return None
-        if not self._item_policy.decide(verdict).items and self._may_be_dropped(origin, verdict):
-            extension.item_stats.count("dropped")
+        action = self._item_policy.decide(verdict)
+        if not action.items and not self._may_be_dropped(origin, verdict):
+            action = PASS
+        extension.item_index.acted(verdict, action)
+        if not action.items:
             extension.item_index.settle(verdict.observation, confirmed=True)  # met again
             raise NearDuplicateItem(verdict)
         page = None if origin is None else origin.page
@@ -111,10 +137,10 @@ class SimhashPipeline:
         reason = "no_page"
         if request is not None:
             reason = "held_too_many"
-            copy = DroppedCopy(verdict.key, observation.fingerprint, verdict.weak, request)
+            copy = DroppedCopy(verdict.key, observation.fingerprint, observation.evidence, request)
             if extension.item_second_chances.hold(verdict.representative or "", copy):
                 return True
-        extension.item_stats.count(f"kept/{reason}")
+        extension.item_stats.kept(verdict, reason)
         return False
 
     def _identity(self, origin: Origin | None, fingerprint: PageFingerprint) -> str:
@@ -128,12 +154,23 @@ class SimhashPipeline:
         return f"{origin.page.key} item {origin.ordinal} {content}"
 
     def _text(self, item: Any) -> str:
+        return "\n".join(filter(None, self._texts(item).values()))
+
+    def _texts(self, item: Any) -> dict[str, str]:
         adapter = ItemAdapter(item)
-        values = (adapter.get(name) for name in self._settings.item_fields)
-        return "\n".join(_plain(value) for value in values if value is not None)
+        return {name: _plain(adapter.get(name)) for name in self._settings.item_fields}
+
+    def _fingerprint(self, item: Any) -> tuple[PageFingerprint, list[str]]:
+        """Return the fingerprint of an item, and the fields in which it has no text."""
+        texts = self._texts(item)
+        missing = [name for name, text in texts.items() if not text.strip()]
+        page = self._extension.detector.fingerprint_text("\n".join(filter(None, texts.values())))
+        return page, missing
 
 
 def _plain(value: Any) -> str:
+    if value is None:
+        return ""
     if isinstance(value, (list, tuple)):
         return "\n".join(_plain(part) for part in value)
     text = value if isinstance(value, str) else str(value)

@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.scheme import Scheme
 
-TAGGED_FIELDS = ("kind", "representative", "distance", "fingerprint")
-VERDICT_FIELDS = (*TAGGED_FIELDS, "weak", "canonical")
+ALWAYS_TAGGED = ("kind", "representative", "distance", "fingerprint")
+# Written only where they have a value, so that items that declare the others need not have them.
+TAGGED_WHERE_KNOWN = ("similar_to", "similarity")
+TAGGED_FIELDS = ALWAYS_TAGGED + TAGGED_WHERE_KNOWN
+VERDICT_FIELDS = (*TAGGED_FIELDS, "canonical")
 
 
 class SettingsReader:
@@ -162,9 +165,11 @@ class SettingsReader:
         """A dict from verdict fields to item fields."""
         return self.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
 
-    def share(self, name: str) -> float:
-        """A number from 0 to 1."""
+    def share(self, name: str, *, unset: float | None = None) -> float:
+        """Return a number from 0 to 1."""
         value = self._value(name)
+        if value is None and unset is not None:
+            return unset
         try:
             number = float(value)
         except (TypeError, ValueError):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
+    from scrapy_simhash.confirmation import Evidence
     from scrapy_simhash.index import Observation
 
 META_KEY = "simhash_second_chance"
@@ -32,12 +33,13 @@ _MAX_WAITS = 12
 class DroppedCopy:
     """A page (or item) that was dropped as the near-duplicate of one that is pending.
 
+    :param evidence: by which it was confirmed.
     :param request: of the page (or of that which the item came from).
     """
 
     key: str
     fingerprint: int
-    weak: bool
+    evidence: Evidence
     request: Request
 
 

@@ -7,9 +7,11 @@ in the documentation is checked against both.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast, get_args
 
+from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.clusters import DEFAULT_CLUSTER_LIMIT
 from scrapy_simhash.crawl.identity import Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS, PassageSettings
@@ -31,12 +33,19 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.scheme import Scheme
 
+_PREFIX = "SIMHASH_"
+_REMOVED = {
+    "SIMHASH_DROP_WEAK": (
+        "SIMHASH_DROP_WEAK has no effect any more: no verdict is weak. A short text is dropped as "
+        "any other, once it is confirmed to be a copy (SIMHASH_MIN_RESEMBLANCE, "
+        "SIMHASH_SAME_TITLE). Remove the setting"
+    ),
+}
 SETTINGS: Mapping[str, Any] = MappingProxyType(
     {
         "SIMHASH_ENABLED": False,
         "SIMHASH_ACTION": "drop",
         "SIMHASH_FOLLOW": None,
-        "SIMHASH_DROP_WEAK": False,
         "SIMHASH_CLUSTER_LIMIT": DEFAULT_CLUSTER_LIMIT,
         "SIMHASH_SCOPE": "all",
         "SIMHASH_PREFER_CANONICAL": False,
@@ -44,6 +53,8 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_RESET": False,
         "SIMHASH_PRESET": DEFAULT_PRESET,
         "SIMHASH_MAX_DISTANCE": None,
+        "SIMHASH_MIN_RESEMBLANCE": None,
+        "SIMHASH_SAME_TITLE": None,
         "SIMHASH_EXTRACTOR": None,
         "SIMHASH_CONTENT_SELECT": [],
         "SIMHASH_CONTENT_REMOVE": [],
@@ -80,6 +91,7 @@ class SimhashSettings:
     :param directory: of the index of pages.
     :param item_directory: of the index of items, made only where it is needed.
     :param scheme: of the preset, with the extractor and selectors of this crawl.
+    :param confirmation: what makes a page within k bits a copy.
     :param index_kind: kind of database; None: what the directory holds, or the installed one.
     :param plan: of a new index's tables; None where they are chosen, or those that it has.
     :param item_tags: verdict field → item field.
@@ -99,6 +111,7 @@ class SimhashSettings:
     preset: str
     scheme: Scheme
     max_distance: int
+    confirmation: Confirmation
     directory: Path
     item_directory: Path
     index_kind: str | None
@@ -153,6 +166,7 @@ class SimhashSettings:
             preset=preset_name,
             scheme=scheme,
             max_distance=max_distance,
+            confirmation=read_confirmation(read, preset.confirmation),
             directory=directory,
             item_directory=item_directory,
             index_kind=read.index_kind(),
@@ -177,16 +191,35 @@ def read_policy(read: SettingsReader) -> Policy:
     return Policy(
         action=cast("PolicyAction", action),
         follow=read.boolean("SIMHASH_FOLLOW", unset=action == "tag"),
-        drop_weak=read.boolean("SIMHASH_DROP_WEAK"),
         incremental=read.boolean("SIMHASH_INCREMENTAL"),
     )
 
 
-def unknown_settings(settings: BaseSettings) -> list[str]:
-    """Names that begin with SIMHASH_ and mean nothing: most likely misspelt."""
-    return sorted(
-        name for name in settings if str(name).startswith("SIMHASH_") and name not in SETTINGS
+def read_confirmation(read: SettingsReader, preset: Confirmation) -> Confirmation:
+    """Return the rules by which a page within k bits is a copy.
+
+    :param preset: the preset's rules; a setting that is not set leaves its part of them.
+    :raises SettingsError: naming the setting that is wrong.
+    """
+    return Confirmation(
+        min_resemblance=read.share("SIMHASH_MIN_RESEMBLANCE", unset=preset.min_resemblance),
+        same_name=read.boolean("SIMHASH_SAME_TITLE", unset=preset.same_name),
     )
+
+
+def unknown_settings(settings: BaseSettings) -> list[str]:
+    """Return a message for each setting that begins with SIMHASH_ and has no effect."""
+    unknown = (str(name) for name in settings if name not in SETTINGS)
+    return [_about_unknown(name) for name in sorted(unknown) if name.startswith(_PREFIX)]
+
+
+def _about_unknown(name: str) -> str:
+    if name in _REMOVED:
+        return _REMOVED[name]
+    # Without the prefix, which all names share and which would make any two of them alike.
+    known = [setting.removeprefix(_PREFIX) for setting in SETTINGS]
+    near = get_close_matches(name.removeprefix(_PREFIX), known, n=1)
+    return f"there is no setting {name}" + (f": did you mean {_PREFIX}{near[0]}?" if near else "")
 
 
 def is_enabled(settings: BaseSettings) -> bool:

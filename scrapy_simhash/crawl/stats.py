@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.policy import outcome_of
 from scrapy_simhash.printable import printable
+from scrapy_simhash.url_patterns import PatternCount, PatternCounts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from scrapy.statscollectors import StatsCollector
 
     from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.policy import Action
+    from scrapy_simhash.policy import Action, Outcome
     from scrapy_simhash.verdict import Verdict, VerdictKind
 
 _LARGEST_CLUSTERS = 5
 # More clusters than that are not counted: the small ones of them begin anew now and then.
 _COUNTED_CLUSTERS = 10_000
+_OUTCOMES: Mapping[Outcome, str] = {
+    "dropped": "dropped",
+    "followed": "followed",
+    "tagged": "tagged",
+    "passed": "similar to another and passed",
+}
 
 
 class CrawlStats:
@@ -29,6 +39,8 @@ class CrawlStats:
         self._collector = collector
         self._prefix = prefix
         self._verdicts: Counter[VerdictKind] = Counter()
+        self._outcomes: Counter[Outcome] = Counter()
+        self._patterns = PatternCounts()
         self._clusters: Counter[str] = Counter()
         self._skipped = 0
         self._times_ms: dict[str, float] = {}
@@ -49,29 +61,32 @@ class CrawlStats:
         self._add_ms("fingerprint", page.fingerprint_ms)
 
     def judge(self, verdict: Verdict) -> bool:
-        """A verdict. True if it is the first near-duplicate of the crawl."""
+        """Count a verdict. Return True if it is the first near-duplicate of the crawl."""
         self._verdicts[verdict.kind] += 1
         self._add_ms("index", verdict.index_ms)
         self.count("checked")
         self.count(verdict.kind.replace("-", "_"))
+        if verdict.similar_to is not None:
+            self.count("similar")
         if verdict.kind != "near-duplicate" or verdict.representative is None:
             return False
         self._clusters[verdict.representative] += 1
         if len(self._clusters) > 2 * _COUNTED_CLUSTERS:
             self._clusters = Counter(dict(self._clusters.most_common(_COUNTED_CLUSTERS)))
         self.count(f"distance/{verdict.distance}")
-        if verdict.weak:
-            self.count("weak")
         return self._verdicts["near-duplicate"] == 1
 
     def acted(self, verdict: Verdict, action: Action) -> None:
-        """What is done with a page that was seen before: each is counted once. Others pass."""
-        if verdict.kind not in ("near-duplicate", "unchanged"):
+        """Count what is done with a judged page."""
+        outcome = outcome_of(verdict, action)
+        like = verdict.representative or verdict.similar_to
+        self._patterns.add(verdict.key, like, dropped=outcome == "dropped")
+        if outcome is None:
             return
-        if action.call:
-            outcome = "tagged" if action.items else "followed"
-        else:
-            outcome = "dropped"
+        self._outcomes[outcome] += 1
+        if outcome == "passed":  # counted as similar already
+            return
+        if outcome == "dropped":
             self.count(outcome)
         self.count(f"{outcome}/{verdict.kind.replace('-', '_')}")
 
@@ -89,16 +104,23 @@ class CrawlStats:
         """Whether there is anything to tell."""
         return bool(self._verdicts or self._skipped)
 
+    def templates(self) -> Sequence[PatternCount]:
+        """Return the URL patterns whose pages look like those of one template."""
+        return self._patterns.templates()
+
     def summary(self, what: str) -> str:
-        """Judged pages (or items), near-duplicates with their share, the largest clusters."""
+        """Return lines with the counts of verdicts and outcomes, and the largest clusters."""
         judged = sum(self._verdicts.values())
         near = self._verdicts["near-duplicate"]
         share = f" ({near / judged:.1%})" if judged else ""
+        outcomes = ", ".join(
+            f"{self._outcomes[outcome]} {words}" for outcome, words in _OUTCOMES.items()
+        )
         lines = [
             (
                 f"simhash: {judged} {what} judged: {self._verdicts['new']} new, "
                 f"{self._verdicts['unchanged']} unchanged, {self._verdicts['changed']} changed, "
-                f"{near} near-duplicates{share}; {self._skipped} skipped"
+                f"{near} near-duplicates{share}; {self._skipped} skipped; {outcomes}"
             )
         ]
         largest = self._clusters.most_common(_LARGEST_CLUSTERS)

@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING, Any
 from itemadapter import ItemAdapter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from scrapy_simhash.crawl.extension import SimhashExtension
 
 
-def tag(extension: SimhashExtension, item: Any, values: Mapping[str, Any], setting: str) -> None:
+def tag(
+    extension: SimhashExtension,
+    item: Any,
+    values: Mapping[str, Any],
+    setting: str,
+    *,
+    if_declared: Collection[str] = (),
+) -> None:
     """Write values into fields of an item, or count why not.
 
     :param setting: that names the fields.
+    :param if_declared: fields that are left out where the item's class does not declare them.
     """
     if not values:
         return
@@ -23,8 +31,9 @@ def tag(extension: SimhashExtension, item: Any, values: Mapping[str, Any], setti
         adapter = ItemAdapter(item)
         if not isinstance(item, dict):
             undeclared = set(values).difference(adapter.field_names())
-            if undeclared:
+            if undeclared.difference(if_declared):
                 raise KeyError(", ".join(sorted(undeclared)))
+            values = {field: values[field] for field in values if field not in undeclared}
         for field, value in values.items():
             adapter[field] = value
     except (KeyError, AttributeError, TypeError, ValueError) as error:

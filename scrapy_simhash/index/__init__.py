@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import IndexMismatch, PlanError, SchemeError, StorageError
 from scrapy_simhash.index.base import Index, Match, NearDuplicate, Observation, SyncPolicy
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
@@ -29,6 +30,7 @@ from scrapy_simhash.index.memory import MemoryStore
 from scrapy_simhash.index.observing import ObservingIndex
 from scrapy_simhash.index.offline import require_database, require_whole
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
+from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.index.shared import SharedStore
 from scrapy_simhash.index.texts import texts_path
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
@@ -65,6 +67,7 @@ class _Asked:
     plan: TablePlan | None
     max_distance: int | None
     expected_pages: int
+    confirmation: Confirmation | None = None
     sync: SyncPolicy = "everysec"
     buffer_bytes: int | None = None
 
@@ -85,6 +88,7 @@ def open_index(
     sync: SyncPolicy = "everysec",
     buffer_bytes: int | None = None,
     began: int | None = None,
+    confirmation: Confirmation | None = None,
 ) -> ObservingIndex:
     """Open an index, or make it.
 
@@ -101,17 +105,21 @@ def open_index(
         decides. More make an index of biased fingerprints or of many tables faster, and opening
         one that was not closed slower.
     :param began: `ObservingIndex.began` of a crawl that goes on: what it met counts as met.
+    :param confirmation: what a page within k must show to count as a copy; that which the index
+        was made with, else the preset's of the scheme, else nothing.
     :raises IndexMismatch: the index was made with another scheme, plan or kind of database.
     :raises PlanError: no tables find 95 % of the pairs at `max_distance`, or those that the index
         was made with don't.
     :raises StorageError: it is locked, foreign, corrupt, or cannot be read or written.
     """
     if url == "memory:":
-        made = _new_manifest(_Asked("memory", scheme, plan, max_distance, expected_pages))
-        shared = SharedStore(MemoryStore(), made, "memory")
-        return _share(shared, max_distance, incremental=incremental, began=began)
+        asked = _Asked("memory", scheme, plan, max_distance, expected_pages, confirmation)
+        shared = SharedStore(MemoryStore(), _new_manifest(asked), "memory")
+        return _share(shared, asked, incremental=incremental, began=began)
     kind, directory = _parsed(url)
-    asked = _Asked(kind, scheme, plan, max_distance, expected_pages, sync, buffer_bytes)
+    asked = _Asked(
+        kind, scheme, plan, max_distance, expected_pages, confirmation, sync, buffer_bytes
+    )
     name = os.path.realpath(directory)
     with _lock:
         known = _shared_stores.get(name)
@@ -121,7 +129,7 @@ def open_index(
             shared = known
             _check_same(directory, shared.manifest, asked)
         _shared_stores[name] = shared
-        return _share(shared, max_distance, incremental=incremental, began=began)
+        return _share(shared, asked, incremental=incremental, began=began)
 
 
 def open_tables(
@@ -130,19 +138,40 @@ def open_tables(
     """Open or make the tables of an index that decides for itself what is stored, and is shared
     with nobody. For the errors see `open_index`.
     """
-    asked = _Asked(kind, scheme, None, max_distance, DEFAULT_EXPECTED_PAGES, sync)
+    asked = _Asked(
+        kind,
+        scheme,
+        None,
+        max_distance,
+        DEFAULT_EXPECTED_PAGES,
+        confirmation=UNCONFIRMED,
+        sync=sync,
+    )
     return _open_tables(directory, asked)[0]
 
 
 def new_manifest(
-    scheme: Scheme, max_distance: int, expected_pages: int, kind: str | None = None
+    scheme: Scheme,
+    max_distance: int,
+    expected_pages: int,
+    kind: str | None = None,
+    *,
+    confirmation: Confirmation | None = None,
 ) -> Manifest:
     """What an index for so many pages is made with; `kind` of database, or the installed one.
 
     :raises PlanError: no tables find 95 % of the pairs at `max_distance`.
     """
     kind = default_kind_name() if kind is None else kind
-    return _new_manifest(_Asked(kind, scheme, None, max_distance, expected_pages))
+    return _new_manifest(
+        _Asked(kind, scheme, None, max_distance, expected_pages, confirmation=confirmation)
+    )
+
+
+def preset_confirmation(scheme: Scheme) -> Confirmation:
+    """Return the confirmation of the preset with that scheme, else none."""
+    known = [p.confirmation for p in PRESETS.values() if p.scheme == scheme]
+    return known[0] if known else UNCONFIRMED
 
 
 def reset_index(url: str) -> bool:
@@ -233,7 +262,18 @@ def _new_manifest(asked: _Asked) -> Manifest:
             max_distance,
         )
     checks = check_bits(scheme.bits, max_distance)
-    return Manifest(scheme, plan, max_distance, environment(), checks, asked.kind)
+    confirmation = asked.confirmation
+    if confirmation is None:
+        confirmation = preset_confirmation(scheme)
+    return Manifest(
+        scheme,
+        plan,
+        max_distance,
+        environment(),
+        checks,
+        asked.kind,
+        confirmation=confirmation,
+    )
 
 
 def _check_distance(made: Manifest, max_distance: int) -> None:
@@ -246,9 +286,18 @@ def _check_distance(made: Manifest, max_distance: int) -> None:
     if recall < MIN_RECALL and max_distance > made.max_distance:
         raise PlanError(
             f"{made.plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
-            f"{MIN_RECALL:.0%}: lower the distance, or start the index anew "
-            "(SIMHASH_RESET = True), which chooses other tables"
+            f"{MIN_RECALL:.0%}: take other tables with `scrapy simhash rebuild --max-distance "
+            f"{max_distance}`, which keeps the pages; or lower the distance; or start anew with "
+            "SIMHASH_RESET = True"
         )
+
+
+_INSTEAD = {
+    "database": "`scrapy simhash rebuild --database …` takes it into another kind",
+    "scheme": "`scrapy simhash rebuild --preset …` makes its fingerprints again where texts were "
+    "kept (SIMHASH_KEEP_TEXT)",
+    "tables": "`scrapy simhash rebuild --tables …` gives it other ones",
+}
 
 
 def _check_same(directory: Path, made: Manifest, asked: _Asked) -> None:
@@ -260,9 +309,9 @@ def _check_same(directory: Path, made: Manifest, asked: _Asked) -> None:
         if wanted is not None and made_with != wanted:
             raise IndexMismatch(
                 str(directory),
-                f"it was made with the {what} {made_with}, not {wanted}: take that one, choose "
-                "another directory with SIMHASH_DIR, or start anew with SIMHASH_RESET = True; "
-                "nothing was changed",
+                f"it was made with the {what} {made_with}, not {wanted}: {_INSTEAD[what]}; or "
+                "choose another directory with SIMHASH_DIR; or start anew with "
+                "SIMHASH_RESET = True; nothing was changed",
             )
     if asked.max_distance is not None:
         _check_distance(made, asked.max_distance)
@@ -321,12 +370,17 @@ def _open_tables(directory: Path, asked: _Asked) -> tuple[TableStore, Manifest]:
 
 
 def _share(
-    shared: SharedStore, max_distance: int | None, *, incremental: bool, began: int | None
+    shared: SharedStore, asked: _Asked, *, incremental: bool, began: int | None
 ) -> ObservingIndex:
+    made = shared.manifest
+    rules = Rules(
+        made.max_distance if asked.max_distance is None else asked.max_distance,
+        made.confirmation if asked.confirmation is None else asked.confirmation,
+    )
     shared.users += 1
     return ObservingIndex(
         shared,
-        max_distance=shared.manifest.max_distance if max_distance is None else max_distance,
+        rules=rules,
         incremental=incremental,
         on_close=_release,
         began=began,

@@ -1,4 +1,4 @@
-"""The Index port: six methods that answer "have I seen this content before?".
+"""The Index port: seven methods that answer "have I seen this content before?".
 
 An index holds *representatives*: one page of each near-duplicate family, the first seen. Chains
 don't drift, and the index grows with distinct content alone.
@@ -6,16 +6,23 @@ don't drift, and the index grows with distinct content alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     from typing_extensions import Self
 
 ObservationKind = Literal["new", "near-duplicate", "unchanged", "changed"]
+
+Action = Literal["", "dropped", "tagged", "followed", "passed"]
+"""What was done with a page that is like another; empty if nobody has said so."""
+
+ACTIONS: tuple[Action, ...] = ("", "dropped", "tagged", "followed", "passed")
 
 SyncPolicy = Literal["always", "everysec", "no"]
 """When what was confirmed is forced to the disk. A killed process loses nothing at any level.
@@ -28,11 +35,17 @@ closing syncs; with ``no`` what the system had not written by itself.
 
 @dataclass(frozen=True)
 class Match:
-    """A stored or pending page within the distance asked for."""
+    """A stored or pending page within the distance asked for.
+
+    :param similarity: estimated resemblance, from 0 to 1; None if it is not known.
+    :param confirmed: it is a copy of the page that was asked for, and not only similar.
+    """
 
     key: str
     fingerprint: int
     distance: int
+    similarity: float | None = None
+    confirmed: bool = True
 
 
 @dataclass(frozen=True)
@@ -40,12 +53,18 @@ class Observation:
     """What `Index.observe` found.
 
     :param kind: ``new``; ``near-duplicate`` of `representative`; ``unchanged`` (the same key
-        again, within k of its stored fingerprint); ``changed`` (the same key, farther than k).
+        again with the same text, see `scrapy_simhash.index.rules`); ``changed`` (the same key
+        with another text).
     :param representative: key of the nearest representative, for near-duplicates; else None.
-    :param distance: to the representative, or to the key's own stored fingerprint; None if new.
+    :param distance: to the representative, or to the key's own stored fingerprint; of a new page
+        to `similar_to`, or None.
     :param sequence: place in the order of all observations of the index.
     :param provisional: of a near-duplicate, or an unchanged page: nothing that it is like is
         stored yet, and if what is pending is discarded, this page is the content.
+    :param similarity: estimated resemblance to the representative, or to `similar_to`.
+    :param similar_to: of a new or changed page: key of the nearest representative within k that
+        was not confirmed to be a copy.
+    :param evidence: of the page, as it was given to `observe`.
     """
 
     kind: ObservationKind
@@ -55,11 +74,20 @@ class Observation:
     distance: int | None
     sequence: int
     provisional: bool = False
+    similarity: float | None = None
+    similar_to: str | None = None
+    evidence: Evidence = field(default=NO_EVIDENCE, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class NearDuplicate:
-    """A line of the near-duplicate log. `seen_at_s` is Unix time; see `Verdict` for `weak`."""
+    """A line of the near-duplicate log: a page within k bits of a representative.
+
+    :param seen_at_s: Unix time.
+    :param similarity: estimated resemblance in steps of 0.01; None if it is not known.
+    :param confirmed: the page is a copy. If not, it is only similar, and was stored, too.
+    :param action: what was done with the page.
+    """
 
     key: str
     representative: str
@@ -67,13 +95,17 @@ class NearDuplicate:
     fingerprint: int
     sequence: int
     seen_at_s: int
-    weak: bool = False
+    similarity: float | None = None
+    confirmed: bool = True
+    action: Action = ""
 
 
 class Index(Protocol):
     """A set of representatives, by key and by Hamming distance.
 
-    Distances are inclusive: near-duplicate means distance ≤ `max_distance`. Methods are atomic
+    Distances are inclusive: near-duplicate means distance ≤ `max_distance`, and confirmed (see
+    `scrapy_simhash.confirmation`). A page within the distance that is not confirmed is similar:
+    it is content of its own, and is stored. Methods are atomic
     and may be called from any thread. All raise StorageError (or a subclass) where the storage
     fails and IndexClosed after `close`.
 
@@ -81,7 +113,8 @@ class Index(Protocol):
     is opened as `incremental`, entries not met since then are no grounds to call a page a
     near-duplicate: their pages may be gone, and the copy is the content now. So the same pages
     are near-duplicates as with an empty index; what earlier crawls stored only tells unchanged
-    and changed pages from new ones. A new page takes the place of unmet entries within k of it.
+    and changed pages from new ones. A new page takes the place of unmet entries that it is a copy
+    of.
     Incremental, all entries count.
     """
 
@@ -89,8 +122,8 @@ class Index(Protocol):
         self,
         key: str,
         fingerprint: int,
+        evidence: Evidence = NO_EVIDENCE,
         *,
-        weak: bool = False,
         among: Callable[[str], bool] | None = None,
     ) -> Observation:
         """Query and add in one step.
@@ -98,11 +131,11 @@ class Index(Protocol):
         ``new`` and ``changed`` pages, and ``unchanged`` ones that this crawl meets for the first
         time, are *pending* until `confirm` or `discard`: in memory alone, and seen by queries. A
         near-duplicate is not stored, but logged with its representative. The nearest
-        representative wins, and among equals the oldest.
+        representative wins, and among equals the oldest. A similar page is logged, too.
 
         :param key: the page's identity, such as its URL; not empty.
         :param fingerprint: of the index's scheme. :raises SchemeError: it is not.
-        :param weak: for the near-duplicate log.
+        :param evidence: what confirms that a page is a copy; its certainty says where to look.
         :param among: whether the page of a key may be its representative; all may if absent.
         """
 
@@ -124,8 +157,12 @@ class Index(Protocol):
         What the index held under the key before stays. Nothing pending: does nothing.
         """
 
-    def query(self, fingerprint: int) -> list[Match]:
-        """All stored and pending pages within `max_distance`, nearest first, then oldest.
+    def acted(self, observed: Observation, action: Action) -> None:
+        """Say in the near-duplicate log what was done with a page. Not logged: does nothing."""
+
+    def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
+        """All stored and pending pages within `max_distance`, the confirmed ones first, each
+        nearest first, then oldest.
 
         Up to the plan's guaranteed distance none is missed; beyond it, see
         `TablePlan.expected_recall`.
@@ -154,6 +191,7 @@ class Entry(NamedTuple):
     :param met: the sequence at which a crawl last met it.
     :param first_seen_s: Unix time, as is `last_seen_s`.
     :param ordinal: where its store keeps it, from 0; -1 before it is stored.
+    :param evidence: of the page, without certainty.
     """
 
     number: int
@@ -163,6 +201,7 @@ class Entry(NamedTuple):
     first_seen_s: int
     last_seen_s: int
     ordinal: int = -1
+    evidence: Evidence = NO_EVIDENCE
 
 
 class Store(Protocol):
@@ -179,8 +218,13 @@ class Store(Protocol):
     def entry(self, key: str) -> Entry | None:
         """The entry of that key."""
 
-    def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
-        """(distance, entry) of the entries that the tables find within the distance."""
+    def within(
+        self, fingerprint: int, max_distance: int, certainty: bytes = b""
+    ) -> list[tuple[int, Entry]]:
+        """(distance, entry) of the entries that the tables find within the distance.
+
+        :param certainty: of the fingerprint's bits, see `Evidence`.
+        """
 
     def write(
         self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
@@ -190,7 +234,7 @@ class Store(Protocol):
         """
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
-        """Append to the near-duplicate log."""
+        """Append to the near-duplicate log, or replace its line of that sequence."""
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """The log from that sequence on, in its order."""
@@ -202,8 +246,3 @@ class Store(Protocol):
         """Release the storage."""
 
     def __len__(self) -> int: ...
-
-
-def nearest_first(found: Iterable[tuple[int, Entry]]) -> Sequence[tuple[int, Entry]]:
-    """By distance, then by age."""
-    return sorted(found, key=lambda pair: (pair[0], pair[1].number))

@@ -25,7 +25,8 @@ class IndexCluster:
     """A representative and its near-duplicates.
 
     :param near_duplicates: the last line of each page, oldest first. Where that names another
-        representative, its distance is to this one all the same, and may be above k.
+        representative, its distance is to this one all the same, and may be above k; its
+        similarity is not known then.
     """
 
     representative: str
@@ -46,7 +47,8 @@ class Duplication:
         seconds since 1970.
     :param lines: of the near-duplicate log, with pages that were found again and again.
     :param near_duplicates: pages that are near-duplicates, by the last that is known.
-    :param weak: of those, by weak verdicts.
+    :param similar: the last line of each page that was within k of another and no copy of it,
+        unless it was found to be a copy later; oldest first.
     :param distances: near-duplicates by distance to the representative of their cluster.
     :param farthest: the largest distance at which a crawl called a page a near-duplicate.
     :param clusters: with two pages or more, the largest first.
@@ -59,7 +61,7 @@ class Duplication:
     met_before_s: dict[str, int]
     lines: int
     near_duplicates: int
-    weak: int
+    similar: list[NearDuplicate]
     distances: Counter[int]
     farthest: int
     clusters: list[IndexCluster]
@@ -77,14 +79,19 @@ def duplication(source: Source) -> Duplication:
     :raises IndexCorrupt: rows make no sense.
     """
     last: dict[str, NearDuplicate] = {}
+    similar: dict[str, NearDuplicate] = {}
     met_before_s: dict[str, int] = {}
     lines = 0
     for line in source.near_duplicates():
+        lines += 1
+        similar.pop(line.key, None)
+        if not line.confirmed:
+            similar[line.key] = line
+            continue
         before = last.get(line.key)
         if before is not None:
             met_before_s.setdefault(line.key, before.seen_at_s)
         last[line.key] = line
-        lines += 1
     hosts: Counter[str] = Counter()
     for entry in source.entries():
         if is_representative_now(entry, last):
@@ -119,7 +126,7 @@ def duplication(source: Source) -> Duplication:
         met_before_s=met_before_s,
         lines=lines,
         near_duplicates=len(found),
-        weak=sum(line.weak for line in found),
+        similar=list(similar.values()),
         distances=Counter(line.distance for line in found),
         farthest=max((line.distance for line in last.values()), default=0),
         clusters=sorted(clusters, key=len, reverse=True),
@@ -156,7 +163,8 @@ def host_of(key: str) -> str:
 def _apart_from(line: NearDuplicate, representative: str, fingerprint: int) -> NearDuplicate:
     if line.representative == representative:
         return line
-    return replace(line, distance=hamming_distance(line.fingerprint, fingerprint))
+    distance = hamming_distance(line.fingerprint, fingerprint)
+    return replace(line, distance=distance, similarity=None)
 
 
 def _by_representative(last: dict[str, NearDuplicate]) -> dict[str, list[NearDuplicate]]:

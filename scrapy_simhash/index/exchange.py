@@ -1,8 +1,10 @@
 """Entries of an index as records that other programs read, and back.
 
 A record has `key`, `fingerprint` (hexadecimal), `scheme` (the id of its fingerprints' scheme),
-`first_seen_s` and `last_seen_s` (Unix times), and `near_duplicates` (lines of the log that name the
-page as their representative). The oldest comes first: the order says who wins among equals.
+`first_seen_s` and `last_seen_s` (Unix times), `near_duplicates` (lines of the log that name the
+page as their representative), and what confirms copies of it, in hexadecimal: `sketch`,
+`title_hashes` and `heading_hashes`, with the number of its `site`. The oldest comes first: the
+order says who wins among equals.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, get_type_hints
 
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 from scrapy_simhash.errors import SchemeError, SimhashError
 from scrapy_simhash.fingerprint import from_hex, to_hex
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.rewriting import making, opened_source
+from scrapy_simhash.sketch import SKETCH_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.manifest import Manifest
 
 MAX_TIME_S = (1 << 32) - 1
+MAX_NAME_BYTES = 64
 
 
 class EntryRecord(TypedDict):
@@ -34,6 +39,10 @@ class EntryRecord(TypedDict):
     first_seen_s: int
     last_seen_s: int
     near_duplicates: int
+    sketch: str
+    site: int
+    title_hashes: str
+    heading_hashes: str
 
 
 class NearDuplicateRecord(TypedDict):
@@ -45,7 +54,9 @@ class NearDuplicateRecord(TypedDict):
     fingerprint: str
     scheme: str
     seen_at_s: int
-    weak: bool
+    similarity_percent: int | None
+    confirmed: bool
+    action: str
 
 
 # Fields with their types, for files that declare them.
@@ -67,7 +78,7 @@ def entry_records(directory: Path) -> Iterator[EntryRecord]:
     """
     with opened_source(directory) as source:
         scheme = source.manifest.scheme
-        copies = Counter(line.representative for line in source.near_duplicates())
+        copies = Counter(line.representative for line in source.near_duplicates() if line.confirmed)
         for entry in source.entries_by_age():
             yield EntryRecord(
                 key=entry.key,
@@ -76,6 +87,10 @@ def entry_records(directory: Path) -> Iterator[EntryRecord]:
                 first_seen_s=entry.first_seen_s,
                 last_seen_s=entry.last_seen_s,
                 near_duplicates=copies[entry.key],
+                sketch=entry.evidence.sketch.hex(),
+                site=entry.evidence.site,
+                title_hashes=entry.evidence.title.hex(),
+                heading_hashes=entry.evidence.heading.hex(),
             )
 
 
@@ -91,7 +106,11 @@ def near_duplicate_records(directory: Path) -> Iterator[NearDuplicateRecord]:
                 fingerprint=to_hex(line.fingerprint, scheme.bits),
                 scheme=scheme.id,
                 seen_at_s=line.seen_at_s,
-                weak=line.weak,
+                similarity_percent=None
+                if line.similarity is None
+                else round(100 * line.similarity),
+                confirmed=line.confirmed,
+                action=line.action,
             )
 
 
@@ -139,7 +158,28 @@ def _entry(record: Mapping[str, Any], manifest: Manifest, number: int, now_s: in
     if last_seen_s < first_seen_s:
         raise ValueError(f"last_seen_s {last_seen_s} is before first_seen_s {first_seen_s}")
     fingerprint = from_hex(record["fingerprint"], manifest.scheme.bits)
-    return Entry(number, key, fingerprint, number, first_seen_s, last_seen_s)
+    evidence = _evidence(record)
+    return Entry(number, key, fingerprint, number, first_seen_s, last_seen_s, evidence=evidence)
+
+
+def _evidence(record: Mapping[str, Any]) -> Evidence:
+    parts = {}
+    for name, lengths in (
+        ("sketch", (0, SKETCH_BYTES)),
+        ("title_hashes", range(0, MAX_NAME_BYTES + 1, 2)),
+        ("heading_hashes", range(0, MAX_NAME_BYTES + 1, 2)),
+    ):
+        text = record.get(name) or ""
+        if not isinstance(text, str):
+            raise TypeError(f"{name} is a text of hexadecimal digits, not {text!r}")
+        parts[name] = bytes.fromhex(text)
+        if len(parts[name]) not in lengths:
+            raise ValueError(f"{name} has {len(parts[name])} bytes")
+    site = record.get("site") or 0
+    if type(site) is not int or not 0 <= site < 1 << 32:
+        raise ValueError(f"site is a number of 32 bits, not {site!r}")
+    found = Evidence(parts["sketch"], site, parts["title_hashes"], parts["heading_hashes"])
+    return found if found != NO_EVIDENCE else NO_EVIDENCE
 
 
 def _time(record: Mapping[str, Any], name: str, otherwise_s: int) -> int:

@@ -7,15 +7,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.offline import read_manifest
+from scrapy_simhash.index.rules import Neighbour, decide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from scrapy_simhash.index.base import Entry, Match, NearDuplicate, ObservationKind
+    from scrapy_simhash.confirmation import Evidence
+    from scrapy_simhash.index.base import Match, NearDuplicate, ObservationKind
     from scrapy_simhash.index.observing import ObservingIndex
 
 
@@ -26,8 +29,9 @@ class Explanation:
     :param scheme_id: of the fingerprints.
     :param max_distance: k, of whoever made the index.
     :param entry: the page as a representative; None if it is none.
-    :param near_duplicates: each time that it was a near-duplicate of another, oldest first.
-    :param copies: each time that another was a near-duplicate of it.
+    :param near_duplicates: each time that it was a near-duplicate of another, or similar to it,
+        oldest first.
+    :param copies: each time that another was a near-duplicate of it, or similar to it.
     """
 
     key: str
@@ -63,20 +67,23 @@ class Foreseen:
     """What `ObservingIndex.observe` would say of a page, if all that the index holds was met by
     the crawl that asks; nothing is written.
 
-    :param distance: see `Observation`.
-    :param matches: all other pages within k, nearest first.
+    :param distance: see `Observation`, as for `similarity` and `similar_to`.
+    :param matches: all other pages within k, the confirmed ones first, each nearest first.
     """
 
     kind: ObservationKind
     representative: str | None
     distance: int | None
     matches: Sequence[Match]
+    similarity: float | None = None
+    similar_to: str | None = None
 
 
 def foresee(
     index: ObservingIndex,
     key: str | None,
     fingerprint: int,
+    evidence: Evidence = NO_EVIDENCE,
     *,
     among: Callable[[str], bool] | None = None,
 ) -> Foreseen:
@@ -86,12 +93,33 @@ def foresee(
     :raises SchemeError: the fingerprint is not of the index's scheme.
     :raises StorageError: the index fails.
     """
-    others = [match for match in index.query(fingerprint) if match.key != key]
-    own = None if key is None else index.entry(key)
-    own_distance = None if own is None else hamming_distance(own.fingerprint, fingerprint)
-    if own_distance is not None and own_distance <= index.max_distance:
-        return Foreseen("unchanged", None, own_distance, others)
-    for match in others:
-        if among is None or among(match.key):
-            return Foreseen("near-duplicate", match.key, match.distance, others)
-    return Foreseen("new" if own is None else "changed", None, own_distance, others)
+    matches = [match for match in index.query(fingerprint, evidence) if match.key != key]
+    stored = None if key is None else index.entry(key)
+    own = None if stored is None else index.rules.own(fingerprint, evidence, stored)
+    within_scope = [
+        Neighbour(
+            match.distance,
+            Entry(number, match.key, match.fingerprint, 0, 0, 0),
+            match.similarity,
+            match.confirmed,
+        )
+        for number, match in enumerate(matches)
+        if among is None or among(match.key)
+    ]
+    decision = decide(own, lambda: (within_scope, ()), lambda _: True)
+    nearest = decision.nearest
+    found = None if nearest is None else nearest.entry.key
+    distance = None if nearest is None else nearest.distance
+    if own is not None and decision.kind != "near-duplicate":
+        distance = own.distance
+    near = decision.kind == "near-duplicate"
+    unchanged = decision.kind == "unchanged" and own is not None
+    similarity = own.similarity if unchanged and own is not None else None
+    return Foreseen(
+        decision.kind,
+        found if near else None,
+        distance,
+        matches,
+        nearest.similarity if nearest is not None else similarity,
+        None if near else found,
+    )

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexMismatch, SimhashError
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.scheme import Scheme
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+# `scrapy simhash rebuild` takes these into the present one.
+OLDER_VERSIONS = (2,)
 FILE_NAME = "manifest.json"
 # Stands beside it while an index is repaired.
 REPAIRING = ".repairing"
@@ -43,6 +46,8 @@ class Manifest:
     :param database: kind of database, ``leveldb`` or ``rocksdb``; ``memory`` is never written.
     :param environment: versions of what tokens depend on.
     :param generation: how often the database was made anew.
+    :param confirmation: of whoever made it; later users may ask for another.
+    :param version: of the format that its rows have.
     """
 
     scheme: Scheme
@@ -52,6 +57,8 @@ class Manifest:
     check_bits: int
     database: str
     generation: int = 0
+    confirmation: Confirmation = UNCONFIRMED
+    version: int = FORMAT_VERSION
 
     def database_path(self, directory: Path) -> Path:
         """Where the database is, in the directory of its index."""
@@ -86,6 +93,7 @@ class Manifest:
             "scheme": self.scheme.to_dict(),
             "plan": asdict(self.plan),
             "max_distance": self.max_distance,
+            "confirmation": asdict(self.confirmation),
             "check_bits": self.check_bits,
             "environment": dict(self.environment),
         }
@@ -100,9 +108,10 @@ class Manifest:
             temporary.unlink(missing_ok=True)
 
     @classmethod
-    def read(cls, directory: Path) -> Manifest | None:
+    def read(cls, directory: Path, *, older: bool = False) -> Manifest | None:
         """The manifest in a directory; None where the directory is missing or empty.
 
+        :param older: also one of a format version that `rebuild` reads.
         :raises IndexForeign: the directory holds other things.
         :raises IndexMismatch: another format version.
         :raises IndexCorrupt: a manifest that makes no sense.
@@ -116,7 +125,7 @@ class Manifest:
                 not entry.name.startswith(f".{FILE_NAME}") for entry in directory.iterdir()
             )
             if others and path.exists():  # another process made it just now
-                return cls.read(directory)
+                return cls.read(directory, older=older)
             if others:
                 raise IndexForeign(
                     str(directory),
@@ -126,10 +135,10 @@ class Manifest:
             return None
         except UnicodeDecodeError as error:
             raise cls._damaged(directory, error) from error
-        return cls._from_json(directory, text)
+        return cls._from_json(directory, text, older=older)
 
     @classmethod
-    def _from_json(cls, directory: Path, text: str) -> Manifest:
+    def _from_json(cls, directory: Path, text: str, *, older: bool) -> Manifest:
         try:
             content: Any = json.loads(text)
             if content is None:
@@ -140,15 +149,13 @@ class Manifest:
                     f"its {FILE_NAME} is not ours: choose another directory; nothing was changed",
                 )
             version = content["format_version"]
-            if version != FORMAT_VERSION:
-                older = type(version) is int and 1 <= version < FORMAT_VERSION
+            if version != FORMAT_VERSION and not (older and version in OLDER_VERSIONS):
                 raise IndexMismatch(
                     str(directory),
                     f"format version {version!r}, this release reads {FORMAT_VERSION}: "
                     + (
-                        f"copy it to a new one with `scrapy simhash upgrade --index {directory} "
-                        "NEW_DIRECTORY`"
-                        if older
+                        f"take it into that one with `scrapy simhash rebuild --index {directory}`"
+                        if version in OLDER_VERSIONS
                         else "use the release that made it"
                     )
                     + ", or start anew with SIMHASH_RESET = True; nothing was changed",
@@ -166,6 +173,7 @@ class Manifest:
                 raise ValueError("the plan and the distance don't fit the scheme")
             if check_bits % 32 or not 0 < check_bits < scheme.bits + 32:
                 raise ValueError(f"checks of {check_bits} bits")
+            confirmation = UNCONFIRMED if version in OLDER_VERSIONS else _confirmation(content)
             if content["database"] not in DATABASES:
                 raise ValueError(f"the database is {content['database']!r}")
             return cls(
@@ -176,6 +184,8 @@ class Manifest:
                 check_bits,
                 content["database"],
                 generation,
+                confirmation,
+                version,
             )
         except (IndexForeign, IndexMismatch):
             raise
@@ -192,6 +202,16 @@ class Manifest:
             f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error}): restore it from "
             "a backup, or start anew with SIMHASH_RESET = True; nothing was changed",
         )
+
+
+def _confirmation(content: Mapping[str, Any]) -> Confirmation:
+    confirmation = Confirmation(**content["confirmation"])
+    least = confirmation.min_resemblance
+    if type(least) not in (int, float) or not 0 <= least <= 1:
+        raise ValueError(f"a resemblance is from 0 to 1, not {least!r}")
+    if type(confirmation.same_name) is not bool:
+        raise TypeError(f"same_name is true or false, not {confirmation.same_name!r}")
+    return confirmation
 
 
 def databases(directory: Path) -> list[Path]:

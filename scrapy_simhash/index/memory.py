@@ -20,7 +20,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
-        self._log: list[NearDuplicate] = []
+        self._log: dict[int, NearDuplicate] = {}
         self._next_sequence = 1
 
     @property
@@ -32,7 +32,12 @@ class MemoryStore:
         """See `Store.entry`."""
         return self._entries.get(key)
 
-    def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
+    def within(
+        self,
+        fingerprint: int,
+        max_distance: int,
+        certainty: bytes = b"",  # noqa: ARG002 - a scan needs no help
+    ) -> list[tuple[int, Entry]]:
         """See `Store.within`."""
         return [
             (distance, entry)
@@ -52,12 +57,12 @@ class MemoryStore:
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
         """See `Store.log`."""
-        self._log.append(near_duplicate)
+        self._log[near_duplicate.sequence] = near_duplicate
         self._next_sequence = next_sequence
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """See `Store.near_duplicates`."""
-        return iter([line for line in self._log if line.sequence >= since_sequence])
+        return iter([line for line in self._log.values() if line.sequence >= since_sequence])
 
     def sync(self) -> None:
         """See `Store.sync`."""

@@ -11,10 +11,11 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import IndexClosed, SchemeError
-from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation, nearest_first
+from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
 from scrapy_simhash.index.pending import Pending
+from scrapy_simhash.index.rules import Neighbour, Rules, decide, yielding_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from scrapy_simhash.index.base import ObservationKind
+    from scrapy_simhash.confirmation import Confirmation, Evidence
+    from scrapy_simhash.index.base import Action
     from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.rules import Own
     from scrapy_simhash.index.shared import SharedStore
     from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.scheme import Scheme
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 class ObservingIndex:
     """An `Index` over a shared store; see that protocol for the contract.
 
-    :param max_distance: k, inclusive.
+    :param rules: what makes a copy.
     :param incremental: entries of earlier crawls count as seen.
     :param on_close: called once, when this index is closed.
     :param began: the first sequence number of a crawl that goes on; by default, it begins now.
@@ -42,7 +45,7 @@ class ObservingIndex:
         self,
         shared: SharedStore,
         *,
-        max_distance: int,
+        rules: Rules,
         incremental: bool = False,
         on_close: Callable[[SharedStore], None],
         clock: Callable[[], float] = time.time,
@@ -53,7 +56,7 @@ class ObservingIndex:
         self._clock = clock
         self._closed = False
         self._mine: set[int] = set()
-        self.max_distance = max_distance
+        self.rules = rules
         self.incremental = incremental
         now = shared.next_sequence
         self.began = now if began is None else min(began, now)
@@ -69,6 +72,16 @@ class ObservingIndex:
         return self._shared.manifest.plan
 
     @property
+    def max_distance(self) -> int:
+        """k, inclusive."""
+        return self.rules.max_distance
+
+    @property
+    def confirmation(self) -> Confirmation:
+        """What a page within k bits must show to count as a copy."""
+        return self.rules.confirmation
+
+    @property
     def location(self) -> str:
         """Directory of the index, or ``memory``."""
         return self._shared.location
@@ -82,8 +95,8 @@ class ObservingIndex:
         self,
         key: str,
         fingerprint: int,
+        evidence: Evidence = NO_EVIDENCE,
         *,
-        weak: bool = False,
         among: Callable[[str], bool] | None = None,
     ) -> Observation:
         """See `Index.observe`."""
@@ -92,38 +105,59 @@ class ObservingIndex:
             if not isinstance(key, str) or not key:
                 raise SchemeError(f"the key of a page is a text that is not empty, not {key!r}")
             shared.manifest.scheme.check_fingerprint(fingerprint)
-            stored, own = self._last_seen(key)
-            own_distance = None if own is None else hamming_distance(own.fingerprint, fingerprint)
-            same = own_distance is not None and own_distance <= self.max_distance
-            if own is not None and same and self._counts(own):
-                return self._unchanged(
-                    key, fingerprint, own_distance, stored=stored, unmet=None, among=among
-                )
-            others, pending = (
-                [
+            stored, last = self._last_seen(key)
+            own = None if last is None else self.rules.own(fingerprint, evidence, last)
+
+            def neighbours() -> tuple[Sequence[Neighbour], Sequence[Neighbour]]:
+                found, pending = shared.within(fingerprint, self.max_distance, evidence.certainty)
+                others = [
                     (distance, entry)
-                    for distance, entry in found
+                    for distance, entry in found + pending
                     if entry.key != key and (among is None or among(entry.key))
                 ]
-                for found in shared.within(fingerprint, self.max_distance)
-            )
-            met = [pair for pair in others if self._counts(pair[1])]
-            met_or_pending = met + [pair for pair in pending if self._counts(pair[1])]
-            if met_or_pending:
-                nearest = nearest_first(met_or_pending)[0]
-                return self._near_duplicate(
-                    key, fingerprint, *nearest, weak=weak, provisional=not met
+                compared = self.rules.neighbours(evidence, others)
+                waiting = {id(entry) for _, entry in pending}
+                return (
+                    [one for one in compared if id(one.entry) not in waiting],
+                    [one for one in compared if id(one.entry) in waiting],
                 )
+
+            decision = decide(own, neighbours, self._counts)
             # Another who looks at the store may write an entry that this one never met.
-            unmet = [pair[1] for pair in others + pending] if shared.users <= 1 else None
-            if same:
-                return self._unchanged(
-                    key, fingerprint, own_distance, stored=stored, unmet=unmet, among=among
+            unmet = decision.yielding if shared.users <= 1 else None
+            nearest = decision.nearest
+            if decision.kind == "near-duplicate" and nearest is not None:
+                observation = Observation(
+                    "near-duplicate",
+                    key,
+                    fingerprint,
+                    nearest.entry.key,
+                    nearest.distance,
+                    shared.take_sequence(),
+                    decision.provisional,
+                    nearest.similarity,
+                    evidence=evidence,
                 )
-            kind: ObservationKind = "new" if own is None else "changed"
+                self._log(observation, nearest)
+                return observation
+            if decision.kind == "unchanged" and own is not None:
+                return self._unchanged(
+                    key, fingerprint, evidence, own, stored=stored, unmet=unmet, among=among
+                )
+            distance = nearest.distance if nearest is not None else None
             observation = Observation(
-                kind, key, fingerprint, None, own_distance, shared.take_sequence()
+                decision.kind,
+                key,
+                fingerprint,
+                None,
+                distance if own is None else own.distance,
+                shared.take_sequence(),
+                similarity=None if nearest is None else nearest.similarity,
+                similar_to=None if nearest is None else nearest.entry.key,
+                evidence=evidence,
             )
+            if nearest is not None:
+                self._log(observation, nearest)
             self._hold(Pending(observation, self._new_entry(observation), stored, unmet, among))
             return observation
 
@@ -149,15 +183,30 @@ class ObservingIndex:
             for pending in self._select(observed):
                 self._release(pending)
 
-    def query(self, fingerprint: int) -> list[Match]:
+    def acted(self, observed: Observation, action: Action) -> None:
+        """See `Index.acted`."""
+        if observed.representative is None and observed.similar_to is None:
+            return
+        with self._shared.lock:
+            store, sequence = self._open().store, observed.sequence
+            line = next(iter(store.near_duplicates(sequence)), None)
+            if line is not None and (line.sequence, line.key) == (sequence, observed.key):
+                store.log(replace(line, action=action), self._shared.next_sequence)
+
+    def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
         """See `Index.query`."""
         with self._shared.lock:
             shared = self._open()
             shared.manifest.scheme.check_fingerprint(fingerprint)
             matches: dict[str, Match] = {}
-            stored, pending = shared.within(fingerprint, self.max_distance)
-            for distance, entry in nearest_first(stored + pending):
-                matches.setdefault(entry.key, Match(entry.key, entry.fingerprint, distance))
+            stored, pending = shared.within(fingerprint, self.max_distance, evidence.certainty)
+            neighbours = self.rules.neighbours(evidence, stored + pending)
+            neighbours.sort(key=lambda one: not one.confirmed)
+            for distance, entry, similarity, confirmed in neighbours:
+                matches.setdefault(
+                    entry.key,
+                    Match(entry.key, entry.fingerprint, distance, similarity, confirmed),
+                )
             return list(matches.values())
 
     def entry(self, key: str) -> Entry | None:
@@ -220,46 +269,56 @@ class ObservingIndex:
     def _new_entry(self, observation: Observation) -> Entry:
         now = int(self._clock())
         sequence = observation.sequence
-        return Entry(sequence, observation.key, observation.fingerprint, sequence, now, now)
-
-    def _near_duplicate(
-        self,
-        key: str,
-        fingerprint: int,
-        distance: int,
-        representative: Entry,
-        *,
-        weak: bool,
-        provisional: bool,
-    ) -> Observation:
-        sequence = self._log(key, fingerprint, distance, representative.key, weak=weak)
-        found = key, fingerprint, representative.key, distance, sequence
-        return Observation("near-duplicate", *found, provisional)
-
-    def _log(
-        self, key: str, fingerprint: int, distance: int, representative: str, *, weak: bool = False
-    ) -> int:
-        shared = self._shared
-        sequence = shared.take_sequence()
-        line = NearDuplicate(
-            key, representative, distance, fingerprint, sequence, int(self._clock()), weak
+        return Entry(
+            sequence,
+            observation.key,
+            observation.fingerprint,
+            sequence,
+            now,
+            now,
+            evidence=_kept(observation.evidence),
         )
-        shared.store.log(line, shared.next_sequence)
-        return sequence
+
+    def _log(self, observation: Observation, nearest: Neighbour) -> None:
+        """Log a page that is like another one."""
+        similarity = nearest.similarity
+        line = NearDuplicate(
+            observation.key,
+            nearest.entry.key,
+            nearest.distance,
+            observation.fingerprint,
+            observation.sequence,
+            int(self._clock()),
+            None if similarity is None else round(similarity, 2),
+            nearest.confirmed,
+        )
+        self._shared.store.log(line, self._shared.next_sequence)
 
     def _unchanged(
         self,
         key: str,
         fingerprint: int,
-        distance: int | None,
+        evidence: Evidence,
+        own: Own,
         *,
         stored: Entry | None,
         unmet: Sequence[Entry] | None,
         among: Callable[[str], bool] | None,
     ) -> Observation:
         sequence = self._shared.take_sequence()
-        observation = Observation("unchanged", key, fingerprint, None, distance, sequence)
-        if stored is None or hamming_distance(stored.fingerprint, fingerprint) > self.max_distance:
+        observation = Observation(
+            "unchanged",
+            key,
+            fingerprint,
+            None,
+            own.distance,
+            sequence,
+            similarity=own.similarity,
+            evidence=evidence,
+        )
+        if stored is None or not (
+            own.same if stored is own.entry else self.rules.own(fingerprint, evidence, stored).same
+        ):
             observation = replace(observation, provisional=True)
             # The same as a pending page, which may still fail: this one then stands for itself.
             self._hold(Pending(observation, self._new_entry(observation), stored, unmet, among))
@@ -267,7 +326,9 @@ class ObservingIndex:
             met = stored._replace(met=sequence, last_seen_s=int(self._clock()))
             if not self.incremental:
                 # An empty index would know this crawl's content, not that of an earlier one.
-                met = met._replace(fingerprint=fingerprint)
+                met = met._replace(fingerprint=fingerprint, evidence=_kept(evidence))
+            elif not stored.evidence.sketch:
+                met = met._replace(evidence=_kept(evidence))
             self._hold(Pending(observation, met, stored, unmet, among))
         return observation
 
@@ -297,34 +358,43 @@ class ObservingIndex:
             self._release(pending)  # a later observation of this key was confirmed before
             return
         if stored is not None:
-            if self._near(stored, entry):
+            if self.rules.same_text(entry, stored):
                 # The same content again keeps its number, and its fingerprint while that counts.
                 kept = stored if self._counts(stored) else entry
+                evidence = kept.evidence if kept.evidence.sketch else entry.evidence
                 entry = stored._replace(
-                    fingerprint=kept.fingerprint, met=entry.met, last_seen_s=entry.last_seen_s
+                    fingerprint=kept.fingerprint,
+                    met=entry.met,
+                    last_seen_s=entry.last_seen_s,
+                    evidence=evidence,
                 )
             else:
                 entry = entry._replace(first_seen_s=stored.first_seen_s)
         superseded = self._superseded(pending, entry)
-        yielding = self._yielding(pending, entry) if superseded is None else [superseded]
+        yielding = self._yielding(pending, entry) if superseded is None else [superseded.entry]
         entry = shared.store.write(entry, stored, yielding, shared.next_sequence)
         self._release(pending)
         for other in shared.pending.of_key(entry.key):
             other.stored = entry
         if superseded is not None:
-            distance = hamming_distance(superseded.fingerprint, entry.fingerprint)
-            self._log(superseded.key, superseded.fingerprint, distance, entry.key)
+            gone = superseded.entry
+            observation = Observation(
+                "near-duplicate",
+                gone.key,
+                gone.fingerprint,
+                entry.key,
+                superseded.distance,
+                shared.take_sequence(),
+            )
+            self._log(observation, superseded._replace(entry=entry))
 
-    def _superseded(self, pending: Pending, entry: Entry) -> Entry | None:
+    def _superseded(self, pending: Pending, entry: Entry) -> Neighbour | None:
         """The representative that a page takes the place of, unless it has other content by now."""
         key = pending.supersedes
         if key is None or self._shared.pending.of_key(key):
             return None
         stored = self._shared.store.entry(key)
-        return stored if stored is not None and self._near(stored, entry) else None
-
-    def _near(self, one: Entry, other: Entry) -> bool:
-        return hamming_distance(one.fingerprint, other.fingerprint) <= self.max_distance
+        return None if stored is None else self.rules.copy_of(entry, stored)
 
     def _yielding(self, pending: Pending, entry: Entry) -> list[Entry]:
         """Entries of earlier crawls that this page takes the place of."""
@@ -336,15 +406,23 @@ class ObservingIndex:
             or shared.users > 1
             or entry.fingerprint != pending.entry.fingerprint
         ):
-            found = shared.store.within(entry.fingerprint, self.max_distance)
-            others = [other for _, other in found if other.key != entry.key]
+            found = shared.store.within(
+                entry.fingerprint, self.max_distance, pending.observation.evidence.certainty
+            )
+            others = [(distance, other) for distance, other in found if other.key != entry.key]
+            neighbours = self.rules.neighbours(entry.evidence, others)
         else:
             now = [shared.store.entry(other.key) for other in pending.unmet]
-            others = [other for other in now if other is not None and self._near(other, entry)]
+            copies = [self.rules.copy_of(entry, other) for other in now if other is not None]
+            neighbours = [one for one in copies if one is not None]
         return [
             other
-            for other in others
-            if other.met < self.began
-            and not shared.pending.of_key(other.key)
+            for other in yielding_entries(neighbours, lambda other: other.met >= self.began)
+            if not shared.pending.of_key(other.key)
             and (pending.among is None or pending.among(other.key))
         ]
+
+
+def _kept(evidence: Evidence) -> Evidence:
+    """What an index stores of the evidence."""
+    return evidence._replace(certainty=b"") if evidence.certainty else evidence

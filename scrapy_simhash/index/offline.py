@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database
 
 
-def read_manifest(directory: Path) -> Manifest:
-    """The manifest of an index. :raises StorageError: there is none, or it can't be read."""
+def read_manifest(directory: Path, *, older: bool = False) -> Manifest:
+    """The manifest of an index. :raises StorageError: there is none, or it can't be read.
+
+    :param older: see `Manifest.read`.
+    """
     try:
-        manifest = Manifest.read(directory)
+        manifest = Manifest.read(directory, older=older)
     except OSError as error:
         raise StorageError(str(directory), f"it cannot be read ({error})") from error
     if manifest is None:
@@ -45,9 +48,12 @@ def require_database(directory: Path, manifest: Manifest) -> None:
 
 
 @contextmanager
-def opened_database(directory: Path) -> Iterator[tuple[Manifest, Database]]:
-    """The manifest and the database of an index; closed at the end."""
-    manifest = read_manifest(directory)
+def opened_database(directory: Path, *, older: bool = False) -> Iterator[tuple[Manifest, Database]]:
+    """The manifest and the database of an index; closed at the end.
+
+    :param older: see `Manifest.read`.
+    """
+    manifest = read_manifest(directory, older=older)
     kind = database_kind(manifest.database)
     require_database(directory, manifest)
     try:
@@ -55,7 +61,7 @@ def opened_database(directory: Path) -> Iterator[tuple[Manifest, Database]]:
     except OSError as error:
         raise StorageError(str(directory), f"it cannot be opened ({error})") from error
     try:
-        if read_manifest(directory) != manifest:
+        if read_manifest(directory, older=older) != manifest:
             raise IndexLocked(str(directory), "another process made it anew just now: try again")
         yield manifest, database
     finally:

@@ -19,7 +19,7 @@ class Pending:
 
     :param entry: what queries see, and what is stored at confirm.
     :param stored: the entry that the store has under its key, at any time.
-    :param unmet: stored entries within k that it takes the place of, as of its observation; None
+    :param unmet: stored copies of it that it takes the place of, as of its observation; None
         if that may have changed since.
     :param among: which keys those may have; all if None.
     :param supersedes: key of the representative that it takes the place of.

@@ -96,7 +96,12 @@ def _write_parquet(
     path: Path, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]
 ) -> int:
     arrow, parquet = _pyarrow()
-    of_type = {str: arrow.string(), int: arrow.int64(), bool: arrow.bool_()}
+    of_type = {
+        str: arrow.string(),
+        int: arrow.int64(),
+        bool: arrow.bool_(),
+        int | None: arrow.int64(),
+    }
     schema = arrow.schema([(field, of_type[kind]) for field, kind in types.items()])
     count = 0
     with parquet.ParquetWriter(path, schema) as writer:

@@ -1,16 +1,18 @@
-"""Keys and values of an index as bytes. Format version 2; docs/index-format.md explains it.
+"""Keys and values of an index as bytes. Format version 3; docs/index-format.md explains it.
 
 =========================================  =======================================================
 key                                        value
 =========================================  =======================================================
 ``E`` ordinal:4                            entry: number:5 first seen:4 fingerprint:f/8
-                                           met later by:LEB128 seen later by:LEB128 page's key
+                                           met later by:LEB128 seen later by:LEB128 site:4
+                                           sketch, title, heading (length:1 bytes each) page's key
 ``T`` table:2 prefix:ceil(p/8)             bucket of fingerprints, open row: closed rows:4
                                            (check:c/8 ordinal:4) for each record
 ... number:4                               a closed row of it: (check:c/8 ordinal:4) for each
 ``K`` prefix:2, ... number:4               bucket of page keys: the same with check:4
-``N`` sequence:5                           near-duplicate: seen:4 distance:2 fingerprint:f/8
-                                           length of the representative:4 representative, key
+``N`` sequence:5                           near-duplicate: seen:4 distance:2 similarity:1 what:1
+                                           fingerprint:f/8 length of the representative:4
+                                           representative, key
 ``S``                                      state: next sequence:8 entries:8 next ordinal:4
                                            first ordinal not in buckets:4
 =========================================  =======================================================
@@ -28,7 +30,8 @@ from typing import TYPE_CHECKING
 
 from xxhash import xxh3_64_intdigest
 
-from scrapy_simhash.index.base import Entry, NearDuplicate
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
+from scrapy_simhash.index.base import ACTIONS, Entry, NearDuplicate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,8 +56,14 @@ _RECORD_OF_32_BITS = struct.Struct("<II")
 _SEQUENCE_BYTES = 5
 MAX_SEQUENCE = (1 << 8 * _SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
-# In the two bytes of a distance, which is at most 512.
-_WEAK = 0x8000
+_SITE_BYTES = 4
+_NO_EVIDENCE = bytes(_SITE_BYTES + 3)
+# A similarity is kept in per cent.
+_PERCENT = 100
+_NO_SIMILARITY = 0xFF
+# Beside the number of the action, in one byte.
+_NOT_CONFIRMED = 0x80
+_LOG_HEAD = struct.Struct(">IHBB")
 _FINGERPRINT_AT = _SEQUENCE_BYTES + _TIME_BYTES
 
 
@@ -154,19 +163,21 @@ def ordinals(packed: bytes, record_bytes: int) -> list[int]:
 
 
 def encode_entry(entry: Entry, width_bytes: int) -> bytes:
-    """Value of an entry's row."""
+    """Return the value of an entry's row."""
     return (
         (entry.number << 8 * _TIME_BYTES | entry.first_seen_s).to_bytes(_FINGERPRINT_AT, "big")
         + entry.fingerprint.to_bytes(width_bytes, "big")
         + _varint(entry.met - entry.number)
         + _varint(entry.last_seen_s - entry.first_seen_s)
+        + _encode_evidence(entry.evidence)
         + encode_key(entry.key)
     )
 
 
 def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
     """Inverse of `encode_entry`. :raises ValueError: the value is too short, or not UTF-8."""
-    met_later, seen_later_s, key_at = _later(value, width_bytes)
+    met_later, seen_later_s, at = _later(value, width_bytes)
+    evidence, key_at = _read_evidence(value, at)
     if len(value) <= key_at:
         raise ValueError(f"entry {ordinal} has {len(value)} bytes, which are too few")
     from_bytes = int.from_bytes
@@ -180,16 +191,47 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
         first_seen_s,
         first_seen_s + seen_later_s,
         ordinal,
+        evidence,
     )
 
 
+def decode_entry_of_format_2(ordinal: int, value: bytes, width_bytes: int) -> Entry:
+    """Return the entry of a row of format version 2, which holds no evidence."""
+    at = _later(value, width_bytes)[2]
+    return decode_entry(ordinal, value[:at] + _NO_EVIDENCE + value[at:], width_bytes)
+
+
 def page_key_bytes(value: bytes, width_bytes: int) -> int:
-    """Length of the page's key in an entry's value."""
-    return len(value) - _later(value, width_bytes)[2]
+    """Return the length of the page's key in an entry's value."""
+    return len(value) - _read_evidence(value, _later(value, width_bytes)[2])[1]
+
+
+def _encode_evidence(evidence: Evidence) -> bytes:
+    if evidence is NO_EVIDENCE:
+        return _NO_EVIDENCE
+    encoded = evidence.site.to_bytes(_SITE_BYTES, "big")
+    for part in (evidence.sketch, evidence.title, evidence.heading):
+        encoded += bytes((len(part),)) + part
+    return encoded
+
+
+def _read_evidence(value: bytes, at: int) -> tuple[Evidence, int]:
+    """(what the entry keeps of its page besides the fingerprint, where it ends)."""
+    if value[at : at + len(_NO_EVIDENCE)] == _NO_EVIDENCE:
+        return NO_EVIDENCE, at + len(_NO_EVIDENCE)
+    site = int.from_bytes(value[at : at + _SITE_BYTES], "big")
+    at += _SITE_BYTES
+    parts = []
+    for _ in range(3):
+        length = value[at] if at < len(value) else 0
+        parts.append(value[at + 1 : at + 1 + length])
+        at += 1 + length
+    sketch, title, heading = parts
+    return Evidence(sketch, site, title, heading), at
 
 
 def _later(value: bytes, width_bytes: int) -> tuple[int, int, int]:
-    """(met later by, seen later by, where the page's key begins)."""
+    """(met later by, seen later by, where the site begins)."""
     try:
         met_later, at = _read_varint(value, _FINGERPRINT_AT + width_bytes)
         seen_later_s, at = _read_varint(value, at)
@@ -223,11 +265,12 @@ def _read_varint(value: bytes, at: int) -> tuple[int, int]:
 
 
 def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
-    """Value of a line of the near-duplicate log."""
+    """Return the value of a line of the near-duplicate log."""
     representative = encode_key(line.representative)
+    similarity = _NO_SIMILARITY if line.similarity is None else round(_PERCENT * line.similarity)
+    what = ACTIONS.index(line.action) | (0 if line.confirmed else _NOT_CONFIRMED)
     return (
-        line.seen_at_s.to_bytes(_TIME_BYTES, "big")
-        + (line.distance | (_WEAK if line.weak else 0)).to_bytes(2, "big")
+        _LOG_HEAD.pack(line.seen_at_s, line.distance, similarity, what)
         + line.fingerprint.to_bytes(width_bytes, "big")
         + len(representative).to_bytes(4, "big")
         + representative
@@ -236,20 +279,37 @@ def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
 
 
 def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> NearDuplicate:
-    """Inverse of `encode_near_duplicate`. :raises ValueError: the value is too short."""
-    text_at = _TIME_BYTES + 2 + width_bytes + 4
+    """Inverse of `encode_near_duplicate`. :raises ValueError: the value makes no sense."""
+    fingerprint_at = _LOG_HEAD.size
+    text_at = fingerprint_at + width_bytes + 4
     length = int.from_bytes(value[text_at - 4 : text_at], "big")
     if len(value) <= text_at + length:
         raise ValueError(f"line {sequence} of the near-duplicate log is cut short")
-    distance = int.from_bytes(value[_TIME_BYTES : _TIME_BYTES + 2], "big")
+    seen_at_s, distance, similarity, what = _LOG_HEAD.unpack_from(value)
+    action = what & ~_NOT_CONFIRMED
+    if action >= len(ACTIONS) or not (similarity <= _PERCENT or similarity == _NO_SIMILARITY):
+        raise ValueError(f"line {sequence} of the near-duplicate log makes no sense")
     return NearDuplicate(
         key=decode_key(value[text_at + length :]),
         representative=decode_key(value[text_at : text_at + length]),
-        distance=distance & ~_WEAK,
-        fingerprint=int.from_bytes(value[_TIME_BYTES + 2 : text_at - 4], "big"),
+        distance=distance,
+        fingerprint=int.from_bytes(value[fingerprint_at : text_at - 4], "big"),
         sequence=sequence,
-        seen_at_s=int.from_bytes(value[:_TIME_BYTES], "big"),
-        weak=bool(distance & _WEAK),
+        seen_at_s=seen_at_s,
+        similarity=None if similarity == _NO_SIMILARITY else similarity / _PERCENT,
+        confirmed=not what & _NOT_CONFIRMED,
+        action=ACTIONS[action],
+    )
+
+
+def decode_near_duplicate_of_format_2(
+    sequence: int, value: bytes, width_bytes: int
+) -> NearDuplicate:
+    """Return the line of a row of format version 2, whose distance has a flag of its own."""
+    seen, distance, rest = value[:_TIME_BYTES], value[_TIME_BYTES:6], value[6:]
+    plain = bytes((distance[0] & 0x7F,)) + distance[1:] if distance else b""
+    return decode_near_duplicate(
+        sequence, seen + plain + bytes((_NO_SIMILARITY, 0)) + rest, width_bytes
     )
 
 

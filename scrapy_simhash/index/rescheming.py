@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import merge
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
-from scrapy_simhash.errors import EmptyText, SchemeError, StorageError, UnsupportedText
-from scrapy_simhash.index.base import Entry, NearDuplicate, nearest_first
+from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector
+from scrapy_simhash.errors import SchemeError, StorageError
+from scrapy_simhash.extraction import Extraction
+from scrapy_simhash.index import preset_confirmation
+from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
 from scrapy_simhash.index.manifest import environment
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.rewriting import rewriting
+from scrapy_simhash.index.rules import Rules, decide
 from scrapy_simhash.index.texts import opened_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.rewriting import Source
     from scrapy_simhash.index.tables import TableStore
     from scrapy_simhash.scheme import Scheme
@@ -38,20 +42,12 @@ class Rescheming:
     too_short: int = 0
 
 
-class _Page(NamedTuple):
-    sequence: int
-    key: str
-    first_seen_s: int
-    last_seen_s: int
-    met: int
-    weak: bool
-
-
 def rescheme(
     directory: Path,
     scheme: Scheme,
     max_distance: int,
     *,
+    confirmation: Confirmation | None = None,
     expected_pages: int = DEFAULT_EXPECTED_PAGES,
     min_tokens: int = DEFAULT_MIN_TOKENS,
     drop_without_text: bool = False,
@@ -61,13 +57,14 @@ def rescheme(
     """Make an index anew for another scheme: what a crawl of its pages, in the order in which
     they were met, would leave.
 
+    :param confirmation: the preset's of the new scheme, if absent.
     :param among: the scope of a page, see `Index.observe`; None for all.
     :param drop_without_text: leave out pages whose texts are not kept, which else is an error.
     :raises SchemeError: the new scheme takes other text from a page.
     :raises PlanError: no tables find 95 % of the pairs at `max_distance`.
     :raises StorageError: no texts are kept, or not of all pages; or see `rewriting`.
     """
-    made = read_manifest(directory)
+    made = read_manifest(directory, older=True)
     for name in ("extractor", "select", "remove"):
         had, wanted = getattr(made.scheme, name), getattr(scheme, name)
         if had != wanted:
@@ -75,16 +72,17 @@ def rescheme(
                 f"the texts were taken with {name} {had!r}, the scheme has {wanted!r}: pages must "
                 "be crawled again for that"
             )
-    changes = {
+    changes: dict[str, Any] = {
         "scheme": scheme,
         "plan": choose_plan(scheme.bits, max_distance, expected_pages),
         "max_distance": max_distance,
         "check_bits": check_bits(scheme.bits, max_distance),
         "environment": environment(),
+        "confirmation": preset_confirmation(scheme) if confirmation is None else confirmation,
     }
     report = Rescheming()
     with (
-        rewriting(directory, **changes) as (source, store),
+        rewriting(directory, older=True, **changes) as (source, store),
         opened_texts(directory, made.database) as texts,
     ):
         if texts is None:
@@ -92,28 +90,26 @@ def rescheme(
                 str(directory),
                 "no texts are kept (SIMHASH_KEEP_TEXT): crawl again for another scheme",
             )
+        detector = Detector(scheme, min_tokens=min_tokens)
+        rules = Rules(max_distance, changes["confirmation"])
         for page in _pages(source):
             text = texts.get(page.key)
             moved()
             if text is None:
                 report.without_text += 1
                 continue
-            tokens = scheme.tokens(text.text, text.title)
-            try:
-                fingerprint = scheme.fingerprint_tokens(tokens)
-            except (EmptyText, UnsupportedText):
-                tokens = []
-            if len(tokens) < min_tokens:
+            found = detector.fingerprint_extraction(Extraction(text.text, text.title))
+            if found.fingerprint is None:
                 report.too_short += 1
-            else:
-                _meet(
-                    store,
-                    page,
-                    fingerprint,
-                    max_distance,
-                    among=among(page.key),
-                    report=report,
-                )
+                continue
+            # Of the page itself, only its text and title are kept.
+            evidence = found.evidence._replace(
+                site=page.evidence.site, heading=page.evidence.heading
+            )
+            if page.evidence.title:
+                evidence = evidence._replace(title=page.evidence.title)
+            entry = page._replace(fingerprint=found.fingerprint, evidence=evidence)
+            _meet(store, entry, rules, among=among(page.key), report=report)
         if report.without_text and not drop_without_text:
             raise StorageError(
                 str(directory),
@@ -125,24 +121,28 @@ def rescheme(
     return report
 
 
-def _pages(source: Source) -> Iterator[_Page]:
+def _pages(source: Source) -> Iterator[Entry]:
     """All pages in the order in which they were met, with each time a near-duplicate was."""
-    entries = (
-        _Page(entry.number, entry.key, entry.first_seen_s, entry.last_seen_s, entry.met, weak=False)
-        for entry in source.entries_by_age()
-    )
+    # A similar page was stored, too.
     lines = (
-        _Page(line.sequence, line.key, line.seen_at_s, line.seen_at_s, line.sequence, line.weak)
+        Entry(
+            line.sequence,
+            line.key,
+            line.fingerprint,
+            line.sequence,
+            line.seen_at_s,
+            line.seen_at_s,
+        )
         for line in source.near_duplicates()
+        if line.confirmed
     )
-    return merge(entries, lines)
+    return merge(source.entries_by_age(), lines, key=lambda page: page.number)
 
 
 def _meet(
     store: TableStore,
-    page: _Page,
-    fingerprint: int,
-    max_distance: int,
+    page: Entry,
+    rules: Rules,
     *,
     among: Callable[[str], bool] | None,
     report: Rescheming,
@@ -156,28 +156,32 @@ def _meet(
         )
         store.write(met_again, stored, (), next_sequence)
         return
-    near = nearest_first(
+    found = [
         (distance, entry)
-        for distance, entry in store.within(fingerprint, max_distance)
+        for distance, entry in store.within(
+            page.fingerprint, rules.max_distance, page.evidence.certainty
+        )
         if among is None or among(entry.key)
-    )
-    if near:
-        distance, representative = near[0]
+    ]
+    decision = decide(None, lambda: (rules.neighbours(page.evidence, found), ()), lambda _: True)
+    nearest = decision.nearest
+    if nearest is not None:
+        similarity = nearest.similarity
         store.log(
             NearDuplicate(
                 page.key,
-                representative.key,
-                distance,
-                fingerprint,
-                page.sequence,
+                nearest.entry.key,
+                nearest.distance,
+                page.fingerprint,
+                page.number,
                 page.last_seen_s,
-                page.weak,
+                None if similarity is None else round(similarity, 2),
+                nearest.confirmed,
             ),
             next_sequence,
         )
+    if decision.kind == "near-duplicate":
         report.near_duplicates += 1
         return
-    entry = Entry(
-        page.sequence, page.key, fingerprint, page.met, page.first_seen_s, page.last_seen_s
-    )
-    store.write(entry, None, (), next_sequence)
+    kept = page.evidence._replace(certainty=b"")
+    store.write(page._replace(ordinal=-1, evidence=kept), None, (), next_sequence)

@@ -15,7 +15,7 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind
-from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, databases
+from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, FORMAT_VERSION, databases
 from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.index.texts import texts_path
@@ -34,7 +34,7 @@ _MAKING = f".{FILE_NAME}.making"
 
 
 class Source:
-    """What a database holds, without its tables.
+    """What a database holds, without its tables, in this format version or an older one.
 
     :param location: of its index, for errors.
     :raises IndexCorrupt: its state row makes no sense; also when rows are read that don't.
@@ -45,6 +45,11 @@ class Source:
         self.location = location
         self._database = database
         self._width_bytes = manifest.plan.bits // 8
+        current = manifest.version == FORMAT_VERSION
+        self._decode_entry = records.decode_entry if current else records.decode_entry_of_format_2
+        self._decode_near_duplicate = (
+            records.decode_near_duplicate if current else records.decode_near_duplicate_of_format_2
+        )
         value = database.get(records.STATE_KEY)
         try:
             state = records.decode_state(bytes(24) if value is None else value)
@@ -74,7 +79,7 @@ class Source:
         for row, value in self._database.rows(b"N", b"O"):
             number = int.from_bytes(row[1:], "big")
             try:
-                yield records.decode_near_duplicate(number, value, self._width_bytes)
+                yield self._decode_near_duplicate(number, value, self._width_bytes)
             except ValueError as error:
                 raise corrupt(self.location, error) from error
 
@@ -84,7 +89,7 @@ class Source:
 
     def _decoded_entry(self, ordinal: int, value: bytes) -> Entry:
         try:
-            return records.decode_entry(ordinal, value, self._width_bytes)
+            return self._decode_entry(ordinal, value, self._width_bytes)
         except ValueError as error:
             raise corrupt(self.location, error) from error
 
@@ -105,9 +110,10 @@ def opened_source(directory: Path) -> Iterator[Source]:
 
 
 @contextmanager
-def rewriting(directory: Path, **changes: Any) -> Iterator[Rewriting]:
+def rewriting(directory: Path, *, older: bool = False, **changes: Any) -> Iterator[Rewriting]:
     """Fill a new index inside; at the end, it takes the place of the old one.
 
+    :param older: the old one may have a format version that is older.
     :param changes: of the manifest, such as its `plan`.
     :raises StorageError: there is no index, it is open elsewhere, it cannot be read, or the disk
         fails; the old one is as it was.
@@ -115,9 +121,10 @@ def rewriting(directory: Path, **changes: Any) -> Iterator[Rewriting]:
     location = str(directory)
     require_whole(directory)
     try:
-        with opened_database(directory) as (made, old):
+        with opened_database(directory, older=older) as (made, old):
             source = Source(old, made, location)
             _delete_leftovers(directory, made)
+            changes["version"] = FORMAT_VERSION
             new = replace(made, generation=made.generation + 1, **changes)
             with _new_store(directory, new) as store:
                 yield Rewriting(source, store)

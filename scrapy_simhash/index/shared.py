@@ -40,12 +40,14 @@ class SharedStore:
         self.next_sequence += 1
         return sequence
 
-    def within(self, fingerprint: int, max_distance: int) -> tuple[_Found, _Found]:
+    def within(
+        self, fingerprint: int, max_distance: int, certainty: bytes = b""
+    ) -> tuple[_Found, _Found]:
         """Stored and pending entries within the distance, in no order.
 
         A pending page stands beside the stored entry of its key, until it takes its place.
         """
         return (
-            self.store.within(fingerprint, max_distance),
+            self.store.within(fingerprint, max_distance, certainty),
             self.pending.within(fingerprint, max_distance),
         )

@@ -90,11 +90,15 @@ class TableStore:
                 return entry
         return None
 
-    def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
+    def within(
+        self,
+        fingerprint: int,
+        max_distance: int,
+        certainty: bytes = b"",  # noqa: ARG002
+    ) -> list[tuple[int, Entry]]:
         """See `Store.within`."""
         found = []
-        for ordinal in self._buckets.find_near(fingerprint, max_distance):
-            entry = self._entry(ordinal)
+        for entry in self._entries_of(self._buckets.find_near(fingerprint, max_distance)):
             distance = hamming_distance(fingerprint, entry.fingerprint)
             if distance <= max_distance:
                 found.append((distance, entry))
@@ -207,6 +211,14 @@ class TableStore:
 
     def __len__(self) -> int:
         return self._entries
+
+    def _entries_of(self, ordinals: set[int]) -> Iterator[Entry]:
+        wanted = list(ordinals)
+        values = self._database.get_all([records.entry_row(ordinal) for ordinal in wanted])
+        for ordinal, value in zip(wanted, values, strict=True):
+            if value is None:
+                raise corrupt(self._location, f"entry {ordinal} is missing")
+            yield self._decoded(records.decode_entry, ordinal, value)
 
     def _entry(self, ordinal: int) -> Entry:
         value = self._database.get(records.entry_row(ordinal))

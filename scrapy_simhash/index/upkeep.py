@@ -10,22 +10,25 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexMismatch, PlanError, StorageError
-from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.index import preset_confirmation
 from scrapy_simhash.index.cost import check_bits
+from scrapy_simhash.index.manifest import FORMAT_VERSION
 from scrapy_simhash.index.offline import opened_database, read_manifest, require_whole
 from scrapy_simhash.index.plan import MIN_RECALL
 from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.rewriting import opened_source, rewriting
+from scrapy_simhash.index.rules import Rules, decide
 from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.index.texts import copy_texts, opened_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from scrapy_simhash.index.base import Entry, NearDuplicate
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.rewriting import Rewriting, Source
+    from scrapy_simhash.index.rules import Neighbour
 
     Moved = Callable[[], object]
     Among = Callable[[str], Callable[[str], bool] | None]
@@ -88,11 +91,14 @@ def rebuild(
 ) -> Kept:
     """Make an index anew, with other tables, k or kind of database: what is not given stays.
 
+    An index of format version 2 becomes one of this version. It keeps its fingerprints; its
+    entries have no sketches, which speaks neither for nor against a copy.
+
     :raises PlanError: the tables find less than 95 % of the pairs at `max_distance`, or don't fit
         the fingerprints.
     :raises StorageError: see `expire`.
     """
-    made = read_manifest(directory)
+    made = read_manifest(directory, older=True)
     plan = made.plan if plan is None else plan
     max_distance = made.max_distance if max_distance is None else max_distance
     if plan.bits != made.plan.bits:
@@ -110,8 +116,10 @@ def rebuild(
         "check_bits": check_bits(plan.bits, max_distance),
         "database": made.database if database is None else database,
     }
+    if made.version != FORMAT_VERSION:
+        changes["confirmation"] = preset_confirmation(made.scheme)
     kept = Kept()
-    with rewriting(directory, **changes) as (source, store):
+    with rewriting(directory, older=True, **changes) as (source, store):
         _copy_all(source, store, kept, moved)
         if changes["database"] != made.database:
             copy_texts(directory, made.database, directory, str(changes["database"]))
@@ -129,7 +137,7 @@ def merge(
     """Take another index into this one, as if its crawl had come after this one's.
 
     What the other holds is met later than anything here: its pages take the place of those here
-    that are within k of them, and pages of both are unchanged, or changed. So it is what a crawl
+    that they are copies of, and pages of both are unchanged, or changed. So it is what a crawl
     with this index would have left, if it met each page once (of pages that it met more often,
     the other index knows the last content alone). Pages of the other are not compared with each
     other again. The other index stays as it is.
@@ -150,7 +158,8 @@ def merge(
     kept = Kept()
     with opened_source(other) as later, rewriting(directory) as rewritten:
         _copy_all(rewritten.source, rewritten.store, kept, moved)
-        merging = _Merging(rewritten, mine.max_distance, among)
+        rules = Rules(mine.max_distance, mine.confirmation)
+        merging = _Merging(rewritten, rules, among)
         for entry in later.entries_by_age():
             merging.meet(entry)
             moved()
@@ -210,13 +219,13 @@ def _copy_all(source: Source, store: TableStore, kept: Kept, moved: Moved) -> No
 
 
 class _Merging:
-    """What a later crawl met is met again here: the rules of `ObservingIndex`."""
+    """What a later crawl met is met again here."""
 
-    def __init__(self, rewritten: Rewriting, max_distance: int, among: Among) -> None:
+    def __init__(self, rewritten: Rewriting, rules: Rules, among: Among) -> None:
         self._store = rewritten.store
         self._location = rewritten.source.location
         self._among = among
-        self._max_distance = max_distance
+        self._rules = rules
         self._began = max(rewritten.source.next_sequence, rewritten.store.next_sequence)
         self.yielded = 0
 
@@ -226,16 +235,23 @@ class _Merging:
             number=self._later(entry.number), met=self._later(entry.met), ordinal=-1
         )
         stored = self._store.entry(entry.key)
+        own = None
         if stored is not None:
-            if hamming_distance(stored.fingerprint, entry.fingerprint) <= self._max_distance:
+            own = self._rules.own(entry.fingerprint, entry.evidence, stored)
+        # The other index has compared its pages with each other: only those of here are asked.
+        decision = decide(
+            own, lambda: (self._neighbours(entry), ()), lambda other: other.met >= self._began
+        )
+        if stored is not None:
+            if decision.kind == "unchanged":
                 entry = entry._replace(number=stored.number)
             entry = entry._replace(
                 first_seen_s=min(stored.first_seen_s, entry.first_seen_s),
                 last_seen_s=max(stored.last_seen_s, entry.last_seen_s),
             )
-        yielding = list(self._yielding(entry))
-        self.yielded += len(yielding)
-        self._write(entry, stored, yielding)
+        self.yielded += len(decision.yielding)
+        next_sequence = max(self._store.next_sequence, entry.met + 1)
+        self._store.write(entry, stored, decision.yielding, next_sequence)
 
     def log(self, line: NearDuplicate) -> None:
         """The other index has this line in its near-duplicate log."""
@@ -256,14 +272,13 @@ class _Merging:
             )
         return later
 
-    def _yielding(self, entry: Entry) -> Iterator[Entry]:
+    def _neighbours(self, entry: Entry) -> list[Neighbour]:
         among = self._among(entry.key)
-        for _, other in self._store.within(entry.fingerprint, self._max_distance):
-            if other.key == entry.key or other.met >= self._began:
-                continue
-            if among is None or among(other.key):
-                yield other
-
-    def _write(self, entry: Entry, stored: Entry | None, yielding: list[Entry]) -> None:
-        next_sequence = max(self._store.next_sequence, entry.met + 1)
-        self._store.write(entry, stored, yielding, next_sequence)
+        found = [
+            (distance, other)
+            for distance, other in self._store.within(entry.fingerprint, self._rules.max_distance)
+            if other.key != entry.key
+            and other.met < self._began
+            and (among is None or among(other.key))
+        ]
+        return self._rules.neighbours(entry.evidence, found)

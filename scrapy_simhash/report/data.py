@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import time
 from collections import Counter
+from heapq import nlargest
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from scrapy_simhash.report.selection import select
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from scrapy_simhash.index.base import NearDuplicate
     from scrapy_simhash.index.clusters import Duplication
     from scrapy_simhash.index.rewriting import Source
     from scrapy_simhash.index.texts import Texts
@@ -29,6 +31,7 @@ MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000
 _MOST_FLOODS = 20
 _TITLE_CHARACTERS = 200
+_MOST_SIMILAR = 200
 _BINS = 120
 _STEPS_S = (1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000)
 
@@ -79,7 +82,7 @@ def build(
             "representatives": doubled.representatives,
             "near_duplicates": doubled.near_duplicates,
             "clusters": len(doubled.clusters),
-            "weak": doubled.weak,
+            "similar": len(doubled.similar),
             "log_lines": doubled.lines,
         },
         "crawl": crawl,
@@ -87,13 +90,22 @@ def build(
         "distances": [doubled.distances[distance] for distance in range(max_distance + 1)],
         "farther": sum(n for distance, n in doubled.distances.items() if distance > max_distance),
         **found_at._asdict(),
+        "similar": [
+            {
+                "key": line.key,
+                "like": line.representative,
+                "distance": line.distance,
+                "similarity": _percent(line.similarity),
+            }
+            for line in nlargest(_MOST_SIMILAR, doubled.similar, key=_similarity)
+        ],
         "names": {"hosts": numbers["hosts"], "patterns": numbers["patterns"]},
         "pages": {
             "key": [page.key for page in pages],
             "seen_at_s": [page.seen_at_s for page in pages],
-            "weak": [int(page.weak) for page in pages],
             "representative": selection.representatives(),
             "distance": [page.distance for page in pages],
+            "similarity": [_percent(page.similarity) for page in pages],
             "component": selection.components,
             "text": of_text,
             "host": numbers["of_host"],
@@ -117,6 +129,15 @@ def build(
         },
         "left_out": {**selection.left_out._asdict(), "texts": no_room},
     }
+
+
+def _similarity(line: NearDuplicate) -> float:
+    return line.similarity or 0.0
+
+
+def _percent(similarity: float | None) -> int:
+    """Return whole per cent, rounded down, so that only 1 is 100; -1 for what is not known."""
+    return -1 if similarity is None else int(100 * similarity + 1e-9)
 
 
 def _texts(

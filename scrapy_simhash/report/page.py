@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _SCRIPTS = (
-    "words", "pages", "grouping", "choice", "table", "histogram", "difference", "moved", "runs",
+    "words", "pages", "grouping", "choice", "table", "histogram", "resemblance", "difference",
+    "moved", "runs",
     "rows", "compare", "csv", "main",
 )  # fmt: skip
 _VERDICTS = (

@@ -7,13 +7,12 @@ came first.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import chain, combinations_with_replacement
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import parse_qsl, urlsplit
 
 from scrapy_simhash.index.clusters import host_of
+from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +29,8 @@ class Places(NamedTuple):
     """Tables, with the most near-duplicates first, as plain values.
 
     :param hosts: of each the near-duplicates and representatives.
-    :param patterns: the same, with an example.
+    :param patterns: the same, with an example, and how many of the representatives are similar to
+        another page.
     :param pairs: of each two patterns the clusters that have both, in these the pages of the rarer
         one, and an example of each; of one with itself, its pages but one in each cluster.
     :param place_counts: how many there are of each, with those that no table has room for.
@@ -62,7 +62,7 @@ class Places(NamedTuple):
 
 
 def places(source: Source, doubled: Duplication) -> Places:
-    """The tables of an index.
+    """Return the tables of an index.
 
     :raises IndexCorrupt: rows make no sense.
     """
@@ -93,16 +93,22 @@ def places(source: Source, doubled: Duplication) -> Places:
             pairs[pair] += count
             clusters[pair] += 1
             examples_of_pairs.setdefault(pair, both)
-    top = near.most_common(_TOP)
-    representatives = _representatives(source, doubled, {pattern for pattern, _ in top})
+    alike: Counter[str] = Counter()
+    for line in doubled.similar:
+        pattern = url_pattern(line.key)
+        alike[pattern] += 1
+        examples.setdefault(pattern, line.key)
+    top = [pattern for pattern, _ in (near + alike).most_common(_TOP)]
+    representatives = _representatives(source, doubled, set(top))
     patterns = [
         {
             "pattern": pattern,
-            "near_duplicates": count,
+            "near_duplicates": near[pattern],
+            "similar": alike[pattern],
             "representatives": representatives[pattern],
             "example": examples[pattern],
         }
-        for pattern, count in top
+        for pattern in top
     ]
     return Places(
         hosts,
@@ -116,29 +122,8 @@ def places(source: Source, doubled: Duplication) -> Places:
             }
             for pair, count in pairs.most_common(_TOP)
         ],
-        {"hosts": len(doubled.hosts), "patterns": len(near), "pairs": len(pairs)},
+        {"hosts": len(doubled.hosts), "patterns": len(near | alike), "pairs": len(pairs)},
     )
-
-
-def url_pattern(key: str) -> str:
-    """A URL with what varies replaced by ``*``: segments with digits, the last segment's name, and
-    the values of its query; other keys are their own pattern.
-    """
-    try:
-        parts = urlsplit(key)
-        host = parts.netloc.rpartition("@")[2]
-    except ValueError:
-        return key
-    if not host:
-        return key
-    *folders, last = parts.path.split("/")
-    folders = ["*" if re.search(r"\d", folder) else folder for folder in folders]
-    if last:
-        _, dot, ending = last.rpartition(".")
-        last = f"*.{ending}" if dot and re.fullmatch(r"[A-Za-z]\w{0,4}", ending) else "*"
-    names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
-    query = "&".join(f"{name}=*" for name in names)
-    return f"{host}{'/'.join([*folders, last])}" + (f"?{query}" if query else "")
 
 
 def _pairs(

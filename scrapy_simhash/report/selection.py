@@ -23,6 +23,7 @@ class ListedPage(NamedTuple):
 
     :param seen_at_s: when it was first met, in seconds since 1970.
     :param distance: to the representative, which may be above k where it took another's place.
+    :param similarity: estimated resemblance to the representative, from 0 to 1; None if unknown.
     """
 
     came: int
@@ -31,7 +32,7 @@ class ListedPage(NamedTuple):
     seen_at_s: int
     representative: str
     distance: int = 0
-    weak: bool = False
+    similarity: float | None = None
 
 
 class LeftOut(NamedTuple):
@@ -118,7 +119,7 @@ def _listed(line: NearDuplicate, representative: str, doubled: Duplication) -> L
     )
     if line.key == representative:  # it stands for another
         return page
-    return page._replace(distance=line.distance, weak=line.weak)
+    return page._replace(distance=line.distance, similarity=line.similarity)
 
 
 def _shortened(

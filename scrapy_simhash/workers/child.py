@@ -12,10 +12,12 @@ import os
 import signal
 import sys
 import traceback
+from base64 import b64decode, b64encode
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from scrapy_simhash.detector import Detector
+from scrapy_simhash.confirmation import Evidence
+from scrapy_simhash.detector import Detector, PageFingerprint
 from scrapy_simhash.scheme import Scheme
 from scrapy_simhash.workers.channel import Channel
 
@@ -64,6 +66,7 @@ def _serve(channel: Channel) -> None:
             Scheme.from_dict(order["scheme"]),
             min_tokens=order["min_tokens"],
             keep_text=order["keep_text"],
+            sketches=order["sketches"],
         )
         # What is loaded at the first page, such as jieba's dictionary, is loaded now.
         Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)
@@ -86,9 +89,28 @@ def _fingerprint(detector: Detector, page: bytes) -> dict[str, Any]:
     try:
         # Scrapy, too, replaces what is not UTF-8; only text has lone surrogates.
         html = page[1:].decode("utf-8", "surrogatepass" if page.startswith(TEXT) else "replace")
-        return {"page": vars(detector.fingerprint_page(html))}
+        return {"page": plain_page(detector.fingerprint_page(html))}
     except BaseException as error:  # noqa: BLE001 - SystemExit of an extractor, too
         return {"error": f"{type(error).__name__}: {error}"}
+
+
+def plain_page(page: PageFingerprint) -> dict[str, Any]:
+    """Return the fields of a fingerprint as values for JSON."""
+    return vars(page) | {
+        "evidence": [
+            b64encode(value).decode("ascii") if isinstance(value, bytes) else value
+            for value in page.evidence
+        ]
+    }
+
+
+def page_from(fields: dict[str, Any]) -> PageFingerprint:
+    """Return the fingerprint whose fields `plain_page` gave."""
+    evidence = Evidence._make(
+        b64decode(value) if isinstance(value, str) else value for value in fields["evidence"]
+    )
+    unmatched = tuple(fields["unmatched"])
+    return PageFingerprint(**fields | {"evidence": evidence, "unmatched": unmatched})
 
 
 def _answer(channel: Channel, answer: dict[str, Any]) -> None:

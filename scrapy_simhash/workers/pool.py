@@ -52,7 +52,7 @@ class WorkerPool:
 
     :param workers: number of processes, at least 1.
     :param timeout_ms: for one page, by the wall clock.
-    :param keep_text: see `Detector`.
+    :param keep_text: see `Detector`, as for `sketches`.
     """
 
     def __init__(
@@ -63,11 +63,13 @@ class WorkerPool:
         workers: int,
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
         keep_text: bool = False,
+        sketches: bool = True,
     ) -> None:
         self._order = {
             "scheme": scheme.to_dict(),
             "min_tokens": min_tokens,
             "keep_text": keep_text,
+            "sketches": sketches,
             "timeout_ms": timeout_ms,
         }
         self._timeout_s = timeout_ms / 1000
@@ -199,7 +201,7 @@ class WorkerPool:
             try:
                 if seat.asked is not job:
                     process.ask(page)
-                return PageFingerprint(**process.answer(self._timeout_s))
+                return process.answer(self._timeout_s)
             except WorkerTimeout:
                 self._lost(seat)
                 return PageFingerprint(skipped="timeout")

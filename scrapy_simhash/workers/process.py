@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers.channel import Channel
-from scrapy_simhash.workers.child import ALARM_FACTOR, BODY, PARENTS_SIGNALS, TEXT
+from scrapy_simhash.workers.child import ALARM_FACTOR, BODY, PARENTS_SIGNALS, TEXT, page_from
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from scrapy_simhash.detector import PageFingerprint
 
 START_TIMEOUT_S = 60.0
 _WAIT_S = 0.5
@@ -133,8 +135,8 @@ class WorkerProcess:
         else:
             self._channel.send(BODY, page)
 
-    def answer(self, timeout_s: float) -> dict[str, Any]:
-        """Return the fields of the page's fingerprint.
+    def answer(self, timeout_s: float) -> PageFingerprint:
+        """Return the page's fingerprint.
 
         :raises WorkerTimeout: no answer in time.
         :raises EOFError, OSError: the worker died. It is to be ended after either.
@@ -143,8 +145,7 @@ class WorkerProcess:
         answer = self._receive(timeout_s)
         if "error" in answer:
             raise WorkerError(str(answer["error"]))
-        fields: dict[str, Any] = answer["page"]
-        return fields
+        return page_from(answer["page"])
 
     def kill(self) -> None:
         """Send it the signal; who talks to it hears of it."""

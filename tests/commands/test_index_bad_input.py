@@ -42,11 +42,10 @@ ARGUMENTS = {
     "merge": ["other"],
     "export": ["-"],
     "compact": [],
-    "upgrade": ["new"],
 }
 # Those that take an index, but not by --index.
 OTHERS = {"passages", "plan", "import", "extract", "compare", "calibrate", "dedupe"}
-READERS = sorted(ARGUMENTS.keys() - {"repair", "upgrade"})
+READERS = sorted(ARGUMENTS.keys() - {"repair"})
 
 
 @pytest.fixture(scope="module")
@@ -128,8 +127,6 @@ with open_index(sys.argv[1]):
 
 @pytest.mark.parametrize("command", ARGUMENTS)
 def test_an_index_that_is_open_elsewhere(run, index, folder, command):
-    if command == "upgrade":
-        pytest.skip("it takes indexes of an older format: tests/index/test_upgrade.py")
     before = content(index)
     holder = subprocess.Popen(
         [
@@ -152,15 +149,15 @@ def test_an_index_that_is_open_elsewhere(run, index, folder, command):
 
 
 @pytest.mark.parametrize("command", ARGUMENTS)
-@pytest.mark.parametrize("version", [1, 99])
+@pytest.mark.parametrize("version", [2, 99])
 def test_an_index_of_another_format(run, index, folder, command, version):
-    if (command, version) == ("upgrade", 1):
-        pytest.skip("that is what it is for: tests/index/test_upgrade.py")
+    if (command, version) == ("rebuild", 2):
+        pytest.skip("that is what it is for: tests/index/test_upkeep.py")
     manifest = index / "manifest.json"
     made = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**made, "format_version": version}))
     before = state_of(index)
-    told = "scrapy simhash upgrade --index" if version == 1 else "version"
+    told = "scrapy simhash rebuild --index" if version == 2 else "version"
     assert_error(run(command, "--index", index, *ARGUMENTS[command]), told)
     assert state_of(index) == before
 
@@ -248,7 +245,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("command", sorted(ARGUMENTS.keys() - {"upgrade"}))
+@pytest.mark.parametrize("command", sorted(ARGUMENTS))
 def test_nobody_reads_the_result(index, folder, command):
     ours, theirs = os.pipe()
     os.close(ours)

@@ -102,7 +102,8 @@ def test_tag_shows_the_verdict_to_the_callback(results, site):
         "representative": None,
         "distance": None,
         "fingerprint": original["verdict"]["fingerprint"],
-        "weak": False,
+        "similarity": None,
+        "similar_to": None,
         "reason": None,
         "canonical": None,
     }

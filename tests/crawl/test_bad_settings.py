@@ -18,12 +18,13 @@ BAD = {
     "SIMHASH_PREFER_CANONICAL": (["rel=canonical", []], "True"),
     "SIMHASH_INCREMENTAL": (["perhaps"], "True"),
     "SIMHASH_RESET": (["maybe"], "True"),
-    "SIMHASH_DROP_WEAK": (["perhaps"], "True"),
     "SIMHASH_PRESET": (["wider", 256], "'classic'"),
     "SIMHASH_EXTRACTOR": (["regex", "no.such.function", "os.sep", 7], "readability"),
     "SIMHASH_CONTENT_SELECT": (["", ["div["], ["//["], [1], 7, "["], "CSS"),
     "SIMHASH_CONTENT_REMOVE": (["", ["div["], {"a": "b"}], "CSS"),
     "SIMHASH_MAX_DISTANCE": ([256, -1, "many", 3.5, True, [3]], "255"),
+    "SIMHASH_MIN_RESEMBLANCE": ([1.01, -0.1, "60%", True, [0.6], float("nan")], "0 to 1"),
+    "SIMHASH_SAME_TITLE": (["perhaps", []], "True"),
     "SIMHASH_DIR": (["", 3], "path"),
     "SIMHASH_INDEX": (["sqlite", "LevelDB", 5], "'leveldb', 'rocksdb'"),
     "SIMHASH_EXPECTED_PAGES": ([0, -1, "millions", 1e6], "1"),
@@ -127,10 +128,21 @@ def test_a_directory_that_cannot_be_written_names_the_setting(url, tmp_path):
 
 
 def test_unknown_settings_are_warned_about(url, tmp_path):
-    settings = {"SIMHASH_ACTOIN": "tag", "SIMHASH_K": 3, "HTTPCACHE_DIR": "x"}
+    settings = {
+        "SIMHASH_ACTOIN": "tag",
+        "SIMHASH_MAX_DISTNACE": 3,
+        "SIMHASH_XYLOPHONE": 1,
+        "SIMHASH_DROP_WEAK": True,
+        "HTTPCACHE_DIR": "x",
+    }
     [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
-    warnings = result.lines("WARNING", "there is no setting")
-    assert [line.split()[-1] for line in warnings] == ["SIMHASH_ACTOIN", "SIMHASH_K"]
+    warnings = [line.partition("simhash: ")[2] for line in result.lines("WARNING", "simhash: ")]
+    assert warnings[0] == "there is no setting SIMHASH_ACTOIN: did you mean SIMHASH_ACTION?"
+    assert warnings[1].startswith("SIMHASH_DROP_WEAK has no effect any more: ")
+    assert warnings[2:] == [
+        "there is no setting SIMHASH_MAX_DISTNACE: did you mean SIMHASH_MAX_DISTANCE?",
+        "there is no setting SIMHASH_XYLOPHONE",
+    ]
     assert result.finish_reason == "finished"
 
 

@@ -30,7 +30,7 @@ class DyingSpider(Spider):
 
 process = AsyncCrawlerProcess({
     "ADDONS": {"scrapy_simhash.Addon": 500}, "SIMHASH_ENABLED": True, "SIMHASH_DIR": sys.argv[1],
-    "SIMHASH_DROP_WEAK": True, "CONCURRENT_REQUESTS": 1, "TELNETCONSOLE_ENABLED": False,
+    "CONCURRENT_REQUESTS": 1, "TELNETCONSOLE_ENABLED": False,
     "LOG_LEVEL": "WARNING",
 })
 process.crawl(DyingSpider)
@@ -51,7 +51,9 @@ def test_the_log_has_a_dropped_page_though_the_process_dies_at_once(site, tmp_pa
     assert child.returncode == -signal.SIGKILL, child.stderr
     directory = tmp_path / "spiders" / "dying"
     [line] = explain(directory, copy).near_duplicates
-    assert (line.representative, line.weak) == (original, False)
+    assert (line.representative, line.confirmed) == (original, True)
+    assert line.action == "dropped"
+    assert line.similarity > 0.9
     assert 0 < line.distance <= 36
     assert line.fingerprint.bit_count() > 0
     assert [line.key for line in explain(directory, original).copies] == [copy]

@@ -1,4 +1,4 @@
-"""How pages become texts and fingerprints, as settings say; and what becomes of weak verdicts."""
+"""How pages become texts and fingerprints, as settings say."""
 
 from __future__ import annotations
 
@@ -33,12 +33,11 @@ def results(site, module_path):
     site.put("/first", boxed("mill", "bees"))
     site.put("/second", boxed("mill", "paper"))
     site.put("/other", boxed("tram", "bees"))
-    weak = [site.url(path) for path in ("/notice", "/notice-copy")]
+    notices = [site.url(path) for path in ("/notice", "/notice-copy")]
     boxes = [site.url(path) for path in ("/first", "/second", "/other")]
     story = {"SIMHASH_CONTENT_SELECT": [".story"]}
     crawls = {
-        "weak": Crawl(requests=weak, name="weak"),
-        "drop weak": Crawl(requests=weak, name="drop-weak", settings={"SIMHASH_DROP_WEAK": True}),
+        "short": Crawl(requests=notices, name="short"),
         "selected": Crawl(requests=boxes, name="selected", settings=story),
         "command line": Crawl(
             requests=boxes, name="line", settings={"SIMHASH_CONTENT_SELECT": ".story, .none"}
@@ -75,19 +74,10 @@ def results(site, module_path):
     return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
 
 
-def test_weak_near_duplicates_are_tagged_not_dropped(results):
-    result = results["weak"]
-    assert result.seen() == ["/notice", "/notice-copy"]
-    copy = result.event("/notice-copy")
-    assert (copy["verdict"]["kind"], copy["verdict"]["weak"]) == ("near-duplicate", True)
-    assert copy["flags"] == ["near-duplicate"]
-    assert (result.stat("near_duplicate"), result.stat("weak"), result.stat("dropped")) == (1, 1, 0)
-
-
-def test_a_setting_drops_weak_ones_too(results):
-    result = results["drop weak"]
+def test_copies_of_short_texts_are_dropped_as_others_are(results):
+    result = results["short"]
     assert result.seen() == ["/notice"]
-    assert (result.stat("weak"), result.stat("dropped")) == (1, 1)
+    assert result.stat("dropped") == 1
 
 
 @pytest.mark.parametrize("name", ["selected", "command line", "removed", "import path"])

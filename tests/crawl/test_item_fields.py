@@ -210,25 +210,20 @@ def test_items_that_a_later_pipeline_failed_are_not_stored(pages, tmp_path, path
     assert ids(copies) == ["mill 1"]
 
 
-def test_weak_items_are_tagged_unless_a_setting_drops_them(pages, tmp_path):
+def test_items_of_short_texts_are_dropped_as_others_are(pages, tmp_path):
     words = "the boat is painted {} and has two oars, a mast and a sail for fine days at sea "
     boats = [{"id": colour, "text": words.format(colour) * 2} for colour in ("red", "blue")]
     items = {"/a": boats}
-    tagged, dropped, again = run(
+    dropped, again = run(
         tmp_path,
-        crawl(pages, items, FIELDS, name="weak"),
-        crawl(pages, items, FIELDS | {"SIMHASH_DROP_WEAK": True}, name="drop-weak"),
+        crawl(pages, items, FIELDS, name="short"),
         crawl(
             pages,
             items,
-            INCREMENTAL
-            | {"SIMHASH_DROP_WEAK": True, "SIMHASH_ACTION": "tag", "SIMHASH_ITEM_ACTION": "drop"},
-            name="drop-weak",
+            INCREMENTAL | {"SIMHASH_ACTION": "tag", "SIMHASH_ITEM_ACTION": "drop"},
+            name="short",
         ),
     )
-    assert ids(tagged) == ["red", "blue"]
-    assert tagged.items[1]["simhash_kind"] == "near-duplicate"
-    assert (tagged.stat("item/weak"), tagged.stat("item/dropped")) == (1, 0)
     assert ids(dropped) == ["red"]
     # Both were seen by an earlier crawl; neither is left pending.
     assert ids(again) == []

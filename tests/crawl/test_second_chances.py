@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from scrapy import Request
 
+from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.crawl.second_chances import META_KEY, DroppedCopy, SecondChances
 from scrapy_simhash.index import Observation
 
@@ -48,7 +49,7 @@ def observation(kind, key, representative=None, *, provisional=False):
 
 def dropped(key, fingerprint=BAN, **request):
     return DroppedCopy(
-        key, fingerprint, weak=False, request=Request(f"http://x.test/{key}", **request)
+        key, fingerprint, evidence=NO_EVIDENCE, request=Request(f"http://x.test/{key}", **request)
     )
 
 
@@ -269,7 +270,7 @@ def test_what_is_asked_for_is_the_same_request_past_the_filter(world):
         priority=3,
         flags=["mine"],
     )
-    world.chances.hold("page", DroppedCopy("a", BAN, weak=False, request=request))
+    world.chances.hold("page", DroppedCopy("a", BAN, evidence=NO_EVIDENCE, request=request))
     world.chances.discarded("page")
     [again] = world.scheduled
     changed = {"dont_filter", "meta"}
@@ -319,7 +320,7 @@ def test_several_items_of_a_page_ask_for_it_once():
     world = World(max_held=3)
     request = Request("http://x.test/a")
     for key in ("item 1", "item 2", "item 3"):
-        copy = DroppedCopy(key, BAN, weak=False, request=request)
+        copy = DroppedCopy(key, BAN, evidence=NO_EVIDENCE, request=request)
         assert world.chances.hold("item 0", copy)
     world.chances.discarded("item 0")
     assert world.asked() == ["a"]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scrapy import Request
 
 from scrapy_simhash import open_index
+from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.crawl.second_chances import DroppedCopy, SecondChances
 from scrapy_simhash.scheme import preset
 
@@ -102,7 +103,7 @@ class Crawl:
         if seen.kind == "near-duplicate" or (
             self.incremental and seen.kind == "unchanged" and not asked_again
         ):
-            copy = DroppedCopy(key, fingerprint, weak=False, request=request)
+            copy = DroppedCopy(key, fingerprint, evidence=NO_EVIDENCE, request=request)
             if not seen.provisional:
                 return
             if self.chances.hold(seen.representative or key, copy):

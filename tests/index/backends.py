@@ -25,12 +25,14 @@ from scrapy_simhash.index import (
 from scrapy_simhash.index.cost import check_bits
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.memory import MemoryStore
+from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.index.shared import SharedStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.base import Entry, Match, Observation
 
 # Small, so that distances collide, and exact at K.
@@ -102,12 +104,21 @@ class MemoryBackend:
         self._manifest = Manifest(Scheme(bits=plan.bits), plan, K, {}, checks, "memory")
         self._shared: SharedStore | None = None
 
-    def open(self, *, max_distance: int = K, incremental: bool = False) -> ObservingIndex:
+    def open(
+        self,
+        *,
+        max_distance: int = K,
+        incremental: bool = False,
+        confirmation: Confirmation | None = None,
+    ) -> ObservingIndex:
         if self._shared is None:
             self._shared = SharedStore(self._store, self._manifest, "memory")
         self._shared.users += 1
         return ObservingIndex(
-            self._shared, max_distance=max_distance, incremental=incremental, on_close=self._release
+            self._shared,
+            rules=Rules(max_distance, confirmation or self._manifest.confirmation),
+            incremental=incremental,
+            on_close=self._release,
         )
 
     def _release(self, shared: SharedStore) -> None:
@@ -129,13 +140,20 @@ class DatabaseBackend:
     def url(self) -> str:
         return f"{self.name}:{self.directory}"
 
-    def open(self, *, max_distance: int = K, incremental: bool = False) -> ObservingIndex:
+    def open(
+        self,
+        *,
+        max_distance: int = K,
+        incremental: bool = False,
+        confirmation: Confirmation | None = None,
+    ) -> ObservingIndex:
         return open_index(
             self.url,
             Scheme(bits=self.plan.bits),
             max_distance=max_distance,
             plan=self.plan,
             incremental=incremental,
+            confirmation=confirmation,
         )
 
 

@@ -308,15 +308,6 @@ def repair(directory: str, dies_at: str) -> None:
     say("repaired", repair_index(Path(directory)).entries)
 
 
-def upgrade(directory: str, new_directory: str, dies_at: str) -> None:
-    """Upgrade an index, and die before or after a write of it."""
-    from scrapy_simhash.index.upgrade import upgrade as upgrade_index
-
-    shrink("leveldb")
-    Killer("leveldb", dies_at).install()
-    say("upgraded", upgrade_index(Path(directory), Path(new_directory)))
-
-
 def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
     """Make an index anew, and die at a step: a write, a sync, or a change of files."""
     from scrapy_simhash.index import upkeep
@@ -374,7 +365,6 @@ def serve() -> None:
         if find_spec(package):
             import_module(f"scrapy_simhash.index.{module}")
     import_module("scrapy_simhash.index.repair")
-    import_module("scrapy_simhash.index.upgrade")
     import_module("scrapy_simhash.index.upkeep")
     say("ready")
     while line := read_line():

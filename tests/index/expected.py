@@ -47,7 +47,7 @@ class Expected:
     def content(self) -> Content:
         store = self._backend._store
         entries = {key: entry.fingerprint for key, entry in store._entries.items()}
-        return entries, [_without_numbers(line) for line in store._log]
+        return entries, [_without_numbers(line) for line in store._log.values()]
 
 
 def content(directory: Path) -> Content:

@@ -418,8 +418,8 @@ def test_where_there_is_no_index_none_is_made(tmp_path):
 def test_an_index_of_another_version_is_refused(sound):
     manifest = sound / "manifest.json"
     text = manifest.read_text(encoding="utf-8")
-    manifest.write_text(text.replace('"format_version": 2', '"format_version": 1'), "utf-8")
-    with pytest.raises(IndexMismatch, match="upgrade"):
+    manifest.write_text(text.replace('"format_version": 3', '"format_version": 2'), "utf-8")
+    with pytest.raises(IndexMismatch, match="rebuild"):
         check(sound)
 
 

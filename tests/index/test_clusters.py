@@ -27,8 +27,8 @@ def entry(key, met):
     return Entry(met, key, 0, met, 100, 100)
 
 
-def line(key, representative, sequence, distance=1, *, weak=False):
-    return NearDuplicate(key, representative, distance, 1, sequence, 100, weak)
+def line(key, representative, sequence, distance=1, *, confirmed=True):
+    return NearDuplicate(key, representative, distance, 1, sequence, 100, confirmed=confirmed)
 
 
 def shape(found):
@@ -42,11 +42,11 @@ def test_representatives_with_their_near_duplicates_the_largest_first():
     found = duplication(
         Source(
             [entry("a", 1), entry("b", 2), entry("alone", 3)],
-            [line("b1", "b", 4), line("a1", "a", 5), line("b2", "b", 6, 3, weak=True)],
+            [line("b1", "b", 4), line("a1", "a", 5), line("b2", "b", 6, 3)],
         )
     )
     assert shape(found) == [("b", ["b1", "b2"]), ("a", ["a1"])]
-    assert (found.representatives, found.lines, found.near_duplicates, found.weak) == (3, 3, 3, 1)
+    assert (found.representatives, found.lines, found.near_duplicates) == (3, 3, 3)
     assert found.distances == {1: 2, 3: 1}
     assert [len(cluster) for cluster in found.clusters] == [3, 2]
 
@@ -163,3 +163,20 @@ def test_host_of(key, host):
 @pytest.mark.parametrize("key", ["http://[::1", "x", "", "https://", "http://[bad]/"])
 def test_a_key_that_is_no_url_has_no_host(key):
     assert host_of(key) == ""
+
+
+def test_similar_pages_are_apart_with_the_last_that_is_known_of_them():
+    found = duplication(
+        Source(
+            [entry("a", 1), entry("like", 4), entry("once", 5)],
+            [
+                line("like", "a", 2, 9, confirmed=False),
+                line("like", "a", 4, 7, confirmed=False),
+                line("once", "a", 5, confirmed=False),
+                line("once", "a", 6),
+            ],
+        )
+    )
+    assert [(one.key, one.distance) for one in found.similar] == [("like", 7)]
+    assert shape(found) == [("a", ["once"])]
+    assert (found.representatives, found.near_duplicates, found.lines) == (2, 1, 4)

@@ -264,16 +264,8 @@ def test_a_state_row_that_makes_no_sense_is_no_traceback(made, run, command):
         assert str(made) in errors
 
 
-def test_upgrade_of_what_is_no_old_index_is_an_error(made, tmp_path, run):
-    for arguments in ((made, tmp_path / "new"), (tmp_path / "missing", tmp_path / "new")):
-        code, lines, errors = run("upgrade", "--index", *arguments)
-        assert (code, lines) == (1, [])
-        assert errors.startswith(f"error: index {arguments[0]}: ")
-    assert not (tmp_path / "new").exists()
-
-
 @pytest.mark.parametrize(
-    "arguments", [["other"], ["check", "extra"], ["upgrade"], ["plan", "--bits", "many"]]
+    "arguments", [["other"], ["check", "extra"], ["remove"], ["plan", "--bits", "many"]]
 )
 def test_other_arguments_are_explained(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
@@ -287,7 +279,7 @@ def test_help_names_all_commands(capsys):
         main(["--help"])
     assert caught.value.code == 0
     shown = capsys.readouterr().out
-    assert all(command in shown for command in [*ON_A_DIRECTORY, "upgrade", "plan"])
+    assert all(command in shown for command in [*ON_A_DIRECTORY, "plan"])
 
 
 @pytest.mark.parametrize(("change", "code"), [({}, 0), ({b"X": b"?"}, 1), (None, 1)])

@@ -21,7 +21,7 @@ def made(backend):
     with backend.open() as index:
         index.confirm(index.observe("https://a.example/1", 0x0000))
         index.confirm(index.observe("https://a.example/2", 0x00FF))
-        index.observe("https://a.example/copy\n", 0x0001, weak=True)
+        index.acted(index.observe("https://a.example/copy\n", 0x0001), "dropped")
         index.observe("https://a.example/copy\n", 0x00FD)
         index.discard(index.observe("https://a.example/failed", 0xFF00))
     return backend.directory
@@ -32,23 +32,23 @@ def test_a_representative_and_its_copies(made):
     assert (found.scheme_id, found.bits, found.max_distance) == (SCHEME.id, SCHEME.bits, K)
     assert (found.entry.fingerprint, found.near_duplicates) == (0, [])
     [copy] = found.copies
-    assert (copy.key, copy.distance, copy.weak) == ("https://a.example/copy\n", 1, True)
+    assert (copy.key, copy.distance, copy.action) == ("https://a.example/copy\n", 1, "dropped")
 
 
 def test_a_copy_each_time_it_was_met(made):
     found = explain(made, "https://a.example/copy\n")
     assert (found.entry, found.copies) == (None, [])
     assert [
-        (line.representative, line.distance, line.fingerprint, line.weak)
+        (line.representative, line.distance, line.fingerprint, line.action)
         for line in found.near_duplicates
-    ] == [("https://a.example/1", 1, 1, True), ("https://a.example/2", 1, 0xFD, False)]
+    ] == [("https://a.example/1", 1, 1, "dropped"), ("https://a.example/2", 1, 0xFD, "")]
 
 
 def test_the_command_prints_it_all(made, capsys):
     assert main(["explain", "--index", str(made), "https://a.example/copy\n"]) == 0
     head, first, second = capsys.readouterr().out.splitlines()
     assert head == f"https://a.example/copy\\n, by scheme {SCHEME.id}, k = {K}"
-    assert first.endswith("near-duplicate of https://a.example/1 at distance 1, weak, 0001")
+    assert first.endswith("near-duplicate of https://a.example/1 at distance 1, dropped, 0001")
     assert second.endswith("near-duplicate of https://a.example/2 at distance 1, 00fd")
     assert main(["explain", "--index", str(made), "https://a.example/2"]) == 0
     _, entry, copy = capsys.readouterr().out.splitlines()

@@ -323,11 +323,11 @@ def test_another_format_version_is_a_mismatch(url, made):
     assert files(made) == before
 
 
-def test_format_version_1_is_refused_with_the_command_to_upgrade_it(directory, url):
+def test_format_version_2_is_refused_with_the_command_that_takes_it_along(directory, url):
     directory.mkdir()
     content = {
         "format": "scrapy-simhash index",
-        "format_version": 1,
+        "format_version": 2,
         "scheme_id": SCHEME.id,
         "scheme": SCHEME.to_dict(),
         "plan": {"bits": 16, "blocks": 4, "chosen": 1},
@@ -341,7 +341,7 @@ def test_format_version_1_is_refused_with_the_command_to_upgrade_it(directory, u
     for use in (open_index, lambda url: open_index(url, SCHEME, max_distance=K, plan=PLAN)):
         with pytest.raises(IndexMismatch) as caught:
             use(url)
-        command = f"scrapy simhash upgrade --index {directory} NEW_DIRECTORY"
+        command = f"scrapy simhash rebuild --index {directory}"
         assert command in str(caught.value)
     assert files(directory) == before
 

@@ -46,14 +46,16 @@ def imported(new, *records):
 def test_records_are_written_and_read(tmp_path, new, name, kind):
     imported(new, *ENTRIES)
     with open_index(f"{MANIFEST.database}:{new}", incremental=True) as index:
-        index.observe("copy", 0xFE, weak=True)
+        index.acted(index.observe("copy", 0xFE), "dropped")
     if kind == "entries":
         records, types = list(entry_records(new)), ENTRY_TYPES
         assert [record["near_duplicates"] for record in records] == [1, 0]
         assert records[1]["fingerprint"] == "ffffffff00000000"
     else:
         records, types = list(near_duplicate_records(new)), NEAR_DUPLICATE_TYPES
-        assert [(r["representative"], r["weak"]) for r in records] == [(ENTRIES[0]["key"], True)]
+        [record] = records
+        assert (record["representative"], record["action"]) == (ENTRIES[0]["key"], "dropped")
+        assert (record["similarity_percent"], record["confirmed"]) == (None, True)
     path = tmp_path / name
     assert write_records(str(path), records, types) == len(records)
     found = list(read_records(str(path)))

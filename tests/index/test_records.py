@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -9,8 +10,9 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 from scrapy_simhash.index import TablePlan, records
-from scrapy_simhash.index.base import Entry, NearDuplicate
+from scrapy_simhash.index.base import ACTIONS, Entry, NearDuplicate
 from scrapy_simhash.index.records import State
 
 from .backends import make_backend, rows, small_buffers
@@ -19,6 +21,14 @@ KEYS = st.text(st.characters(exclude_categories=()), min_size=1)
 ORDINALS = st.integers(0, records.MAX_ORDINAL)
 NUMBERS = st.integers(0, 2**40 - 1)
 TIMES = st.integers(0, 2**32 - 1)
+EVIDENCE = st.builds(
+    Evidence,
+    sketch=st.sampled_from([b"", bytes(128), bytes(range(128))]),
+    site=st.integers(0, 2**32 - 1),
+    title=st.binary(max_size=64),
+    heading=st.binary(max_size=64),
+)
+SIMILARITIES = st.none() | st.integers(0, 100).map(lambda percent: percent / 100)
 WIDTHS = st.sampled_from([1, 2, 8, 32, 64])
 
 
@@ -29,7 +39,14 @@ def entries(draw):
     number, met = sorted([draw(NUMBERS), draw(NUMBERS)])
     first_seen_s, last_seen_s = sorted([draw(TIMES), draw(TIMES)])
     return width, Entry(
-        number, draw(KEYS), fingerprint, met, first_seen_s, last_seen_s, draw(ORDINALS)
+        number,
+        draw(KEYS),
+        fingerprint,
+        met,
+        first_seen_s,
+        last_seen_s,
+        draw(ORDINALS),
+        draw(st.just(NO_EVIDENCE) | EVIDENCE),
     )
 
 
@@ -39,7 +56,15 @@ def lines(draw):
     fingerprint = draw(st.integers(0, 2 ** (8 * width) - 1))
     distance = draw(st.integers(0, 8 * width))
     return width, NearDuplicate(
-        draw(KEYS), draw(KEYS), distance, fingerprint, draw(NUMBERS), draw(TIMES)
+        draw(KEYS),
+        draw(KEYS),
+        distance,
+        fingerprint,
+        draw(NUMBERS),
+        draw(TIMES),
+        draw(SIMILARITIES),
+        draw(st.booleans()),
+        draw(st.sampled_from(ACTIONS)),
     )
 
 
@@ -47,14 +72,23 @@ def test_rows_are_laid_out_as_the_docstring_says():
     entry = Entry(0x1122334455, "ü\udcff", 0xABCD, 0x1122334455, 0x01020304, 0x01020304, 7)
     assert records.entry_row(7).hex() == "4500000007"
     fixed = "1122334455" + "01020304" + "abcd"
-    assert records.encode_entry(entry, 2).hex() == fixed + "00" + "00" + "c3bcedb3bf"
+    assert records.encode_entry(entry, 2).hex() == fixed + "0000" + "00" * 7 + "c3bcedb3bf"
     # Met 300 = 0b10_0101100 observations later, and seen 16385 = 2**14 + 1 s later.
     later = entry._replace(met=entry.number + 300, last_seen_s=entry.first_seen_s + 16385)
-    assert records.encode_entry(later, 2).hex() == fixed + "ac02" + "818001" + "c3bcedb3bf"
+    assert records.encode_entry(later, 2).hex() == (
+        fixed + "ac02" + "818001" + "00" * 7 + "c3bcedb3bf"
+    )
+    known = entry._replace(evidence=Evidence(b"\1\2\3", 0x0A0B0C0D, b"\4\5", b""))
+    evidence = "0a0b0c0d" + "03010203" + "020405" + "00"
+    assert records.encode_entry(known, 2).hex() == fixed + "0000" + evidence + "c3bcedb3bf"
     line = NearDuplicate("é", "ab", 3, 0xABCD, 9, 0x01020304)
     assert records.log_row(9).hex() == "4e0000000009"
     assert records.encode_near_duplicate(line, 2).hex() == (
-        "01020304" + "0003" + "abcd" + "00000002" + "6162" + "c3a9"
+        "01020304" + "0003" + "ff" + "00" + "abcd" + "00000002" + "6162" + "c3a9"
+    )
+    similar = replace(line, similarity=0.57, confirmed=False, action="passed")
+    assert records.encode_near_duplicate(similar, 2).hex() == (
+        "01020304" + "0003" + "39" + "84" + "abcd" + "00000002" + "6162" + "c3a9"
     )
     assert records.STATE_KEY == b"S"
     assert records.encode_state(State(0x0102, 3, 5, 4)).hex() == (
@@ -104,10 +138,10 @@ def test_an_index_writes_what_the_docstring_says(tmp_path, kind):
     assert stored[b"K" + hashed[:2]] == bytes(4) + hashed[5:1:-1] + (1).to_bytes(4, "little")
     entry = stored[b"E\0\0\0\1"]
     assert entry[:5] == (3).to_bytes(5, "big")
-    assert entry[9:] == fingerprints[1].to_bytes(3, "big") + b"\0" + b"\0" + b"1"
+    assert entry[9:] == fingerprints[1].to_bytes(3, "big") + bytes(2) + bytes(7) + b"1"
     line = stored[b"N" + (5).to_bytes(5, "big")]
     copy = (fingerprints[0] ^ 1).to_bytes(3, "big")
-    assert line == b"\1\2\3\4" + b"\0\1" + copy + b"\0\0\0\1" + b"0" + b"copy"
+    assert line == b"\1\2\3\4" + b"\0\1" + b"\xff\0" + copy + b"\0\0\0\1" + b"0" + b"copy"
     assert stored[b"S"].hex() == f"{6:016x}" + f"{3:016x}" + f"{3:08x}" + f"{3:08x}"
     assert {row[:1] for row in stored} == {b"E", b"T", b"K", b"N", b"S"}
     assert sum(row[:1] == b"E" for row in stored) == 3

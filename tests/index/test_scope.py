@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
+from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.index import ObservingIndex, open_index
+from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.index.shared import SharedStore
 
 from .backends import FAR, K, MemoryBackend, flip, found, seen
@@ -129,7 +131,7 @@ def go_on(backend, began, *, incremental=False):
     backend._shared.users += 1
     return ObservingIndex(
         backend._shared,
-        max_distance=K,
+        rules=Rules(K, UNCONFIRMED),
         incremental=incremental,
         on_close=backend._release,
         began=began,

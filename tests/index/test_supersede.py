@@ -7,13 +7,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_simhash.errors import IndexClosed, StorageError
-from scrapy_simhash.index import NearDuplicate, TablePlan, records
 
-from .backends import FAR, KINDS, DatabaseBackend, K, checked_rows, flip, found, make_backend, seen
+from .backends import FAR, DatabaseBackend, K, checked_rows, flip, found, seen
 
 A, B, C, D = FAR
 NEAR = flip(A, 0)
@@ -269,45 +266,3 @@ class TestProvisional:
         among = {"among": lambda key: key == "in scope"}
         assert stored.observe("copy", A, **among).provisional
         assert not stored.observe("copy", A).provisional
-
-
-class TestWeak:
-    """In the near-duplicate log, up to the largest distance that its two bytes have to hold."""
-
-    @given(
-        distance=st.integers(0, 512),
-        weak=st.booleans(),
-        keys=st.tuples(st.text(min_size=1), st.text(min_size=1)),
-        fingerprint=st.integers(0, 2**512 - 1),
-    )
-    def test_it_comes_back_beside_any_distance(self, distance, weak, keys, fingerprint):
-        line = NearDuplicate(*keys, distance, fingerprint, 7, 1_700_000_000, weak)
-        value = records.encode_near_duplicate(line, 64)
-        assert records.decode_near_duplicate(7, value, 64) == line
-        assert int.from_bytes(value[4:6], "big") == distance + 0x8000 * weak
-
-    @pytest.mark.parametrize("name", KINDS)
-    def test_an_index_keeps_it(self, name, tmp_path):
-        backend = make_backend(name, tmp_path / "index", TablePlan(512, 16))
-        distances = (0, 1, 255, 256, 480)
-        with backend.open(max_distance=480) as index:
-            index.confirm(index.observe("page", 0, weak=True))
-            for distance in distances:
-                for weak in (False, True):
-                    copy = index.observe(f"{distance} {weak}", (1 << distance) - 1, weak=weak)
-                    assert copy.distance == distance
-        with backend.open(max_distance=480) as index:
-            lines = [(line.key, line.distance, line.weak) for line in index.near_duplicates()]
-        assert lines == [(f"{d} {weak}", d, weak) for d in distances for weak in (False, True)]
-
-    def test_it_is_of_the_copy_and_not_of_its_representative(self, index):
-        index.confirm(index.observe("page", A, weak=True))
-        index.observe("copy", A)
-        weak = index.observe("weak copy", A, weak=True)
-        index.supersede(weak)
-        index.confirm(weak)
-        assert [(line.key, line.weak) for line in index.near_duplicates()] == [
-            ("copy", False),
-            ("weak copy", True),
-            ("page", False),
-        ]

@@ -8,10 +8,12 @@ import random
 import pytest
 
 from scrapy_simhash import Scheme
+from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.errors import IndexClosed, IndexCorrupt, StorageError
 from scrapy_simhash.index import ObservingIndex, TablePlan, records, tables
 from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.index.shared import SharedStore
 from scrapy_simhash.index.tables import TableStore
 
@@ -216,7 +218,7 @@ class Crawl:
         manifest = Manifest(Scheme(bits=BITS), PLAN, K, {}, CHECK_BITS, "leveldb")
         self.index = ObservingIndex(
             SharedStore(store, manifest, LOCATION),
-            max_distance=K,
+            rules=Rules(K, UNCONFIRMED),
             incremental=bool(seed % 2),
             on_close=lambda _: store.close(),
             clock=lambda: 1000,

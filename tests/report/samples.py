@@ -8,7 +8,8 @@ from collections import Counter
 from functools import cache
 from itertools import combinations_with_replacement
 
-from scrapy_simhash.report.places import Places, url_pattern
+from scrapy_simhash.report.places import Places
+from scrapy_simhash.url_patterns import url_pattern
 
 BITS, MAX_DISTANCE = 256, 36
 FROM_S = 1_795_305_600
@@ -84,13 +85,16 @@ def compressed(title, text):
 
 
 def columns(pages, components, texts, *, bits=BITS):
-    """`pages`: (key, fingerprint, seen_at_s, weak, number of the text)."""
+    """`pages`: (key, fingerprint, seen_at_s, similarity in per cent, number of the text)."""
     representative, distance = leader([page[1] for page in pages], components, MAX_DISTANCE)
     return {
         "pages": {
             "key": [page[0] for page in pages],
             "seen_at_s": [page[2] for page in pages],
-            "weak": [page[3] for page in pages],
+            "similarity": [
+                -1 if of == number else page[3]
+                for number, (page, of) in enumerate(zip(pages, representative, strict=True))
+            ],
             "representative": representative,
             "distance": distance,
             "component": components,
@@ -104,7 +108,7 @@ def columns(pages, components, texts, *, bits=BITS):
     }
 
 
-def head(listed, *, crawl=None, cluster_limit=0):
+def head(listed, *, crawl=None, cluster_limit=0, similar=()):
     """The rest of a report, of pages in `columns`."""
     pages = listed["pages"]
     near = [page for page, of in enumerate(pages["representative"]) if of != page]
@@ -126,13 +130,14 @@ def head(listed, *, crawl=None, cluster_limit=0):
             "representatives": len(pages["key"]) - len(near),
             "near_duplicates": len(near),
             "clusters": len(sizes),
-            "weak": sum(pages["weak"]),
+            "similar": len(similar),
             "log_lines": len(near),
         },
         "crawl": crawl,
         "timeline": {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []},
         "distances": distances,
         "farther": 0,
+        "similar": list(similar),
         "floods": {
             "count": len(floods),
             "largest": [{"key": key, "near_duplicates": number} for key, number in floods[:20]],
@@ -212,12 +217,13 @@ def small_report():
             first_s = first_s if member else int(chance.triangular(0, 3000, 900))
             later_s = int(bool(member) and chance.triangular(5, 3600 - first_s))
             seen_at_s = FROM_S + first_s + later_s
-            weak = int(bool(member) and number % 9 == 4 and chance.random() < 0.5)
-            pages.append((name, prints, seen_at_s, weak, len(texts) - 1))
+            unknown = bool(member) and number % 9 == 4 and chance.random() < 0.5
+            similarity = -1 if unknown or not member else max(100 - bits, 60)
+            pages.append((name, prints, seen_at_s, similarity, len(texts) - 1))
             components.append(number)
     order = sorted(range(len(pages)), key=lambda page: pages[page][2])
     listed = columns([pages[page] for page in order], [components[page] for page in order], texts)
-    report = head(listed, crawl=crawl(listed), cluster_limit=100)
+    report = head(listed, crawl=crawl(listed), cluster_limit=100, similar=similar())
     report["timeline"] = timeline(listed["pages"])
     # Pages that are near no other are counted, not listed.
     over_time = report["timeline"]["representatives"]
@@ -234,6 +240,7 @@ def small_report():
         {
             "pattern": "news.harbour.example/calendar/*/*/",
             "near_duplicates": 130,
+            "similar": 0,
             "representatives": 1,
             "example": f"{NEWS}/calendar/2024/05/",
         },
@@ -241,6 +248,7 @@ def small_report():
             {
                 "pattern": pattern,
                 "near_duplicates": len(names),
+                "similar": 0,
                 "representatives": 12,
                 "example": names[0],
             }
@@ -268,6 +276,19 @@ def small_report():
     return placed(report, hosts=hosts, patterns=shown_patterns, pairs=pairs)
 
 
+def similar(count=17):
+    """Pages of one template: each a year's tides."""
+    return [
+        {
+            "key": f"{NEWS}/tides/{2000 + number}/",
+            "like": f"{NEWS}/tides/1999/",
+            "distance": 5 + number,
+            "similarity": 55 - number,
+        }
+        for number in range(count)
+    ]
+
+
 def crawl(listed):
     near = sum(page != of for page, of in enumerate(listed["pages"]["representative"]))
     return {
@@ -280,6 +301,7 @@ def crawl(listed):
         "near_duplicate": near,
         "unchanged": 41,
         "changed": 7,
+        "similar": 17,
         "dropped": {"near_duplicate": near - 49, "unchanged": 0},
         "followed": {"near_duplicate": 7, "unchanged": 0},
         "tagged": {"near_duplicate": 42, "unchanged": 41},
@@ -316,7 +338,7 @@ def large_report(clusters=10_000, near_duplicates=100_000):
             f"https://host{n % 997}.example/section/{n % 53}/article-{n}.html",
             prints[n],
             FROM_S + n,
-            0,
+            -1,
             -1,
         )
         for n in range(clusters)
@@ -328,9 +350,9 @@ def large_report(clusters=10_000, near_duplicates=100_000):
         of = number if number < clusters else int(clusters * chance.random() ** 4)
         apart = min(int(chance.gammavariate(2, 6)), MAX_DISTANCE)
         key = f"{pages[of][0]}?session={chance.getrandbits(64):016x}&from={number}"
-        weak = int(chance.random() < 0.05)
+        similarity = -1 if chance.random() < 0.05 else 100 - apart
         pages.append(
-            (key, flipped(prints[of], apart, chance), FROM_S + clusters + number, weak, -1)
+            (key, flipped(prints[of], apart, chance), FROM_S + clusters + number, similarity, -1)
         )
         components.append(of)
         representative.append(of)
@@ -339,7 +361,7 @@ def large_report(clusters=10_000, near_duplicates=100_000):
     listed["pages"] = {
         "key": [page[0] for page in pages],
         "seen_at_s": [page[2] for page in pages],
-        "weak": [page[3] for page in pages],
+        "similarity": [page[3] for page in pages],
         "representative": representative,
         "distance": distance,
         "component": components,

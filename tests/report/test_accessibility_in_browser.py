@@ -31,7 +31,7 @@ def test_the_page_with_everything_open(opened, scheme):
         summary.click()
     page.locator("button.open").nth(1).click()
     page.locator("#search").fill("print")
-    page.locator("#weak").select_option("any")
+    page.locator("button[data-shows=similar]").click()
     assert grave(page) == []
     page.locator("#k").fill("20")
     page.locator("#search").fill("no such page")

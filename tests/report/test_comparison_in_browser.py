@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from scrapy_simhash.resemblance import resemblance
 from tests.report.samples import (
     BITS,
     article,
@@ -65,7 +66,7 @@ def sides(watched):
 def test_a_near_duplicate_beside_its_representative(opened):
     watched = opened(of_texts(LEFT, RIGHT))
     said = compared(watched)
-    assert said.startswith("Distance 1, similarity 99.6")
+    assert said.startswith(f"Distance 1. Similarity {percent(LEFT, RIGHT)}\N{NO-BREAK SPACE}%.")
     assert marked(watched, "del") == ["rain", "Ships pass by the hour."]
     assert marked(watched, "ins") == ["hail", ", without fail"]
     assert "14 words in both; 7 only left, 4 only right" in said
@@ -78,6 +79,29 @@ def test_a_near_duplicate_beside_its_representative(opened):
     )
     assert tops[0] == tops[1]
     watched.quiet()
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        (LEFT, LEFT),
+        CHINESE,
+        ("", "one two"),
+        ("One, two. Three four FIVE\nsix", "one two three four five seven"),
+        (
+            "Straße № 5 ﬁne x_y naïve 한국어 — ١٢٣ हिन्दी",
+            "STRASSE No 5 fine x y naïve 한국어 123 हिन्दी",
+        ),
+        ("山坡上的茶园天还没亮就热闹起来 2026", "山坡上的茶园天还没亮就安静下来 2026"),
+    ],
+)
+def test_similarity_of_two_pages_is_that_of_the_package(opened, texts):
+    said = compared(opened(of_texts(*texts)))
+    assert f"Similarity {percent(*texts)}\N{NO-BREAK SPACE}%." in said
+
+
+def percent(left, right):
+    return int(100 * resemblance(left, right) + 1e-9)
 
 
 def test_scripts_without_spaces_are_compared_letter_by_letter(opened):

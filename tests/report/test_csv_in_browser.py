@@ -5,12 +5,13 @@ import io
 
 import pytest
 
-from tests.report.samples import BITS, MAX_DISTANCE, columns, head, small_report
+from tests.report.samples import MAX_DISTANCE, columns, head, small_report
 from tests.report.test_regrouping_in_browser import downloaded
 
 
 def test_csv_of_what_is_filtered_and_sorted(opened):
-    watched = opened(small_report())
+    report = small_report()
+    watched = opened(report)
     watched.page.locator("#search").fill("syndicate")
     watched.page.locator("[data-sorts=distance] button").click()
     name, rows = downloaded(watched, "#csv-clusters")
@@ -21,12 +22,21 @@ def test_csv_of_what_is_filtered_and_sorted(opened):
     first = rows[0]
     assert int(first["smallest_distance"]) <= int(first["largest_distance"])
     assert first["first_seen"].endswith("Z")
-    assert float(first["smallest_similarity_percent"]) == float(
-        int(1000 * (BITS - int(first["largest_distance"])) / BITS) / 10
-    )
     name, members = downloaded(watched, "#csv-pages")
     assert name == f"near-duplicates-pages-k{MAX_DISTANCE}.csv"
     assert len(members) == sum(int(row["near_duplicates"]) + 1 for row in rows)
+    similarity = dict(zip(report["pages"]["key"], report["pages"]["similarity"], strict=True))
+    for row in members:
+        expected = 100 if row["url"] == row["representative"] else similarity[row["url"]]
+        assert row["similarity_percent"] == ("" if expected < 0 else str(expected))
+    known = [
+        int(row["similarity_percent"])
+        for row in members
+        if row["cluster"] == "1"
+        and row["url"] != row["representative"]
+        and row["similarity_percent"]
+    ]
+    assert first["smallest_similarity_percent"] == str(min(known, default=""))
     assert [row["url"] for row in members if row["url"] == row["representative"]] == [
         row["representative"] for row in rows
     ]

@@ -26,7 +26,7 @@ K = 6
 
 @pytest.fixture
 def made(tmp_path):
-    """An index with clusters, weak verdicts, texts and hosts."""
+    """An index with clusters, texts and hosts."""
     rng = random.Random(4)
     directory = tmp_path / "index"
     with open_index(index_url(directory), SCHEME, max_distance=K) as index:
@@ -39,7 +39,7 @@ def made(tmp_path):
                 near = fingerprint
                 for bit in rng.sample(range(64), rng.randrange(K + 1)):
                     near ^= 1 << bit
-                index.observe(f"{key}?sid={copy}", near, weak=copy == 2)
+                index.observe(f"{key}?sid={copy}", near)
                 if copy:
                     index.texts.keep(f"{key}?sid={copy}", KeptText("", f"text {number}, again"))
     return directory
@@ -78,7 +78,7 @@ def test_the_head_and_the_counts_are_those_of_the_index(made):
         "representatives": entries,
         "near_duplicates": len(log),
         "clusters": len({line.representative for line in log}),
-        "weak": sum(line.weak for line in log),
+        "similar": 0,
         "log_lines": len(log),
     }
     assert data["index"]["file_bytes"] > 1000
@@ -113,15 +113,13 @@ def test_pages_are_as_the_crawl_found_them(made):
     assert len({len(column) for column in pages.values()}) == 1
     assert fingerprints(data) == [prints[key] for key in pages["key"]]
     near = {
-        key: (pages["key"][representative], distance, bool(weak))
-        for key, representative, distance, weak in zip(
-            pages["key"], pages["representative"], pages["distance"], pages["weak"], strict=True
+        key: (pages["key"][representative], distance)
+        for key, representative, distance in zip(
+            pages["key"], pages["representative"], pages["distance"], strict=True
         )
         if pages["key"][representative] != key
     }
-    assert near == {
-        key: (line.representative, line.distance, line.weak) for key, line in log.items()
-    }
+    assert near == {key: (line.representative, line.distance) for key, line in log.items()}
     representatives = {line.representative for line in log.values()}
     assert set(pages["key"]) >= set(log) | representatives
 

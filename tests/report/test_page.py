@@ -155,7 +155,8 @@ def hostile_report():
     report["crawl"].update(spider=HOSTILE, reason=HOSTILE, skipped={HOSTILE: 1}, kept=kept)
     report["crawl"]["stats"] = {HOSTILE: HOSTILE}
     report["pages"]["key"] = [HOSTILE for _ in report["pages"]["key"]]
-    counts = {"near_duplicates": 2, "representatives": 1}
+    report["similar"] = [{"key": HOSTILE, "like": HOSTILE, "distance": 3, "similarity": 40}]
+    counts = {"near_duplicates": 2, "similar": 1, "representatives": 1}
     pair = {"near_duplicates": 1, "clusters": 1}
     return placed(
         report,

@@ -8,7 +8,6 @@ import pytest
 
 from tests.report.browser import HOSTILE
 from tests.report.samples import (
-    BITS,
     MAX_DISTANCE,
     columns,
     compressed,
@@ -58,8 +57,11 @@ def test_a_row_says_how_similar_its_pages_are(opened):
         apart = [pages["distance"][page] for page in members]
         low, high = min(apart), max(apart)
         assert distances == (str(low) if low == high else f"{low}–{high}")
-        least = float(similarity.split("–")[0].strip("\N{NO-BREAK SPACE}%"))
-        assert least == int(1000 * (BITS - high) / BITS) / 10
+        known = [pages["similarity"][page] for page in members if pages["similarity"][page] >= 0]
+        least, most = min(known, default=-1), max(known, default=-1)
+        per_cent = "\N{NO-BREAK SPACE}%"
+        expected = f"{least}{per_cent}" if least == most else f"{least}–{most}{per_cent}"
+        assert similarity == (expected if known else "–")
         assert re.fullmatch(r"2026-11-22\s\d\d:\d\d", seen)
 
 
@@ -112,14 +114,9 @@ def test_search_shows_whole_clusters_of_which_any_page_matches(opened):
     assert len(watched.rows()) == len(clusters)
 
 
-def test_filters_by_host_weak_ones_floods_and_size(opened):
+def test_filters_by_host_floods_and_size(opened):
     report, watched = small_report(), opened(small_report())
     page, clusters = watched.page, clusters_of(report)
-    weak = {
-        key
-        for key, is_weak in zip(report["pages"]["key"], report["pages"]["weak"], strict=True)
-        if is_weak
-    }
 
     def shown():
         return {row[0].split("\n")[0] for row in watched.rows()}
@@ -131,11 +128,6 @@ def test_filters_by_host_weak_ones_floods_and_size(opened):
     of_host = are(lambda name, members: any("//syndicate" in key for key in [name, *members]))
     assert shown() == of_host
     assert 0 < len(of_host) < len(clusters)
-    page.locator("#clear").click()
-    page.locator("#weak").select_option("some")
-    assert shown() == are(lambda _, members: weak & set(members))
-    page.locator("#weak").select_option("none")
-    assert shown() == are(lambda _, members: not weak & set(members))
     page.locator("#clear").click()
     page.locator("#flood").select_option("some")
     assert shown() == are(lambda _, members: len(members) > 100)
@@ -206,7 +198,7 @@ def test_tab_reaches_all_controls_in_order_and_shows_where_it_is(opened):
             page.evaluate("document.activeElement.id || document.activeElement.innerText")
         )
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
-    order = ["search", "host", "weak", "flood", "least", "csv-clusters", "csv-pages"]
+    order = ["search", "host", "flood", "least", "csv-clusters", "csv-pages"]
     assert [name for name in reached if name in order] == order
     assert "Representative" in reached
 
@@ -297,7 +289,7 @@ def hostile_report():
     report["crawl"]["kept"] = {HOSTILE: {"near_duplicate": 1, "unchanged": 0}}
     report["crawl"]["stats"] = {HOSTILE: HOSTILE}
     report["index"].update(directory=HOSTILE, scheme=HOSTILE, tables=HOSTILE)
-    counts = {"near_duplicates": 1, "representatives": 1}
+    counts = {"near_duplicates": 1, "similar": 0, "representatives": 1}
     pair = {"patterns": [HOSTILE, HOSTILE], "near_duplicates": 1, "clusters": 1}
     return placed(
         report,

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from scrapy_simhash.report.places import url_pattern
+from scrapy_simhash.url_patterns import url_pattern
 from tests.report.samples import leader, small_report
 from tests.report.test_page_in_browser import clusters_of
 from tests.report.test_regrouping_in_browser import fingerprints_of

@@ -5,14 +5,13 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.index import index_url
 from scrapy_simhash.index.clusters import duplication, host_of
 from scrapy_simhash.index.rewriting import rewriting
-from scrapy_simhash.report.places import Places, places, url_pattern
+from scrapy_simhash.report.places import Places, places
+from scrapy_simhash.url_patterns import url_pattern
 
 K = 3
 SITE = "https://a.example"
@@ -118,27 +117,3 @@ def test_pages_are_numbered_by_the_rows_of_the_tables(found_at):
 def test_of_nothing():
     numbers = Places([], [], [], {}).numbers_of([])
     assert numbers == {"hosts": [], "patterns": [], "of_host": [], "of_pattern": []}
-
-
-@pytest.mark.parametrize(
-    ("url", "pattern"),
-    [
-        ("https://a.example/news/2024/ferry.html?sid=7&b=", "a.example/news/*/*.html?b=*&sid=*"),
-        ("https://user:secret@a.example:8080/", "a.example:8080/"),
-        ("http://a.example", "a.example"),
-        ("https://a.example/calendar/2026/12", "a.example/calendar/*/*"),
-        ("https://a.example/about", "a.example/*"),
-        ("https://a.example/v1.2/x.tar.gz", "a.example/*/*.gz"),
-        ("https://a.example/a.b.verylongending", "a.example/*"),
-        ("no url", "no url"),
-        ("http://[::1", "http://[::1"),
-    ],
-)
-def test_url_patterns(url, pattern):
-    assert url_pattern(url) == pattern
-
-
-@given(st.text())
-def test_any_key_has_a_pattern(key):
-    assert isinstance(url_pattern(key), str)
-    assert isinstance(url_pattern(f"https://a.example/{key}"), str)

@@ -195,7 +195,7 @@ def all_differ(count, apart):
     listed["pages"] = {
         "key": [page[0] for page in pages],
         "seen_at_s": [page[2] for page in pages],
-        "weak": [0] * len(pages),
+        "similarity": [-1] * len(pages),
         "representative": [0] * len(pages),
         "distance": [0] + [apart] * (len(pages) - 1),
         "component": [0] * len(pages),

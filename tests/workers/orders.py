@@ -21,6 +21,7 @@ def order_for(scheme: Scheme = SCHEME, timeout_ms: int = LONG_MS) -> dict[str, A
         "min_tokens": 30,
         "timeout_ms": timeout_ms,
         "keep_text": False,
+        "sketches": True,
     }
 
 

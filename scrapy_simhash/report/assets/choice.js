@@ -12,7 +12,6 @@ const choice = {
   // What a button of the overview is for: the kind, and its number, of a host, a pattern, or a pair
   // of patterns.
   only: null,
-  weak: "any",
   flood: "any",
   least: 1,
   sort: "size",
@@ -84,7 +83,7 @@ function filter() {
   const byKey = choice.searched ? countsIn(groups, pagesWith(choice.searched)) : null;
   const byHost = choice.host ? clustersOnHosts(groups) : null;
   const byButton = choice.only ? clustersOfOnly(groups) : null;
-  const weak = PASSES[choice.weak], flood = PASSES[choice.flood];
+  const flood = PASSES[choice.flood];
   const shown = new Int32Array(groups.count);
   let count = 0, nearDuplicates = 0;
   for (let cluster = 0; cluster < groups.count; cluster += 1) {
@@ -92,7 +91,7 @@ function filter() {
     if (byKey && !byKey[cluster]) continue;
     if (byHost && !byHost[cluster]) continue;
     if (byButton && !byButton[cluster]) continue;
-    if (!weak(groups.weak[cluster]) || !flood(groups.isFlood(cluster))) continue;
+    if (!flood(groups.isFlood(cluster))) continue;
     shown[count] = cluster;
     count += 1;
     nearDuplicates += groups.counts[cluster];
@@ -124,6 +123,6 @@ function pageCount() {
 }
 
 function isFiltered() {
-  return Boolean(choice.searched || choice.host || choice.only || choice.weak !== "any" || choice.flood !== "any"
+  return Boolean(choice.searched || choice.host || choice.only || choice.flood !== "any"
     || choice.least > 1);
 }

@@ -40,8 +40,7 @@ function showChooser(side) {
   byId(`after-${side}`).disabled = chosen === members.length - 1;
   const other = comparison[side === "left" ? "right" : "left"];
   const page = members[chosen];
-  const weak = pages.weak[page] ? [element("span", { className: "mark weak" }, "weak")] : [];
-  byId(`name-${side}`).replaceChildren(nameOf(pages.key[page], { beside: pages.key[members[other]] }), ...weak);
+  byId(`name-${side}`).replaceChildren(nameOf(pages.key[page], { beside: pages.key[members[other]] }));
 }
 
 async function showComparison() {
@@ -67,11 +66,12 @@ async function showComparison() {
   const keptShort = texts.some((text) => text && isKeptShort(text.text));
   const cutShort = words.some((some) => some && some.length === MOST_WORDS);
   const apart = prints ? distanceBetween(prints, ...chosen, data.bits) : null;
-  const said = apart === null ? [] : [`Distance ${apart}, similarity ${similarity(apart)}${NO_BREAK}%.`];
+  const said = apart === null ? [] : [`Distance ${apart}.`];
   comparison.differences = [];
   comparison.at = -1;
   byId("at-difference").textContent = "";
   if (words[0] && words[1]) {
+    said.push(`Similarity ${Math.floor(100 * resemblance(texts[0].text, texts[1].text) + 1e-9)}${NO_BREAK}%.`);
     const { partner, isWhole, moved, edited, count } = alignedWithMoved(...words);
     const runs = runsOf(...words, partner, moved);
     byId("texts-compared").replaceChildren(...pairsOf(...words, runs, edited));

@@ -13,28 +13,32 @@ function cell(value) {
 function* csvOfClusters() {
   const { groups } = choice;
   yield ["representative", "near_duplicates", "smallest_distance", "largest_distance",
-    "smallest_similarity_percent", "weak", "flood", "first_seen"];
+    "smallest_similarity_percent", "flood", "first_seen"];
   for (const cluster of choice.shown) {
     yield [pages.key[groups.heads[cluster]], groups.counts[cluster], groups.least[cluster],
-      groups.most[cluster], Number(similarity(groups.most[cluster])), groups.weak[cluster],
+      groups.most[cluster], percentOrNothing(groups.leastAlike[cluster]),
       Number(groups.isFlood(cluster)), iso(groups.seen[cluster])];
   }
 }
 
 function* csvOfPages() {
   const { groups } = choice;
-  yield ["cluster", "url", "representative", "distance", "similarity_percent", "weak", "seen"];
+  yield ["cluster", "url", "representative", "distance", "similarity_percent", "seen"];
   let number = 0;
   for (const cluster of choice.shown) {
     number += 1;
     const head = groups.heads[cluster], name = pages.key[head];
-    yield [number, name, name, 0, 100, pages.weak[head], iso(pages.seen[head])];
+    yield [number, name, name, 0, 100, iso(pages.seen[head])];
     for (const page of membersInOrder(groups, cluster, choice.memberOrder)) {
       const apart = groups.distance[page];
-      yield [number, pages.key[page], name, apart, Number(similarity(apart)), pages.weak[page],
+      yield [number, pages.key[page], name, apart, percentOrNothing(similarityTo(page, head)),
         iso(pages.seen[page])];
     }
   }
+}
+
+function percentOrNothing(percent) {
+  return percent < 0 ? "" : percent;
 }
 
 function iso(seconds) {

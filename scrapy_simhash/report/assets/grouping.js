@@ -123,6 +123,11 @@ function firstEqual({ words, perPage }) {
   return equalPages;
 }
 
+// In per cent; known only of the pairs that a crawl found.
+function similarityTo(page, representative) {
+  return pages.representative[page] === representative ? pages.similarity[page] : -1;
+}
+
 // Clusters are numbered in the order of their representatives; pages of none have none.
 function grouped(k, representative, distance) {
   const size = new Int32Array(pages.count);
@@ -135,7 +140,8 @@ function grouped(k, representative, distance) {
   }
   const cluster = new Int32Array(pages.count).fill(-1);
   const clusterOf = number.slice();
-  const counts = new Int32Array(heads.length), weak = new Int32Array(heads.length);
+  const counts = new Int32Array(heads.length);
+  const leastAlike = new Int8Array(heads.length).fill(-1), mostAlike = leastAlike.slice();
   const least = new Uint16Array(heads.length).fill(65535), most = new Uint16Array(heads.length);
   const seen = Float64Array.from(heads, (head) => pages.seen[head]);
   const distances = new Array(data.max_distance + 1).fill(0);
@@ -148,7 +154,9 @@ function grouped(k, representative, distance) {
     if (clusterOf[page] < 0) clusterOf[page] = of;
     counts[of] += 1;
     nearDuplicates += 1;
-    weak[of] += pages.weak[page];
+    const alike = similarityTo(page, representative[page]);
+    if (alike >= 0 && (leastAlike[of] < 0 || alike < leastAlike[of])) leastAlike[of] = alike;
+    if (alike > mostAlike[of]) mostAlike[of] = alike;
     if (apart < least[of]) least[of] = apart;
     if (apart > most[of]) most[of] = apart;
     if (pages.seen[page] < seen[of]) seen[of] = pages.seen[page];
@@ -158,8 +166,8 @@ function grouped(k, representative, distance) {
   // As crawled, some may not be listed whole; what a smaller k makes of these nobody knows.
   const sizes = heads.map((head, of) => (k === data.max_distance && data.sizes[head]) || counts[of]);
   return {
-    k, heads: Int32Array.from(heads), count: heads.length, nearDuplicates, counts, weak, least,
-    most, seen, distances, distance, clusterOf, order, starts, sizes,
+    k, heads: Int32Array.from(heads), count: heads.length, nearDuplicates, counts, least,
+    most, leastAlike, mostAlike, representative, seen, distances, distance, clusterOf, order, starts, sizes,
     isFlood: (of) => data.cluster_limit > 0 && sizes[of] > data.cluster_limit,
   };
 }

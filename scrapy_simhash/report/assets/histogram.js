@@ -17,7 +17,7 @@ function showHistogram() {
   for (let distance = 0; distance <= most; distance += 1) {
     const x = THUMB / 2 + distance * room - thickness / 2;
     const before = asCrawledCounts[distance] || 0, count = now[distance] || 0;
-    const title = `${counted(count, "near-duplicate")} at distance ${distance}, similarity ${similarity(distance)} %`;
+    const title = `${counted(count, "near-duplicate")} at distance ${distance}`;
     const column = drawn("g", {}, drawn("title", {}, title));
     column.append(drawn("rect", { class: "room", x: x - 1, y: 0, width: thickness + 2, height: PLOT_HEIGHT }));
     column.append(bar("before", x, before), bar("near", x, count));
@@ -44,14 +44,9 @@ function showHistogram() {
 function showDistanceTable(before, now) {
   const rows = before.map((count, distance) => element("tr", {},
     element("th", { scope: "row" }, String(distance)),
-    element("td", {}, `${similarity(distance)}${NO_BREAK}%`),
     element("td", {}, numbers.format(count)),
     element("td", {}, numbers.format(now[distance] || 0))));
   byId("distance-table").tBodies[0].replaceChildren(...rows);
-}
-
-function atLeast(k) {
-  return k === 0 ? "Fingerprints are equal." : `Similarity is ${similarity(k)}${NO_BREAK}% or more.`;
 }
 
 // Says how far it is, which is said aloud, too: not of short waits, and not at each step.
@@ -71,7 +66,7 @@ let wanted = 0;
 async function slideTo(k) {
   wanted = k;
   byId("k-now").textContent = `k = ${k}`;
-  byId("k").setAttribute("aria-valuetext", `k = ${k}, similarity ${similarity(k)} % or more`);
+  byId("k").setAttribute("aria-valuetext", `k = ${k}`);
   byId("k-reset").disabled = k === data.max_distance;
   let groups = kept.get(k);
   if (!groups) {
@@ -97,6 +92,6 @@ function use(groups) {
   const left = data.left_out.near_duplicates;
   const text = groups.k === data.max_distance
     ? `${sums}, as the crawls found them${left ? `; ${numbers.format(left)} more are not listed` : ""}.`
-    : `${sums} at this k; as crawled: ${numbers.format(before.count)} with ${numbers.format(before.nearDuplicates)}. ${atLeast(groups.k)}`;
+    : `${sums} at this k; as crawled: ${numbers.format(before.count)} with ${numbers.format(before.nearDuplicates)}.${groups.k === 0 ? " Fingerprints are equal." : ""}`;
   byId("regrouped").textContent = text;
 }

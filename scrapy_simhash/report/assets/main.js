@@ -19,13 +19,12 @@ function listenToFilters() {
     // It may be the name of what a button is for.
     choice.only = null;
   }));
-  listen("weak", "change", filtered((value) => { choice.weak = value; }));
   listen("flood", "change", filtered((value) => { choice.flood = value; }));
   listen("least", "input", filtered((value) => { choice.least = Math.max(Number(value) || 1, 1); }));
   listen("filters", "submit", (event) => event.preventDefault());
   listen("clear", "click", () => {
     byId("filters").reset();
-    Object.assign(choice, { searched: "", host: "", only: null, weak: "any", flood: "any", least: 1 });
+    Object.assign(choice, { searched: "", host: "", only: null, flood: "any", least: 1 });
     filter();
     showClusters();
     byId("search").focus();

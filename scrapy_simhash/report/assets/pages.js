@@ -4,8 +4,9 @@ const pages = {
   count: data.pages.key.length,
   key: data.pages.key,
   seen: Float64Array.from(data.pages.seen_at_s),
-  weak: Uint8Array.from(data.pages.weak),
   distance: Uint16Array.from(data.pages.distance),
+  // In per cent, to the representative as crawled; -1 where it is not known.
+  similarity: Int8Array.from(data.pages.similarity),
   representative: Int32Array.from(data.pages.representative),
   component: Int32Array.from(data.pages.component),
   text: Int32Array.from(data.pages.text),

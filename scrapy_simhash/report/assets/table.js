@@ -16,8 +16,6 @@ function nameOfOnly({ kind, number }) {
 function marks(cluster) {
   const { groups } = choice, shown = [];
   if (groups.isFlood(cluster)) shown.push(element("span", { className: "mark flood" }, "flood"));
-  const weak = groups.weak[cluster];
-  if (weak) shown.push(element("span", { className: "mark weak" }, `${numbers.format(weak)} weak`));
   return shown;
 }
 
@@ -71,7 +69,7 @@ function clusterBody(cluster, rows) {
       ...matchesWithin(cluster, head), ...titledHead(cluster, head)),
     element("td", { className: "number" }, numbers.format(groups.counts[cluster]), ...notListed(cluster)),
     element("td", { className: "number" }, distanceRange(least, most)),
-    element("td", { className: "number" }, similarityRange(least, most)),
+    element("td", { className: "number" }, similarityShown(groups.leastAlike[cluster], groups.mostAlike[cluster])),
     element("td", { className: "number" }, moment(groups.seen[cluster])),
   );
   const body = element("tbody", {}, row);
@@ -130,14 +128,13 @@ function memberRows(cluster, members) {
       "aria-label": `Compare with ${visible(cut(pages.key[page])) || "(no name)"}`,
     }, "Compare");
     compare.dataset.page = page;
-    const weak = pages.weak[page] ? [element("span", { className: "mark weak" }, "weak")] : [];
     const apart = groups.distance[page];
     return element("tr", { className: "member" },
       element("td", { className: "opener" }),
-      element("th", { scope: "row" }, name, ...weak, ...titled(page, titleOf(head))),
+      element("th", { scope: "row" }, name, ...titled(page, titleOf(head))),
       element("td", { className: "number" }, compare),
       element("td", { className: "number" }, String(apart)),
-      element("td", { className: "number" }, `${similarity(apart)}${NO_BREAK}%`),
+      element("td", { className: "number" }, similarityShown(similarityTo(page, head))),
       element("td", { className: "number" }, moment(pages.seen[page])),
     );
   });

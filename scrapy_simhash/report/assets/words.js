@@ -95,15 +95,10 @@ function counted(number, one, more = `${one}s`) {
   return `${numbers.format(number)} ${number === 1 ? one : more}`;
 }
 
-// Rounded down, so that only equal fingerprints have 100 %.
-function similarity(distance) {
-  const tenths = Math.floor((1000 * (data.bits - distance)) / data.bits + 1e-9);
-  return tenths === 1000 ? "100" : (tenths / 10).toFixed(1);
-}
-
-function similarityRange(least, most) {
-  const low = similarity(most), high = similarity(least);
-  return `${low === high ? low : `${low}–${high}`}${NO_BREAK}%`;
+// In per cent; negative where it is not known.
+function similarityShown(least, most = least) {
+  if (least < 0) return "–";
+  return `${least === most ? least : `${least}–${most}`}${NO_BREAK}%`;
 }
 
 function distanceRange(least, most) {

@@ -1,0 +1,152 @@
+"""What an observation is, decided in one place, without a store.
+
+Two pages within k bits whose resemblance and names confirm it (`scrapy_simhash.confirmation`) are
+copies. A page under its own key has the same text if it is within k bits and resembles what is
+stored: names say nothing here, for a page that is renamed is still that page.
+
+`ObservingIndex`, merge, rebuild for another scheme, and explain all ask `decide`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_simhash.fingerprint import hamming_distance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from scrapy_simhash.confirmation import Confirmation, Evidence
+    from scrapy_simhash.index.base import Entry, ObservationKind
+
+
+class Neighbour(NamedTuple):
+    """An entry within k bits of a page.
+
+    :param similarity: estimated resemblance, None if it is not known.
+    :param confirmed: the page is a copy of it.
+    """
+
+    distance: int
+    entry: Entry
+    similarity: float | None
+    confirmed: bool
+
+
+class Own(NamedTuple):
+    """What is known under the key of a page.
+
+    :param same: the page has the same text.
+    """
+
+    distance: int
+    entry: Entry
+    similarity: float | None
+    same: bool
+
+
+class Decision(NamedTuple):
+    """What an observation is.
+
+    :param nearest: the representative of a near-duplicate; of a new or changed page, what it is
+        similar to; else None.
+    :param provisional: nothing that counts and that the page is a copy of is stored yet.
+    :param yielding: entries whose place the page takes when it is stored: they don't count, and
+        it is a copy of them.
+    """
+
+    kind: ObservationKind
+    nearest: Neighbour | None = None
+    provisional: bool = False
+    yielding: Sequence[Entry] = ()
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What makes a copy.
+
+    :param max_distance: k, inclusive.
+    """
+
+    max_distance: int
+    confirmation: Confirmation
+
+    @cached_property
+    def _of_one_key(self) -> Confirmation:
+        return replace(self.confirmation, same_name=False)
+
+    def neighbours(self, evidence: Evidence, found: Sequence[tuple[int, Entry]]) -> list[Neighbour]:
+        """Return the entries that were found within k bits, compared with a page, nearest first,
+        then oldest.
+        """
+        if not found:
+            return []
+        compared = self.confirmation.similarities(evidence, [entry.evidence for _, entry in found])
+        neighbours = [
+            Neighbour(distance, entry, similarity, confirmed)
+            for (distance, entry), (similarity, confirmed) in zip(found, compared, strict=True)
+        ]
+        neighbours.sort(key=_by_distance_and_age)
+        return neighbours
+
+    def own(self, fingerprint: int, evidence: Evidence, entry: Entry) -> Own:
+        """Compare a page with what is known under its key."""
+        distance = hamming_distance(entry.fingerprint, fingerprint)
+        [(similarity, resembles)] = self._of_one_key.similarities(evidence, [entry.evidence])
+        return Own(distance, entry, similarity, distance <= self.max_distance and resembles)
+
+    def same_text(self, entry: Entry, other: Entry) -> bool:
+        """Return True if two entries of one key have the same text."""
+        return self.own(entry.fingerprint, entry.evidence, other).same
+
+    def copy_of(self, entry: Entry, other: Entry) -> Neighbour | None:
+        """Return another entry as the representative of one that is a copy of it, or None."""
+        distance = hamming_distance(entry.fingerprint, other.fingerprint)
+        if distance > self.max_distance:
+            return None
+        [neighbour] = self.neighbours(entry.evidence, [(distance, other)])
+        return neighbour if neighbour.confirmed else None
+
+
+def decide(
+    own: Own | None,
+    neighbours: Callable[[], tuple[Sequence[Neighbour], Sequence[Neighbour]]],
+    counts: Callable[[Entry], bool],
+) -> Decision:
+    """Decide what an observation is.
+
+    :param own: what is known under its key; None if nothing is.
+    :param neighbours: returns the entries of other keys within k bits, nearest first: those that
+        are stored, and those that are pending. Asked only where the key does not decide.
+    :param counts: whether an entry counts: met since the crawl began, or the crawl is incremental.
+    """
+    if own is not None and own.same and counts(own.entry):
+        return Decision("unchanged")
+    stored, pending = neighbours()
+    copies = [one for one in stored if one.confirmed and counts(one.entry)]
+    others = [one for one in pending if one.confirmed and counts(one.entry)]
+    if copies or others:
+        nearest = min((*copies, *others), key=_by_distance_and_age)
+        return Decision("near-duplicate", nearest, provisional=not copies)
+    yielding = yielding_entries((*stored, *pending), counts)
+    if own is not None and own.same:
+        return Decision("unchanged", yielding=yielding)
+    similar = min(
+        (one for one in (*stored, *pending) if counts(one.entry)),
+        key=_by_distance_and_age,
+        default=None,
+    )
+    return Decision("new" if own is None else "changed", similar, yielding=yielding)
+
+
+def yielding_entries(
+    neighbours: Iterable[Neighbour], counts: Callable[[Entry], bool]
+) -> list[Entry]:
+    """Return the entries whose place a page takes: copies that don't count."""
+    return [one.entry for one in neighbours if one.confirmed and not counts(one.entry)]
+
+
+def _by_distance_and_age(neighbour: Neighbour) -> tuple[int, int]:
+    return neighbour.distance, neighbour.entry.number

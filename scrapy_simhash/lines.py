@@ -1,0 +1,269 @@
+"""A page as the lines of text that a browser would show, with what tells content from chrome.
+
+One walk in C: an XSLT stylesheet writes the text of the tree with marks where blocks end and where
+links and chrome begin and end; Python only splits at the marks. Chrome is what surrounds the
+content of a page: navigation, footers, sidebars, dialogs, cookie banners.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from lxml.html import HtmlElement
+
+# What a browser shows on lines of its own; elsewhere tags don't separate words.
+_BLOCK_TAGS = (
+    "address article blockquote body br caption center details dir div dl fieldset figcaption "
+    "figure form frameset h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol optgroup "
+    "option p pre section select summary table tbody tfoot thead title ul".split()
+)
+# A row of a table is one line, and so is a term or its description.
+_ROW_TAGS = ("tr", "dt", "dd")
+_CELL_TAGS = ("td", "th")
+_LINK_TAGS = ("a", "button")
+_CHROME_TAGS = ("nav", "footer", "aside", "dialog")
+# Not `embed`: it has no end tag, and the parser puts what follows into it.
+_INVISIBLE_TAGS = (
+    "applet audio canvas head iframe math noframes noscript object script style svg "
+    "template textarea video".split()
+)
+_CHROME_ROLES = frozenset(
+    "alertdialog banner complementary contentinfo dialog menu menubar navigation search".split()
+)
+# Whatever their role or class, these hold the content.
+_NEVER_CHROME = frozenset(("html", "body", "main", "article"))
+
+DISPLAY_NONE = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\s*(?:!\s*important\s*)?(?:;|$)",
+    re.IGNORECASE,
+)
+_LOGO = re.compile(r"logo|masthead|brand|site-?(?:title|name|header)|^header$", re.IGNORECASE)
+_DIALOG_ROLES = frozenset(("dialog", "alertdialog"))
+_CONSENT_TAGS = ("div", "section", "aside", "form", "dialog")
+_CONSENT = re.compile("cookie|consent|gdpr", re.IGNORECASE)
+_HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
+
+# Private-use characters, which `prepared` takes out of pages.
+_BREAK, _LINK, _END_LINK, _CHROME, _END_CHROME, _HEADING, _ROW = map(chr, range(0xE000, 0xE007))
+_AT_LINKS = re.compile(f"([{_LINK}{_END_LINK}])")
+_MARK = re.compile(f"[{_BREAK}-{_ROW}]")
+_ONE_LINK = [_LINK, _END_LINK]
+_MARK_BYTES = re.compile(b"\xee\x80[\x80-\x86]")
+
+# Characters of scripts that write no spaces, two of which count as a word.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+_WORD = re.compile(f"[^\\W_{_UNSPACED}]+")
+
+
+class Line(NamedTuple):
+    """One line of a page.
+
+    :param words: number of words; two characters of a script without spaces count as one.
+    :param link_characters: how many of its characters are links.
+    :param chrome: it belongs to the chrome of the page.
+    :param row: it is a row of a table, or a term or description of a list of terms.
+    :param heading: it is an ``h1``, and not the site's logo.
+    """
+
+    text: str
+    words: int
+    link_characters: int
+    chrome: bool
+    row: bool
+    heading: bool
+
+
+def lines_of(root: HtmlElement) -> list[Line]:
+    """Return the visible lines below an element, in order, with white space collapsed.
+
+    :param root: parsed from a page that has been through `scrapy_simhash.extraction.prepared`.
+    """
+    renamed = _rename(root)
+    try:
+        text = str(_stylesheet()(root))
+    finally:
+        for element, tag in renamed:
+            element.tag = tag
+    return _split(text)
+
+
+def join(lines: Iterable[Line]) -> str:
+    """Return the text of lines, one a line."""
+    return "\n".join(line.text for line in lines)
+
+
+def own_heading(lines: Iterable[Line]) -> Line | None:
+    """Return the heading of the page itself: the first ``h1`` outside chrome, or None."""
+    return next((line for line in lines if line.heading and not line.chrome), None)
+
+
+def without_marks(html: bytes) -> bytes:
+    """Replace by spaces the characters that mark places in the text.
+
+    :param html: in UTF-8.
+    """
+    return _MARK_BYTES.sub(b" ", html) if b"\xee\x80" in html else html
+
+
+def consent_elements(root: HtmlElement) -> list[HtmlElement]:
+    """Return the cookie banners and consent dialogs of a page, in the order of the document."""
+    return [element for element in root.iter(*_CONSENT_TAGS) if _is_consent(element)]
+
+
+def count_words(text: str) -> int:
+    """Return the number of words in a line, which has single spaces between them.
+
+    Two characters of a script without spaces count as one word.
+    """
+    if not text.isascii() and _UNSPACED_CHARACTER.search(text):
+        unspaced = len(_UNSPACED_CHARACTER.findall(text))
+        return len(_WORD.findall(text)) + (unspaced + 1) // 2
+    return text.count(" ") + 1 if text else 0
+
+
+def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
+    """Give elements tags that say what they are, and return them with the tags they had.
+
+    The stylesheet goes by tags alone: tests of attributes would take it most of its time.
+    """
+    renamed = []
+
+    def rename(element: HtmlElement, tag: str) -> None:
+        if element.tag not in _NEVER_CHROME:
+            renamed.append((element, element.tag))
+            element.tag = tag
+
+    for element in _path("descendant-or-self::*[@style or @hidden or @role]")(root):
+        style = element.get("style")
+        if (style and DISPLAY_NONE.search(style)) or element.get("hidden") is not None:
+            rename(element, "script")
+        elif element.get("role") in _CHROME_ROLES:
+            rename(element, "nav")
+    for element in list(root.iter(*_CONSENT_TAGS, "header", "h1")):
+        tag = element.tag
+        if tag == "h1":
+            if _is_logo(element):
+                rename(element, "h2")
+        elif tag == "header":
+            # An article may have a header of its own.
+            if next(element.iterancestors("article", "main", "section"), None) is None:
+                rename(element, "nav")
+        elif _is_consent(element) or (tag == "form" and element.find(".//p") is None):
+            # A form may wrap a whole page.
+            rename(element, "nav")
+    return renamed
+
+
+def _is_consent(element: HtmlElement) -> bool:
+    # A policy about cookies has such classes, too, but with the heading of the page inside.
+    return (
+        element.tag == "dialog"
+        or element.get("role") in _DIALOG_ROLES
+        or _CONSENT.search(element.get("class") or "") is not None
+        or _CONSENT.search(element.get("id") or "") is not None
+    ) and element.find(".//h1") is None
+
+
+def _is_logo(heading: HtmlElement) -> bool:
+    """Return whether an ``h1`` names the site, not the page."""
+    for element in (heading, *heading.iterancestors()):
+        names = f"{element.get('class', '')} {element.get('id', '')}"
+        if element.tag not in _NEVER_CHROME and any(map(_LOGO.search, names.split())):
+            return True
+    links = heading.findall(".//a[@href]")
+    return len(links) == 1 and _leads_home(links[0].get("href"))
+
+
+def _leads_home(href: str) -> bool:
+    try:
+        parts = urlsplit(href.strip())
+    except ValueError:
+        return False
+    return parts.path.strip("/") in _HOME_PATHS and not parts.fragment and not parts.query
+
+
+def _split(marked: str) -> list[Line]:
+    lines = []
+    chrome = links = 0
+    for raw in marked.split(_BREAK):
+        if not raw or raw.isspace():
+            continue
+        text = " ".join(raw.split())
+        row = heading = False
+        link_characters = len(text) if links else 0
+        if not text.isascii() and (marks := _MARK.findall(text)):
+            for mark in marks:
+                if mark == _CHROME:
+                    chrome += 1
+                elif mark == _END_CHROME:
+                    chrome -= 1
+                elif mark == _ROW:
+                    row = True
+                elif mark == _HEADING:
+                    heading = True
+            if marks == _ONE_LINK and text[0] == _LINK and text[-1] == _END_LINK and not links:
+                text = text[1:-1].strip()
+                link_characters = len(text)
+            else:
+                if _LINK in marks or _END_LINK in marks:
+                    links, link_characters = _follow_links(text, links)
+                text = " ".join(_MARK.sub("", text).split())
+            if not text:
+                continue
+        lines.append(Line(text, count_words(text), link_characters, chrome > 0, row, heading))
+    return lines
+
+
+def _follow_links(text: str, links: int) -> tuple[int, int]:
+    """Return how many links are open behind a text, and how many of its characters are links.
+
+    :param links: how many are open before it.
+    """
+    characters = 0
+    for piece in _AT_LINKS.split(text):
+        if piece == _LINK:
+            links += 1
+        elif piece == _END_LINK:
+            links -= 1
+        elif links:
+            characters += len(_MARK.sub("", piece))
+    return links, characters
+
+
+@lru_cache(maxsize=1)
+def _stylesheet() -> Callable[[HtmlElement], Any]:
+    from lxml import etree
+
+    def template(tags: Iterable[str], before: str, after: str) -> str:
+        return (
+            f'<xsl:template match="{"|".join(tags)}"><xsl:text>{before}</xsl:text>'
+            f"<xsl:apply-templates/><xsl:text>{after}</xsl:text></xsl:template>"
+        )
+
+    stylesheet = (
+        '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'
+        '<xsl:output method="text" encoding="UTF-8"/>'
+        + template(_BLOCK_TAGS, _BREAK, _BREAK)
+        + template(_ROW_TAGS, _BREAK + _ROW, _BREAK)
+        + template(_CELL_TAGS, " ", " ")
+        + template(["h1"], _BREAK + _HEADING, _BREAK)
+        + template(_LINK_TAGS, _LINK, _END_LINK)
+        + template(_CHROME_TAGS, _BREAK + _CHROME, _BREAK + _END_CHROME)
+        + f'<xsl:template match="{"|".join(_INVISIBLE_TAGS)}"/></xsl:stylesheet>'
+    )
+    compiled: Callable[[HtmlElement], Any] = etree.XSLT(etree.XML(stylesheet))
+    return compiled
+
+
+@lru_cache(maxsize=8)
+def _path(expression: str) -> Any:
+    from lxml import etree
+
+    return etree.XPath(expression)

@@ -1,0 +1,27 @@
+// Resemblance of two texts, from 0 to 1, as scrapy_simhash.resemblance defines it: of the runs of
+// five words that one of them has, the part that both have. Kana, ideographs and Hangul are words by
+// themselves, and runs have eight where most letters are such.
+const SINGLE = "\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uac00-\\ud7af\\uf900-\\ufaff\\u{20000}-\\u{3ffff}";
+const SHINGLE_TOKEN = new RegExp(`[${SINGLE}]|(?:(?![${SINGLE}])[\\p{L}\\p{N}])+`, "gu");
+const IS_SINGLE = new RegExp(`^[${SINGLE}]`, "u");
+
+function resemblance(one, other) {
+  const both = [one, other].map((text) => text.normalize("NFKC").toLowerCase().match(SHINGLE_TOKEN) || []);
+  let letters = 0, single = 0;
+  for (const token of both.flat()) {
+    letters += [...token].length;
+    single += IS_SINGLE.test(token);
+  }
+  const [mine, others] = both.map((tokens) => shinglesOf(tokens, 2 * single > letters ? 8 : 5));
+  let common = 0;
+  for (const shingle of mine) common += others.has(shingle);
+  const union = mine.size + others.size - common;
+  return union ? common / union : 0;
+}
+
+function shinglesOf(tokens, length) {
+  const found = new Set();
+  for (let at = 0; at + length <= tokens.length; at += 1) found.add(tokens.slice(at, at + length).join(" "));
+  if (tokens.length && tokens.length < length) found.add(tokens.join(" "));
+  return found;
+}

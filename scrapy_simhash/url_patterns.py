@@ -1,0 +1,91 @@
+"""URL patterns: which part of a site a page belongs to, and counts of pages by pattern."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# A part of a site with fewer pages, or fewer of them alike, says nothing about a template.
+MIN_PAGES = 20
+MIN_SHARE = 1 / 3
+_MAX_PATTERNS = 5_000
+
+
+def url_pattern(key: str) -> str:
+    """Return a URL with ``*`` in place of what varies: segments with digits, the last segment's
+    name, and the values of its query. A key that is no URL is its own pattern.
+    """
+    try:
+        parts = urlsplit(key)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return key
+    if not host:
+        return key
+    *folders, last = parts.path.split("/")
+    folders = ["*" if re.search(r"\d", folder) else folder for folder in folders]
+    if last:
+        _, dot, ending = last.rpartition(".")
+        last = f"*.{ending}" if dot and re.fullmatch(r"[A-Za-z]\w{0,4}", ending) else "*"
+    names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
+    query = "&".join(f"{name}=*" for name in names)
+    return f"{host}{'/'.join([*folders, last])}" + (f"?{query}" if query else "")
+
+
+class PatternCount(NamedTuple):
+    """Counts of the pages with one URL pattern.
+
+    :param alike: pages that are near-duplicates of, or similar to, another one of the pattern.
+    :param dropped: those of them that were dropped.
+    :param example: key of one of them.
+    """
+
+    pattern: str
+    pages: int
+    alike: int
+    dropped: int
+    example: str
+
+
+class PatternCounts:
+    """Counts pages by URL pattern in bounded memory: beyond 10,000 patterns, the half with the
+    fewest pages is forgotten.
+    """
+
+    def __init__(self, max_patterns: int = _MAX_PATTERNS) -> None:
+        self._max_patterns = max_patterns
+        self._counts: dict[str, PatternCount] = {}
+
+    def add(self, key: str, like: str | None = None, *, dropped: bool = False) -> None:
+        """Count a page.
+
+        :param like: key of the page that it is a near-duplicate of, or similar to.
+        """
+        pattern = url_pattern(key)
+        if pattern == key:  # no URL, and so no part of a site
+            return
+        count = self._counts.get(pattern) or PatternCount(pattern, 0, 0, 0, key)
+        count = count._replace(pages=count.pages + 1)
+        if like is not None and like != key and url_pattern(like) == pattern:
+            count = count._replace(
+                alike=count.alike + 1, dropped=count.dropped + dropped, example=key
+            )
+        self._counts[pattern] = count
+        if len(self._counts) > 2 * self._max_patterns:
+            most = sorted(self._counts.values(), key=lambda count: -count.pages)
+            self._counts = {count.pattern: count for count in most[: self._max_patterns]}
+
+    def templates(
+        self, min_pages: int = MIN_PAGES, min_share: float = MIN_SHARE
+    ) -> Sequence[PatternCount]:
+        """Return the patterns whose pages may be made from one template, the largest first."""
+        found = [
+            count
+            for count in self._counts.values()
+            if count.pages >= min_pages and count.alike >= min_share * count.pages
+        ]
+        return sorted(found, key=lambda count: (-count.alike, count.pattern))

@@ -1,0 +1,168 @@
+"""Pages of one template: within k bits of each other, but not confirmed to be copies."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_simhash.index.explain import explain
+from scrapy_simhash.url_patterns import MIN_PAGES
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import ARTICLES, page
+
+NAMES = (
+    "anchor basin candle drum easel funnel goblet hammer inkwell jug kettle lantern mirror needle "
+    "oar pulley quill rudder saddle thimble urn"
+).split()
+TITLE = ARTICLES["mill"][0]
+TAG = {"SIMHASH_ACTION": "tag"}
+COPIES = {"SIMHASH_SAME_TITLE": False}
+
+
+def product(name, number):
+    return page("mill", copy=number).replace(TITLE, f"{name.title()} of oak")
+
+
+@pytest.fixture(scope="module")
+def urls(site):
+    return [site.put(f"/p/{number}", product(name, number)) for number, name in enumerate(NAMES)]
+
+
+@pytest.fixture(scope="module")
+def results(urls, site, module_path):
+    copy = site.put("/p/copy", product(NAMES[0], 99))
+    crawls = {
+        "drop": Crawl(requests=[*urls, copy], name="drop"),
+        "tag": Crawl(requests=[*urls, copy], settings=TAG, name="tag"),
+        "debug": Crawl(requests=urls[:3], settings={"SIMHASH_DEBUG": True}, name="debug"),
+        "same title": Crawl(requests=urls, settings=COPIES, name="same-title"),
+        "least": Crawl(
+            requests=urls[:3], settings=COPIES | {"SIMHASH_MIN_RESEMBLANCE": 1}, name="least"
+        ),
+        "report": Crawl(
+            requests=urls,
+            settings={"SIMHASH_REPORT": str(module_path / "report.html")},
+            name="report",
+        ),
+        "declared": Crawl(
+            requests=urls[:2], settings=TAG, arguments={"item_type": "item"}, name="declared"
+        ),
+        "undeclared": Crawl(
+            requests=urls[:2],
+            settings=TAG
+            | {"SIMHASH_ITEM_TAGS": {"kind": "simhash_kind", "similar_to": "simhash_similar_to"}},
+            arguments={"item_type": "item"},
+            name="undeclared",
+        ),
+    }
+    return dict(zip(crawls, run(module_path, *crawls.values()), strict=True))
+
+
+def test_similar_pages_pass_and_say_what_they_are_like(results, urls):
+    result = results["drop"]
+    assert len(result.seen()) == len(urls)
+    assert (result.stat("new"), result.stat("similar")) == (len(urls), len(urls) - 1)
+    assert result.event("/p/0")["verdict"]["similar_to"] is None
+    for number in range(1, len(urls)):
+        verdict = result.event(f"/p/{number}")["verdict"]
+        assert (verdict["kind"], verdict["representative"]) == ("new", None)
+        assert verdict["similar_to"] in urls[:number]
+        assert verdict["similarity"] > 0.8
+        assert verdict["distance"] <= 48
+        assert result.event(f"/p/{number}")["flags"] == []
+
+
+def test_copies_of_similar_pages_are_dropped(results):
+    assert "/p/copy" not in results["drop"].seen()
+    assert results["drop"].stat("dropped") == 1
+
+
+def test_in_drop_mode_originals_have_no_tags_and_similar_pages_have(results):
+    original, *similar = results["drop"].items
+    assert set(original) == {"url"}
+    for item in similar:
+        assert item["simhash_kind"] == "new"
+        assert item["simhash_representative"] is None
+        assert "/p/" in item["simhash_similar_to"]
+        assert item["simhash_similarity"] > 0.8
+
+
+def test_in_tag_mode_all_have_tags_and_only_what_is_like_another_says_so(results):
+    original, *similar, copy = results["tag"].items
+    assert (original["simhash_kind"], original["simhash_distance"]) == ("new", None)
+    assert not {"simhash_similar_to", "simhash_similarity"} & set(original)
+    assert all("simhash_similar_to" in item for item in similar)
+    assert copy["simhash_kind"] == "near-duplicate"
+    assert copy["simhash_similarity"] > 0.8
+    assert "simhash_similar_to" not in copy
+
+
+def test_items_that_declare_the_four_first_fields_are_tagged_with_them(results):
+    result = results["declared"]
+    assert [item["simhash_kind"] for item in result.items] == ["new", "new"]
+    assert "simhash_similar_to" not in result.items[1]
+    assert not result.lines("WARNING", "SIMHASH_ITEM_TAGS")
+
+
+def test_a_field_that_was_asked_for_by_name_and_is_not_declared_is_a_warning(results):
+    result = results["undeclared"]
+    assert len(result.lines("WARNING", "simhash_similar_to", "SIMHASH_ITEM_TAGS")) == 1
+
+
+def test_settings_say_what_a_copy_is(results, urls):
+    assert results["same title"].stat("dropped") == len(urls) - 1
+    assert results["same title"].stat("similar") == 0
+    assert (results["least"].stat("dropped"), results["least"].stat("similar")) == (0, 2)
+
+
+def test_debug_logs_similar_pages(results, urls):
+    lines = results["debug"].lines("INFO", "simhash: similar page")
+    assert len(lines) == 2
+    assert f"similar page {urls[1]} to {urls[0]} at distance " in lines[0]
+    assert " %" in lines[0].partition("similarity ")[2]
+    assert not results["drop"].lines("similar page ")
+
+
+def test_the_closing_line_counts_what_was_done(results, urls):
+    [line] = results["drop"].lines("INFO", "pages judged")
+    assert line.endswith(
+        f"; 1 dropped, 0 followed, 0 tagged, {len(urls) - 1} similar to another and passed"
+    )
+
+
+def test_the_log_says_what_was_done(results, urls, site, module_path):
+    directory = module_path / "simhash" / "spiders" / "drop"
+    [line] = explain(directory, urls[1]).near_duplicates
+    assert (line.confirmed, line.action, line.representative) == (False, "passed", urls[0])
+    [line] = explain(directory, site.url("/p/copy")).near_duplicates
+    assert (line.confirmed, line.action) == (True, "dropped")
+    [line] = explain(
+        module_path / "simhash" / "spiders" / "tag", site.url("/p/copy")
+    ).near_duplicates
+    assert (line.confirmed, line.action) == (True, "tagged")
+
+
+@pytest.mark.parametrize(("name", "dropped"), [("report", 0), ("same title", len(NAMES) - 1)])
+def test_a_part_of_a_site_that_looks_like_a_template_is_a_warning(
+    results, site, module_path, name, dropped
+):
+    assert len(NAMES) >= MIN_PAGES
+    pattern = site.url("/p/*").partition("://")[2]
+    [line] = results[name].lines("WARNING", "one template?")
+    assert f"{len(NAMES) - 1} of {len(NAMES)} pages like {pattern} are like each other" in line
+    assert f"({dropped} of them were dropped)" in line
+    directory = module_path / "simhash" / "spiders" / name.replace(" ", "-")
+    assert f"`scrapy simhash clusters --index {directory} --host {pattern.split('/')[0]}`" in line
+    assert not results["debug"].lines("one template?")
+
+
+def test_the_report_shows_similar_pages_apart(results, urls, module_path):
+    text = (module_path / "report.html").read_text(encoding="utf-8")
+    assert f"{len(urls) - 1} of the new and changed pages are similar to another page" in text
+    section = text[text.index('<section id="similar"') :].partition("</section>")[0]
+    assert section.count(urls[-1]) >= 1
+    assert section.count('<th scope="row">') == len(urls) - 1
+
+
+def test_the_start_line_says_what_confirms(results):
+    assert results["drop"].lines("INFO", "least resemblance 0.6, same title True, ")
+    assert results["least"].lines("INFO", "least resemblance 1, same title False, ")
