@@ -7,12 +7,18 @@ with a resemblance of at least 0.05). Without ``pairs.tsv`` the pairs are made f
 ``quality_lib/truth.py``.
 
     python benchmarks/quality.py CORPUS…  [--text page|truth|both] [--edits] [--curves FILE] …
+    python benchmarks/quality.py --kept CORPUS…  [--dedupe OPTIONS]
+    python benchmarks/quality.py --templates  [--dedupe OPTIONS]
 
 Pairs with a resemblance of at least 0.8 must be found, those below 0.2 must not, those between are
 reported and not judged; nor are pairs of different sets, or unlisted ones of different languages.
 Texts of fewer than 50 tokens take no part; a page that the detector skips is missed in all of its
 pairs. Intervals are 95 %: Wilson's of pairs as if they were independent, which those of one site
 are not; those of averages over sets by drawing the sets again.
+
+``--kept`` and ``--templates`` run ``scrapy simhash dedupe`` instead, as users do: on the pages of
+the sets, judged by what stays and what is lost (``quality_lib/kept.py``), and on generated sites of
+distinct pages that share a template (``quality_lib/templates/families.py``).
 """
 
 from __future__ import annotations
@@ -26,11 +32,22 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quality_lib import corpus, curves, edit_results, edits, output, results, short
+from quality_lib import (
+    corpus,
+    curves,
+    edit_results,
+    edits,
+    kept,
+    output,
+    results,
+    short,
+    template_results,
+)
 from quality_lib.corpus import BETWEEN, MUST, WRONG
+from quality_lib.dropping import FORMS
 from quality_lib.measuring import Measured, entries, installed, measure, served_rows
 from quality_lib.peers import PEERS, version_of
-from quality_lib.results import DROPPED, plan_for
+from quality_lib.results import ALL, plan_for
 from quality_lib.served import PROCESSES
 
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
@@ -46,8 +63,8 @@ if TYPE_CHECKING:
 
 SEED = 1
 PACKAGES = (
-    *("scrapy-simhash", "scrapy", "readability-lxml", "trafilatura", "lxml", "jieba", "rjieba"),
-    *("numpy", "xxhash", "simhash", "datasketch", "matplotlib"),
+    *("scrapy-simhash", "scrapy", "readability-lxml", "trafilatura", "resiliparse", "lxml"),
+    *("jieba", "rjieba", "numpy", "xxhash", "simhash", "datasketch", "matplotlib"),
 )
 
 
@@ -61,7 +78,6 @@ def show_served(name: str, served: Sequence[Served]) -> dict[str, dict[str, int]
     counts = {
         "skipped": Counter(page.skipped for page in served if page.skipped),
         "way": Counter(page.way for page in served),
-        "weak": Counter(page.way for page in served if page.weak),
     }
     shown = "; ".join(
         f"{what} {sum(count.values())}"
@@ -82,6 +98,8 @@ def show(measured: Measured, title: str, seed: int) -> dict[str, Any]:
         f"{title}: share of pairs reported, by grade of change (A same, B 0.9, C 0.7, D 0.5, E 0.2)"
     )
     print(results.grade_table(measured.own))
+    heading(f"{title}: reported pairs by resemblance")
+    print(results.resemblance_table(measured.own))
     for what in ("set", "lang", "origin", "short"):
         heading(f"{title}: by {what}")
         print(results.group_table(measured.own, what))
@@ -109,6 +127,26 @@ def show_openings(
     return report
 
 
+def show_kept(page_sets: Sequence[PageSet], options: Sequence[str]) -> list[dict[str, Any]]:
+    """Print what stays and what is lost of the sets, and return the figures."""
+    outcomes = list(kept.measure(page_sets, options))
+    for form in FORMS:
+        of_form = [one for one in outcomes if one.form == form]
+        heading(f"dedupe, {form}: what stays and what is lost")
+        print(kept.table(of_form))
+        heading(f"dedupe, {form}: by language")
+        print(kept.language_table(of_form))
+    return [one.as_json() for one in outcomes]
+
+
+def show_templates(seed: int, options: Sequence[str]) -> list[dict[str, Any]]:
+    """Print what is lost of the template sites, and return the figures."""
+    outcomes = list(template_results.measure(seed, options))
+    heading("template sites: distinct pages lost, copies dropped")
+    print(template_results.table(outcomes))
+    return [one.as_json() for one in outcomes]
+
+
 def write_fingerprints(
     path: Path,
     text: str,
@@ -127,7 +165,7 @@ def write_fingerprints(
                     "set": set_name, "id": doc_id, "scheme": one.scheme.id, "text": text,
                     "fingerprint":
                         None if fingerprint is None else to_hex(fingerprint, one.scheme.bits),
-                    "tokens": page.tokens, "way": page.way, "weak": page.weak,
+                    "tokens": page.tokens, "way": page.way,
                     "skipped": page.skipped,
                 }  # fmt: skip
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -178,7 +216,13 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("folders", nargs="+", type=Path, metavar="CORPUS")
+    add("folders", nargs="*", type=Path, metavar="CORPUS")
+    add("--kept", action="store_true",
+        help="run dedupe on the sets: what stays, what is lost; no verdicts")  # fmt: skip
+    add("--templates", action="store_true",
+        help="run dedupe on generated sites of one template each; no verdicts")  # fmt: skip
+    add("--dedupe", type=shlex.split, default=[], metavar="OPTIONS",
+        help="for dedupe, such as --dedupe='--extractor text'")  # fmt: skip
     add("--text", choices=("page", "truth", "both"), default="page",
         help="serve pages (extraction and all), or the cleaned texts")  # fmt: skip
     add("--scheme", action="append", default=[],
@@ -194,7 +238,13 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--json", type=Path, metavar="FILE", help="write all figures")
     add("--seed", type=int, default=SEED)
     add("--processes", type=int, default=PROCESSES)
-    return parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
+    runs_dedupe = arguments.kept or arguments.templates
+    if not arguments.folders and (arguments.kept or not runs_dedupe):
+        parser.error("a page set is needed, or --templates")
+    if arguments.dedupe and not runs_dedupe:
+        parser.error("--dedupe is for --kept and --templates")
+    return arguments
 
 
 def show_environment(found: dict[str, Any], schemes: Sequence[Entry], peers: Sequence[str]) -> None:
@@ -237,13 +287,30 @@ def measure_text(
 def main(argv: Sequence[str] | None = None) -> None:
     """Read, serve, score, print."""
     arguments = arguments_of(argv)
+    report: dict[str, Any] = {"environment": environment(arguments.seed)}
+    if arguments.kept or arguments.templates:
+        show_environment(report["environment"], (), ())
+        if arguments.kept:
+            page_sets = [corpus.load(folder) for folder in arguments.folders]
+            heading("sets")
+            report["sets"] = show_sets(page_sets)
+            report["kept"] = show_kept(page_sets, arguments.dedupe)
+        if arguments.templates:
+            report["templates"] = show_templates(arguments.seed, arguments.dedupe)
+    else:
+        judge_verdicts(arguments, report)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def judge_verdicts(arguments: argparse.Namespace, report: dict[str, Any]) -> None:
+    """Print how well schemes and peers tell the pairs of page sets, and add it to the report."""
     if arguments.curves:
         curves.check()
     if arguments.fingerprints:
         arguments.fingerprints.write_text("")
     schemes = entries(arguments.scheme, arguments.k)
     peers = () if arguments.no_peers else tuple(PEERS)
-    report: dict[str, Any] = {"environment": environment(arguments.seed)}
     show_environment(report["environment"], schemes, peers)
     page_sets = [corpus.load(folder) for folder in arguments.folders]
     heading("sets")
@@ -259,8 +326,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         for size in edits.SIZES:
             heading(f"edits: texts of {size}, recall by share of tokens edited")
             print(edit_results.table(report["edits"], size))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
 def draw(measured: Measured, text: str, path: Path) -> None:
@@ -268,7 +333,7 @@ def draw(measured: Measured, text: str, path: Path) -> None:
     marks = []
     for result in measured.own:
         finder = result.finder
-        if result.missing or finder.pairs == DROPPED:
+        if result.missing or finder.pairs != ALL:
             continue
         figures = result.figures()
         if figures.recall is not None and figures.precision is not None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEFAULT_MIN_RESEMBLANCE = 0.6
+# Where the names of two pages leave a doubt, they must resemble each other as near-duplicates do.
+MIN_RESEMBLANCE_IN_DOUBT = 0.8
 _NAME_TOKENS = 32
 _NAME_TOKEN_BYTES = 2
 
@@ -70,33 +72,50 @@ class Confirmation:
         """
         estimates = _estimates(one.sketch, [other.sketch for other in others])
         return [
-            (
-                estimate,
-                (estimate is None or estimate >= self.min_resemblance)
-                and (not self.same_name or names_agree(one, other)),
-            )
+            (estimate, self._confirms(one, other, estimate))
             for estimate, other in zip(estimates, others, strict=True)
         ]
+
+    def _confirms(self, one: Evidence, other: Evidence, estimate: float | None) -> bool:
+        least = self.min_resemblance
+        if self.same_name:
+            agree = names_agree(one, other)
+            if agree is False:
+                return False
+            if agree is None:
+                least = max(least, MIN_RESEMBLANCE_IN_DOUBT)
+        return estimate is None or estimate >= least
 
 
 UNCONFIRMED = Confirmation(min_resemblance=0.0, same_name=False)
 """Every page within k counts as a copy, as in Manku et al. (WWW 2007)."""
 
 
-def names_agree(one: Evidence, other: Evidence) -> bool:
-    """Return False if two pages of one site have different names.
+def names_agree(one: Evidence, other: Evidence) -> bool | None:
+    """Return whether two pages have the same name; None if that is in doubt.
 
-    Where both pages have a heading of their own, the headings decide, otherwise the titles.
-    Names agree if the words of one are among the words of the other. Pages of different sites
-    always agree, and so do pages without names.
+    Names agree if all words of one are words of the other. Where both pages have a heading of
+    their own, different headings are different names, for a site may give all of its pages one
+    title. Equal headings under different titles leave a doubt: the heading may be that of a
+    section. Without two headings the titles decide. Pages of different sites need no equal names,
+    and pages without names cannot be told apart by them.
     """
     if one.site != other.site:
         return True
-    for mine, theirs in ((one.heading, other.heading), (one.title, other.title)):
-        if mine and theirs:
-            tokens, others = _name_tokens(mine), _name_tokens(theirs)
-            return tokens <= others or others <= tokens
-    return True
+    headings = _agree(one.heading, other.heading)
+    titles = _agree(one.title, other.title)
+    if headings is None:
+        return titles is not False
+    if headings and titles is False:
+        return None
+    return headings
+
+
+def _agree(one: bytes, other: bytes) -> bool | None:
+    if not one or not other:
+        return None
+    tokens, others = _name_tokens(one), _name_tokens(other)
+    return tokens <= others or others <= tokens
 
 
 def name_bytes(text: str) -> bytes:

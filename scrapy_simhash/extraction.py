@@ -246,7 +246,7 @@ def _readability(page: Page) -> tuple[str, str]:
     if page.root is None:
         return "", "readability"
     segments = content_lines(page.lines)
-    article = lines_of(article_of(page.root, page.parse_again))
+    article = lines_of(article_of(page.root, page.parse_again, drop_consent=True))
     if words_of(article) < MIN_SHARE_OF_SEGMENTS * words_of(segments):
         return join(segments), "segments"
     heading = own_heading(page.lines)

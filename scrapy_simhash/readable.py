@@ -59,17 +59,27 @@ def _spend(work: float) -> None:
             raise _TooMuchWork
 
 
-def article_of(root: HtmlElement, parse_again: Callable[[], HtmlElement]) -> HtmlElement:
+def article_of(
+    root: HtmlElement, parse_again: Callable[[], HtmlElement], *, drop_consent: bool = False
+) -> HtmlElement:
     """Return the element that readability takes for the article, cleaned.
 
     It is empty where that is too much work for what the page is.
 
     :param root: a parsed page of `element_class`, without comments; it is changed.
     :param parse_again: gives the same page anew, for a second try that cuts away less.
+    :param drop_consent: take cookie banners and consent dialogs out first, which readability
+        would take for the article where they are long.
     :raises readability.readability.Unparseable: it gives up.
     """
     characters = len(root.text_content())
-    document = _lean_document()(root, parse_again)
+
+    def prepare(tree: HtmlElement) -> HtmlElement:
+        if drop_consent:
+            drop_all(consent_elements(tree))
+        return tree
+
+    document = _lean_document()(prepare(root), lambda: prepare(parse_again()))
     elements: float = root.xpath("count(//*)")
     _budget.left = _WORK + _WORK_PER_ELEMENT * elements + _WORK_PER_CHARACTER * characters
     try:
@@ -181,7 +191,6 @@ def _lean_document() -> type[Any]:
             drop_all([e for e in styled if DISPLAY_NONE.search(e.get("style"))])
             for element in root.iter("image"):
                 element.tag = "img"
-            drop_all(consent_elements(root))
             return root
 
         def get_link_density(self, elem: HtmlElement) -> float:

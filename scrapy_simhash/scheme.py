@@ -171,7 +171,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "wide": Preset(
             scheme=Scheme(pairs=True, weighting="uniform", feature_hash="xxh3-mix"),
-            max_distance=48,
+            max_distance=52,
             confirmation=Confirmation(),
             source="Measured on real pages: see docs/decisions/default.md.",
         ),

@@ -165,5 +165,6 @@ def test_summaries_in_the_docs_are_worded_as_those_of_crawls():
     summary = CrawlStats(Collector(), "simhash").summary("pages")
     words = re.sub(r"\d+", "0", summary)
     assert words == (
-        "simhash: 0 pages judged: 0 new, 0 unchanged, 0 changed, 0 near-duplicates; 0 skipped"
+        "simhash: 0 pages judged: 0 new, 0 unchanged, 0 changed, 0 near-duplicates; 0 skipped; "
+        "0 dropped, 0 followed, 0 tagged, 0 similar to another and passed"
     )

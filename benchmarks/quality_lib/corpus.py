@@ -10,10 +10,13 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -26,17 +29,23 @@ if TYPE_CHECKING:
 MIN_TRUTH_TOKENS = 50
 UNLISTED = -1
 NOT_JUDGED = -2
+# Flagged pairs are counted below each; the last one takes the rest.
+RESEMBLANCES = (0.3, 0.5, 0.6, 0.8, inf)
 MUST, BETWEEN, WRONG = "must be found", "between", "must not be found"
 
 
 class Document(NamedTuple):
-    """One document of a set; without a page it is served as its text."""
+    """One document of a set; without a page it is served as its text.
+
+    :param host: where the page is from, or empty.
+    """
 
     id: str
     lang: str
     tokens: int
     page: Path | None
     text: str
+    host: str = ""
 
 
 class Listed(NamedTuple):
@@ -54,15 +63,30 @@ class Listed(NamedTuple):
         """How it is judged."""
         return band(self.resemblance)
 
+    def kind(self, short: bool) -> Kind:
+        """Return what it is counted by."""
+        below = RESEMBLANCES[bisect_right(RESEMBLANCES, self.resemblance)]
+        return Kind(self.band, self.lang, self.origin, self.grade, short, below)
+
 
 class Kind(NamedTuple):
-    """What pairs are counted by. Short: the shorter of the two texts has 30 to 100 tokens."""
+    """What pairs are counted by.
+
+    :param short: the shorter of the two texts has 30 to 100 tokens.
+    :param below: the least of RESEMBLANCES that the pair's resemblance is below.
+    """
 
     band: str
     lang: str
     origin: str
     grade: str
     short: bool
+    below: float
+
+
+def unlisted(lang: str, short: bool) -> Kind:
+    """Return what a pair of one language is counted by that is not listed."""
+    return Kind(WRONG, lang, "unlisted", "F", short, RESEMBLANCES[0])
 
 
 def band(resemblance: float) -> str:
@@ -104,9 +128,8 @@ class PageSet:
         if code == NOT_JUDGED:
             return None
         if code == UNLISTED:
-            return Kind(WRONG, self.documents[a].lang, "unlisted", "F", short)
-        pair = self.listed[code]
-        return Kind(pair.band, pair.lang, pair.origin, pair.grade, short)
+            return unlisted(self.documents[a].lang, short)
+        return self.listed[code].kind(short)
 
     def kinds(self, short: Sequence[bool] | None = None) -> Counter[Kind]:
         """How many judged pairs there are of each kind."""
@@ -119,14 +142,13 @@ class PageSet:
             some, rest = members[lang, True], members[lang, False]
             without = rest * (rest - 1) // 2
             every = (some + rest) * (some + rest - 1) // 2
-            counted[Kind(WRONG, lang, "unlisted", "F", short=False)] = without
-            counted[Kind(WRONG, lang, "unlisted", "F", short=True)] = every - without
+            counted[unlisted(lang, short=False)] = without
+            counted[unlisted(lang, short=True)] = every - without
         for pair in self.listed:
             mark = bool(marks[pair.a] or marks[pair.b])
-            counted[Kind(pair.band, pair.lang, pair.origin, pair.grade, mark)] += 1
+            counted[pair.kind(mark)] += 1
             if self.documents[pair.a].lang == self.documents[pair.b].lang:
-                lang = self.documents[pair.a].lang
-                counted[Kind(WRONG, lang, "unlisted", "F", mark)] -= 1
+                counted[unlisted(self.documents[pair.a].lang, mark)] -= 1
         return +counted
 
 
@@ -150,6 +172,7 @@ def load(folder: Path) -> PageSet:
                     len(truth.truth_tokens(text)) if size is None else size,
                     folder / doc["file"] if doc.get("file") else None,
                     text,
+                    doc.get("host") or urlsplit(doc.get("url") or "").hostname or "",
                 )
             )
     pairs = folder / "pairs.tsv"

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from quality_lib import edits, output
 from quality_lib.corpus import Document
-from quality_lib.results import DROPPED, HEADER, TABLES, Finder, Result, plan_for
+from quality_lib.results import (
+    HEADER,
+    Close,
+    Finder,
+    Result,
+    close,
+    is_reported,
+    plan_for,
+)
 from quality_lib.scoring import wilson
 from quality_lib.served import Served, serve
 from scrapy_simhash.fingerprint import hamming_distance
@@ -47,11 +57,13 @@ def measure(
     report = []
     for number, one in enumerate(schemes):
         pages = [row.schemes[number] for row in rows]
-        for finder in own_finders(own, one.name):
+        finders = own_finders(own, one.name)
+        found_pairs = with_originals(one.scheme, finders, made, pages)
+        for finder in finders:
+            chosen = found_pairs.pairs[is_reported(finder, found_pairs, pages, one.confirmation)]
+            reported = {int(n) for _, n in chosen}
             for (size, kind, share), members in groups.items():
-                found = sum(
-                    is_found(one.scheme, finder, pages[made[n].original], pages[n]) for n in members
-                )
+                found = sum(n in reported for n in members)
                 row = {"size": size, "kind": kind, "share": share, **finder._asdict()}
                 row |= {"found": found, "texts": len(members)}
                 report.append({**row, "recall_95": wilson(found, len(members))})
@@ -76,20 +88,23 @@ def resemblances(made: Sequence[Variant], groups: dict[Edit, list[int]]) -> list
 def own_finders(own: Sequence[Result], name: str) -> list[Finder]:
     """A scheme at its own distance, both ways."""
     finders = (result.finder for result in own if not result.missing)
-    return [finder for finder in finders if finder.name == name and finder.pairs != DROPPED]
+    return [finder for finder in finders if finder.name == name]
 
 
-def is_found(scheme: Scheme, finder: Finder, one: Served, other: Served) -> bool:
-    """Whether two texts are reported as a pair."""
-    if one.fingerprint is None or other.fingerprint is None or finder.k is None:
-        return False
-    if hamming_distance(one.fingerprint, other.fingerprint) > finder.k:
-        return False
-    plan = plan_for(scheme.bits, finder.k) if finder.by == TABLES else None
-    if plan is None:
-        return True
-    pairs = zip(plan.prefixes(one.fingerprint), plan.prefixes(other.fingerprint), strict=True)
-    return any(a == b for a, b in pairs)
+def with_originals(
+    scheme: Scheme, finders: Sequence[Finder], made: Sequence[Variant], pages: Sequence[Served]
+) -> Close:
+    """Return the pairs of a text and its original of which both have a fingerprint."""
+    fingerprints = [page.fingerprint for page in pages]
+    pairs, apart = [], []
+    for number, variant in enumerate(made):
+        first, second = fingerprints[variant.original], fingerprints[number]
+        if first is not None and second is not None:
+            pairs.append((variant.original, number))
+            apart.append(hamming_distance(first, second))
+    plans = {f.k: plan for f in finders if f.k and (plan := plan_for(scheme.bits, f.k))}
+    numbers = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return close(fingerprints, numbers, np.array(apart, dtype=np.int16), plans)
 
 
 def table(report: Sequence[dict[str, Any]], size: str) -> str:

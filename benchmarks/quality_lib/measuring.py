@@ -11,8 +11,9 @@ import numpy as np
 from quality_lib import curves, results, scoring
 from quality_lib.corpus import BETWEEN, MUST, WRONG
 from quality_lib.peers import PEERS
-from quality_lib.results import TAGGED, WITHIN_K
+from quality_lib.results import ALL, WITHIN_K
 from quality_lib.served import Row, serve
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.scheme import PRESETS, Scheme, preset
 
@@ -34,6 +35,7 @@ class Entry(NamedTuple):
     scheme: Scheme
     distances: list[int]
     own_k: int | None
+    confirmation: Confirmation = UNCONFIRMED
 
 
 class Measured(NamedTuple):
@@ -63,7 +65,7 @@ def entry(spec: str, k_lists: Sequence[str]) -> Entry:
     if not chosen:
         chosen = [round(share * scheme.bits) for share in K_SHARES]
         chosen += [] if own_k is None else [own_k]
-    return Entry(spec, scheme, sorted(set(chosen)), own_k)
+    return Entry(spec, scheme, sorted(set(chosen)), own_k, base.confirmation)
 
 
 def entries(specs: Sequence[str], k_lists: Sequence[str]) -> list[Entry]:
@@ -89,7 +91,7 @@ def own_distance(one: Entry, found: Sequence[Result]) -> int:
     """The preset's, else the one with the best F1 within it."""
     if one.own_k in one.distances:
         return one.own_k or 0
-    within = [r for r in found if r.finder.by == WITHIN_K and r.finder.pairs == TAGGED]
+    within = [r for r in found if r.finder.by == WITHIN_K and r.finder.pairs == ALL]
     return max(within, key=lambda r: r.figures().f1 or 0).finder.k or 0
 
 
@@ -110,7 +112,9 @@ def measure(
     must = sum(pair.band == MUST for page_set in page_sets for pair in page_set.listed)
     for number, one in enumerate(schemes):
         served = by_set([row.schemes[number] for row in rows], page_sets)
-        found = results.scheme_results(one.name, one.scheme, one.distances, page_sets, served)
+        found = results.scheme_results(
+            one.name, one.scheme, one.distances, page_sets, served, confirmation=one.confirmation
+        )
         every += found
         own_k = own_distance(one, found)
         own += [result for result in found if result.finder.k == own_k]

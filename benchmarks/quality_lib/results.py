@@ -5,39 +5,42 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from quality_lib import output, scoring
-from quality_lib.corpus import BETWEEN, MUST
+from quality_lib.corpus import BETWEEN, MUST, RESEMBLANCES
 from quality_lib.peers import PEERS
 from quality_lib.scoring import Figures
 from quality_lib.short import LEAST, MOST
+from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import choose_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from quality_lib.corpus import Kind, PageSet
     from quality_lib.served import Row, Served
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index import TablePlan
     from scrapy_simhash.scheme import Scheme
 
 MIN_PAIRS_OF_A_LANGUAGE = 20
 WITHIN_K, TABLES = "within k", "tables"
-TAGGED, DROPPED = "tagged", "dropped"
+ALL, CONFIRMED = "all", "confirmed"
 
 
 class Finder(NamedTuple):
-    """A scheme at a distance, or a peer; tagged are all pairs, dropped those without weak pages."""
+    """A scheme at a distance, or a peer, and whether its pairs are all or the confirmed ones."""
 
     name: str
     k: int | None
     by: str
-    pairs: str = TAGGED
+    pairs: str = ALL
 
     def cells(self) -> list[str]:
         """For the left columns of a table."""
@@ -90,6 +93,14 @@ class Result:
             counts[name] = (some + reported[kind], every + existing[kind])
         return counts
 
+    def by_resemblance(self) -> dict[float, int]:
+        """Return the number of reported pairs below each resemblance."""
+        reported = _sum(self.reported)
+        return {
+            edge: sum(count for kind, count in reported.items() if kind.below <= edge)
+            for edge in RESEMBLANCES
+        }
+
     def as_json(self, seed: int) -> dict[str, Any]:
         """All its figures."""
         row: dict[str, Any] = self.finder._asdict()
@@ -108,6 +119,10 @@ class Result:
             "micro": self.figures().as_json(),
             "macro": scoring.macro(list(self.by_set().values()), seed),
             "by_grade": grades,
+            "flagged_below": {
+                "any" if edge == inf else str(edge): count
+                for edge, count in self.by_resemblance().items()
+            },
             **groups,
         }
 
@@ -136,20 +151,61 @@ def is_short(tokens: int) -> bool:
     return LEAST <= tokens <= MOST
 
 
+class Close(NamedTuple):
+    """Pairs of pages by their numbers.
+
+    :param apart: the distance of each pair.
+    :param together: by k, which pairs a table of the index for that k brings together.
+    """
+
+    pairs: np.ndarray
+    apart: np.ndarray
+    together: dict[int, np.ndarray]
+
+
+def close(
+    fingerprints: Sequence[int | None],
+    pairs: np.ndarray,
+    apart: np.ndarray,
+    plans: Mapping[int, TablePlan],
+) -> Close:
+    """Return pairs with what the tables of each k say of them."""
+    together = {k: scoring.sharing_a_prefix(fingerprints, pairs, p) for k, p in plans.items()}
+    return Close(pairs, apart, together)
+
+
+def is_reported(
+    finder: Finder, found: Close, pages: Sequence[Served], confirmation: Confirmation
+) -> np.ndarray:
+    """Return which of the pairs a scheme reports. Nothing else decides it."""
+    k = finder.k or 0
+    reported: np.ndarray = found.apart <= k
+    if finder.by == TABLES:
+        reported = reported & found.together[k]
+    if finder.pairs == CONFIRMED:
+        chosen = np.flatnonzero(reported)
+        for at in chosen:
+            one, other = (pages[number].evidence for number in found.pairs[at])
+            [(_, confirmed)] = confirmation.similarities(one, [other])
+            reported[at] = confirmed
+    return reported
+
+
 def scheme_results(
     name: str,
     scheme: Scheme,
     distances: Sequence[int],
     page_sets: Sequence[PageSet],
     served: Sequence[Sequence[Served]],
+    *,
+    confirmation: Confirmation = UNCONFIRMED,
 ) -> list[Result]:
-    """A scheme at each distance, within it and through the tables, with and without weak pages."""
-    any_weak = any(page.weak for pages in served for page in pages)
+    """A scheme at each distance, within it and through the tables, all pairs and confirmed ones."""
     finders = [
         Finder(name, k, by, pairs)
         for k in distances
         for by in (WITHIN_K, TABLES)
-        for pairs in ((TAGGED, DROPPED) if any_weak else (TAGGED,))
+        for pairs in ((ALL,) if confirmation == UNCONFIRMED else (ALL, CONFIRMED))
     ]
     plans = {k: plan for k in distances if (plan := plan_for(scheme.bits, k))}
     names = [page_set.name for page_set in page_sets]
@@ -159,20 +215,15 @@ def scheme_results(
     }
     for page_set, pages in zip(page_sets, served, strict=True):
         short = [is_short(page.tokens) for page in pages]
-        strong = np.array([not page.weak for page in pages], dtype=bool)
         fingerprints = [page.fingerprint for page in pages]
         existing = page_set.kinds(short)
         pairs, apart = scoring.close_pairs(fingerprints, scheme.bits, max(distances))
-        together = {k: scoring.sharing_a_prefix(fingerprints, pairs, p) for k, p in plans.items()}
+        found = close(fingerprints, pairs, apart, plans)
         for finder, result in results.items():
-            if result.missing or finder.k is None:
+            if result.missing:
                 continue
-            chosen = apart <= finder.k
-            if finder.by == TABLES:
-                chosen &= together[finder.k]
-            if finder.pairs == DROPPED:
-                chosen &= strong[pairs].all(axis=1)
-            result.reported.append(scoring.reported_kinds(page_set, pairs[chosen], short))
+            chosen = pairs[is_reported(finder, found, pages, confirmation)]
+            result.reported.append(scoring.reported_kinds(page_set, chosen, short))
             result.existing.append(existing)
     return list(results.values())
 
@@ -252,6 +303,20 @@ def grade_table(results: Sequence[Result]) -> str:
         )
         rows.append([*finder.cells(), *texts])
     return output.table([*HEADER, *names], rows, left=4)
+
+
+def resemblance_table(results: Sequence[Result]) -> str:
+    """Return how many of the reported pairs are below each resemblance."""
+    header = [*HEADER, "flagged", *(f"below {edge}" for edge in RESEMBLANCES if edge < inf)]
+    rows = []
+    for result in results:
+        if result.missing:
+            continue
+        counts = result.by_resemblance()
+        flagged = counts.pop(inf)
+        shares = (f"{n} ({n / max(1, flagged):.1%})" for n in counts.values())
+        rows.append([*result.finder.cells(), str(flagged), *shares])
+    return output.table(header, rows, left=4)
 
 
 def _missing(result: Result) -> list[str]:

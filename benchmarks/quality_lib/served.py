@@ -15,6 +15,7 @@ from scrapy.http import HtmlResponse
 
 from quality_lib import peers
 from scrapy_simhash import detector, tokenization
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import ExtractionError
 from scrapy_simhash.extraction import extract
@@ -33,8 +34,8 @@ class Served(NamedTuple):
     fingerprint: int | None
     tokens: int
     skipped: str | None
-    weak: bool = False
     way: str = ""
+    evidence: Evidence = NO_EVIDENCE
 
 
 class Row(NamedTuple):
@@ -112,8 +113,8 @@ def _serve(
                 page.fingerprint,
                 page.tokens,
                 page.skipped,
-                bool(getattr(page, "weak", False)),
-                str(getattr(page, "way", "") or ("text" if html is None else scheme.extractor)),
+                page.way or ("text" if html is None else scheme.extractor),
+                page.evidence,
             )
         )
     text = doc.text

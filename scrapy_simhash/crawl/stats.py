@@ -87,7 +87,7 @@ class CrawlStats:
         if outcome == "passed":  # counted as similar already
             return
         if outcome == "dropped":
-            self.count(outcome)
+            self.count("dropped")
         self.count(f"{outcome}/{verdict.kind.replace('-', '_')}")
 
     def kept(self, verdict: Verdict, reason: str) -> None:

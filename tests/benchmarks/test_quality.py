@@ -14,12 +14,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from lxml.html import document_fromstring
 
 from scrapy_simhash.scheme import Scheme
 from tests.samples import ENGLISH, PARAGRAPHS, article_page
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-MODULES = "corpus edit_results edits measuring output peers results scoring served short truth"
+MODULES = (
+    "corpus dropping edit_results edits kept measuring output peers results scoring served short "
+    "template_results truth"
+)
 WORDS = [f"word{number}" for number in range(400)]
 
 
@@ -29,7 +33,15 @@ def q():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
         modules = {name: importlib.import_module(f"quality_lib.{name}") for name in MODULES.split()}
-        return SimpleNamespace(quality=importlib.import_module("quality"), **modules)
+        templates = importlib.import_module("quality_lib.templates.families")
+        quality = importlib.import_module("quality")
+        return SimpleNamespace(quality=quality, templates=templates, **modules)
+
+
+@pytest.fixture(scope="module")
+def sites(q):
+    """Each family with its pages."""
+    return [(family, q.templates.pages(family, 1)) for family in q.templates.FAMILIES]
 
 
 def text_of(seed: int, length: int = 120) -> str:
@@ -276,6 +288,24 @@ class TestScoring:
         assert (short.found, short.must, short.wrong, short.must_not) == (1, 2, 2, 3)  # not bf
         assert result.by_grade() == {"A": (0, 1), "C >= 0.8": (1, 1), "E": (1, 1), "F": (2, 4)}
 
+    def test_reported_pairs_by_resemblance(self, q, tiny):
+        page_set = q.corpus.load(tiny)
+        # All pairs but those of f: ab 0.8, ac 0.2, ad 0.1999, bc unlisted; bd and cd unjudged.
+        served = hand_served(q, page_set, dict.fromkeys("abcd", 0) | {"f": None})
+        result = score(q, page_set, served)[3, "within k", "tagged"]
+        assert list(result.by_resemblance().values()) == [3, 3, 3, 3, 4]
+        listed = page_set.listed[0]
+        edges = {
+            value: listed._replace(resemblance=value).kind(short=False).below
+            for value in (0.2999, 0.3, 0.5, 0.6, 0.7999, 0.8, 1.0)
+        }
+        inf = float("inf")
+        assert list(edges.values()) == [0.3, 0.5, 0.6, 0.8, 0.8, inf, inf]
+        table = q.results.resemblance_table([result])
+        assert (
+            table.splitlines()[1].split()[5:] == "4 3 (75.0%) 3 (75.0%) 3 (75.0%) 3 (75.0%)".split()
+        )
+
     def test_nothing_reported_and_nothing_to_find(self, q):
         figures = q.scoring.Figures(0, 3, 0, 0, 0, 0)
         assert (figures.recall, figures.precision, figures.f1) == (0, None, 0)
@@ -450,6 +480,177 @@ class TestEdits:
         assert {made[variant.original].kind for variant in made} == {""}
 
 
+def fates(q, kept, representatives=()):
+    named = dict(representatives)
+    return [q.dropping.Fate(stays, "new", named.get(n)) for n, stays in enumerate(kept)]
+
+
+class TestDropping:
+    @pytest.mark.parametrize("form", ["feed", "files"])
+    def test_fates_of_pages_in_their_order(self, q, form):
+        texts = [text_of(1), text_of(2), text_of(1), "too short", text_of(2)]
+        records = [
+            q.dropping.Record(f"https://e.example/{n}", article_page(text).encode())
+            for n, text in enumerate(texts)
+        ]
+        found = q.dropping.dedupe(records, form, [])
+        assert [fate.kept for fate in found] == [True, True, False, True, False]
+        assert [fate.representative for fate in found] == [None, None, 0, None, 1]
+        assert found[3].kind == "skipped"
+
+    def test_texts_and_options(self, q):
+        records = [q.dropping.Record(url, text=text_of(1)) for url in "ab"]
+        assert [f.kept for f in q.dropping.dedupe(records, "files", [])] == [True, False]
+        least = ["--min-tokens", "121"]
+        assert [f.kept for f in q.dropping.dedupe(records, "feed", least)] == [True, True]
+
+    def test_a_command_that_fails_says_why(self, q):
+        records = [q.dropping.Record("a", text=text_of(1))]
+        with pytest.raises(SystemExit, match="--no-such"):
+            q.dropping.dedupe(records, "feed", ["--no-such"])
+
+
+class TestKept:
+    def test_what_stays_and_what_is_lost(self, q, tiny):
+        page_set = q.corpus.load(tiny)
+        # Of a, b, c, d and f: b is dropped for a, c for d, and f, which is listed with a alone.
+        told = fates(q, [True, False, False, True, False], {1: 0, 2: 3, 4: 3})
+        found = q.kept.outcome(page_set, "feed", dict(enumerate(told)))
+        # ab and af must not both stay.
+        assert found.pairs == [("en", False), ("en", False)]
+        assert found.dropped == {
+            "b": (0.8, "a", None),
+            "c": (0.2, "d", 0.0),  # another language's, and another text
+            "f": (1.0, "d", 0.0),
+        }
+        assert [found.lost(below) for below in (0.2, 0.5, 0.8, 0.81)] == [0, 1, 1, 2]
+
+    def test_pages_left_out_of_a_run_do_not_count(self, q, tiny):
+        page_set = q.corpus.load(tiny)
+        assert q.kept.served(page_set) == [0, 1, 2, 4]  # d has no page
+        # Place 2 of those that are served is c.
+        told = dict(zip([0, 1, 2, 4], fates(q, [True, True, True, False], {3: 2}), strict=True))
+        found = q.kept.outcome(page_set, "feed", told)
+        assert found.documents == 4
+        assert found.pairs == [("en", True), ("en", False)]
+        assert found.dropped == {"f": (1.0, "c", None)}
+
+    def test_a_copy_under_another_language_is_told_apart(self, q, tmp_path):
+        text = text_of(1)
+        folder = write_set(
+            tmp_path / "set",
+            [("en", "en", 120, text, None), ("fr", "fr", 120, text, None)],
+            ["x\ty\ten\t1\t1\t1\tcand\tA"],
+        )
+        told = dict(enumerate(fates(q, [True, False], {1: 0})))
+        found = q.kept.outcome(q.corpus.load(folder), "feed", told)
+        assert found.dropped == {"fr": (0.0, "en", 1.0)}
+        assert (found.lost(0.5), found.copies_across) == (1, 1)
+
+    def test_totals_and_languages(self, q, monkeypatch):
+        one = q.kept.Outcome("x", "feed", 9, [("en", False)] * 3 + [("de", True)], {})
+        lost = {"a": q.kept.Dropped(0.1, None, None), "b": q.kept.Dropped(0.6, None, None)}
+        rows = q.kept.table([one, q.kept.Outcome("y", "feed", 3, [], lost)]).splitlines()
+        assert rows[-1].split() == (
+            "all 12 2 4 1 0.750 (0.301-0.954) 1 (50.0%) 1 (50.0%) 2 (100.0%) 0".split()
+        )
+        monkeypatch.setattr(q.kept, "MIN_PAIRS_OF_A_LANGUAGE", 3)
+        rows = q.kept.language_table([one]).splitlines()
+        assert [row.split()[:3] for row in rows[1:]] == [["en", "3", "0"]]
+
+    def test_records_have_the_host_that_is_known(self, q, tiny, tmp_path):
+        page_set = q.corpus.load(tiny)
+        assert q.kept.record("a_set", page_set.documents[0]).url == "https://a-set/a"
+        folder = tmp_path / "hosts"
+        folder.mkdir()
+        docs = [{"id": "ä", "url": "https://e.example:8/x", "ntok": 60}, {"id": "b", "host": "h"}]
+        (folder / "docs.jsonl").write_text("\n".join(map(json.dumps, docs)))
+        (folder / "pairs.tsv").write_text("a\tb\tjaccard\n")
+        documents = q.corpus.load(folder).documents
+        assert [doc.host for doc in documents] == ["e.example"]  # b is too short
+        assert q.kept.record("hosts", documents[0]).url == "https://e.example/%C3%A4"
+
+
+class TestTemplates:
+    def test_families_are_as_large_as_asked_for(self, q, sites):
+        assert len(sites) >= 10
+        for family, made in sites:
+            distinct = [page for page in made if not page.kind]
+            assert 40 <= len(distinct) <= 60, family.name
+            assert {page.kind for page in made} == {"", *q.templates.COPY_KINDS}
+            assert len({page.url for page in made}) == len(made)
+            assert len({page.content.name for page in distinct}) == len(distinct)
+            # Distinct without their names, too.
+            assert len({page.content.body for page in distinct}) == len(distinct)
+
+    def test_copies_come_after_what_they_are_copies_of(self, sites):
+        for _, made in sites:
+            places = {page.url: place for place, page in enumerate(made)}
+            for place, page in enumerate(made):
+                if not page.kind:
+                    assert page.original == page.url
+                    continue
+                original = made[places[page.original]]
+                assert places[page.original] < place
+                assert not original.kind
+                assert page.content == original.content
+                assert page.html != original.html
+
+    def test_names_are_where_the_family_says(self, sites):
+        for family, made in sites:
+            trees = [document_fromstring(page.html.encode()) for page in made]
+            titles = [tree.findtext(".//title") for tree in trees]
+            headings = [[h1.text_content() for h1 in tree.iter("h1")] for tree in trees]
+            for page, title, heading in zip(made, titles, headings, strict=True):
+                logo = family.site.logo_is_heading
+                own = page.content.heading or page.content.name
+                assert heading == [family.site.name if logo else own]
+                named = "{name}" in family.site.title
+                assert (page.content.name in title) == named
+                assert own in page.html.replace("&#x27;", "'").replace("&amp;", "&")
+            assert ("h1 is" in family.own) == (family.site.logo_is_heading and len(set(titles)) > 1)
+            assert (family.own == "neither") == (
+                family.site.logo_is_heading and len(set(titles)) == 1
+            )
+            assert ("constant title" in family.own) == (
+                not family.site.logo_is_heading and len(set(titles)) == 1
+            )
+
+    def test_the_seed_makes_the_pages(self, q):
+        family = q.templates.FAMILIES[0]
+        assert q.templates.pages(family, 1) == q.templates.pages(family, 1)
+        urls = [{page.url for page in q.templates.pages(family, seed)} for seed in (1, 2)]
+        assert urls[0] != urls[1]
+
+    def test_distinct_pages_and_copies_are_counted_apart(self, q):
+        family = q.templates.FAMILIES[0]
+        made = q.templates.pages(family, 1)[-12:]
+        first = next(n for n, page in enumerate(made) if page.kind)
+        one, two, skipped = [n for n, page in enumerate(made) if not page.kind][:3]
+        kept = [n not in (one, two, first) for n in range(12)]
+        told = fates(q, kept, {two: skipped, first: one})
+        told[skipped] = told[skipped]._replace(kind="skipped")
+        found = q.template_results.outcome(family, "feed", 0.5, made, told)
+        copies = sum(bool(page.kind) for page in made)
+        assert (found.distinct, found.copies, found.copies_dropped) == (12 - copies, copies, 1)
+        assert found.skipped == 1
+        assert found.lost == {made[one].url: None, made[two].url: made[skipped].url}
+
+    def test_how_alike_pages_are(self, q):
+        family = q.templates.FAMILIES[0]
+        page = q.templates.pages(family, 1)[0]
+
+        def with_words(words, kind=""):
+            body = f"<p>{' '.join(words)}</p>"
+            return page._replace(content=page.content._replace(name="n", body=body), kind=kind)
+
+        made = [with_words(WORDS[at : at + 99]) for at in (0, 0, 200)]
+        made.append(with_words(WORDS[200:299], "print"))
+        # Two are equal, the third is like no distinct page but for its name.
+        assert q.template_results.nearest(family, made) == 1
+        assert q.template_results.nearest(family, made[1:]) == 0
+
+
 class TestSchemes:
     def test_parts_of_a_scheme(self, q):
         one = q.measuring.entry("classic:128:2:tf", ["64=1,2", "128=6,9"])
@@ -532,6 +733,46 @@ class TestMain:
             ("fallback", True),
             ("text", False),
         ]
+
+    def test_kept(self, q, tiny, tmp_path, capsys):
+        report = tmp_path / "report.json"
+        options = ["--dedupe", "--extractor text", "--json", str(report)]
+        q.quality.main([str(tiny), "--kept", *options])
+        out = capsys.readouterr().out
+        assert "dedupe, files: what stays and what is lost" in out
+        found = json.loads(report.read_text("utf-8"))
+        assert "page" not in found
+        for one in found["kept"]:
+            # b is a copy of a; f has no text and stays.
+            assert (one["documents"], one["pairs"], one["both_stay"]) == (4, 2, 1)
+            assert list(one["dropped"]) == ["b"]
+            assert one["lost_below"] == {"0.2": 0, "0.5": 0, "0.8": 0}
+
+    def test_templates(self, q, tmp_path, capsys, monkeypatch):
+        report = tmp_path / "report.json"
+        few = [family for family in q.templates.FAMILIES if family.name == "recipes"]
+        monkeypatch.setattr(q.template_results, "FAMILIES", few)
+        q.quality.main(["--templates", "--dedupe=--max-distance=0", "--json", str(report)])
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[0] for line in lines[-2:]] == ["recipes", "all"]
+        by_url, by_file = json.loads(report.read_text("utf-8"))["templates"]
+        # Not one bit apart are copies alone.
+        assert (by_url["form"], by_url["lost"], by_url["distinct"]) == ("feed", {}, 48)
+        assert 1 <= by_url["copies_dropped"] <= by_url["copies"]
+        assert by_url | {"form": "files"} == by_file
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ([], "a page set is needed"),
+            (["--kept", "--templates"], "a page set is needed"),
+            (["x", "--dedupe=--drop-weak"], "is for --kept and --templates"),
+        ],
+    )
+    def test_wrong_usage(self, q, arguments, message, capsys):
+        with pytest.raises(SystemExit):
+            q.quality.main(arguments)
+        assert message in capsys.readouterr().err
 
     def test_openings_and_edits_are_printed(self, q, tmp_path, capsys):
         folder = write_set(

@@ -12,7 +12,7 @@ from tests.crawl.spiders import PagesSpider
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WRITES_BEFORE = 4
+WRITES_BEFORE = 8
 FILE_LIMIT_BYTES = 200_000
 
 

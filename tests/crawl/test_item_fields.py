@@ -111,7 +111,7 @@ def test_items_are_counted_apart_from_pages(results):
         "new": 4,
         "near_duplicate": 4,
     }
-    assert result.stat("item/dropped") == 4
+    assert result.stat("item/dropped") == result.stat("item/dropped/near_duplicate") == 4
     assert result.stat("item/skipped/few_tokens") == 1
     assert result.stat("item/skipped/no_text") == 2
     assert result.stat("item/index/size") == 4
@@ -120,11 +120,15 @@ def test_items_are_counted_apart_from_pages(results):
 
 
 def test_items_are_tagged_with_their_own_verdict(results, site):
-    kept = {item["id"]: item for item in results["drop"].items}
+    kept = {item["id"]: item for item in results["tag"].items}
     assert kept["mill"]["simhash_kind"] == "new"
     # Too short for one of its own: that of its page.
     assert kept["short"]["simhash_kind"] == "new"
     assert kept["short"]["simhash_fingerprint"] != kept["mill"]["simhash_fingerprint"]
+
+
+def test_where_copies_are_dropped_original_items_have_no_tags(results):
+    assert not [name for item in results["drop"].items for name in item if "simhash" in name]
 
 
 @pytest.mark.parametrize("name", ["tag", "items tagged"])

@@ -95,6 +95,13 @@ def test_a_crawl_that_is_closed_early_keeps_what_was_done(urls, tmp_path):
 
 
 def test_the_same_object_may_be_yielded_again(site, urls, tmp_path):
-    [result] = run(tmp_path, Crawl(requests=urls[::2], spider="tests.crawl.spiders.SameItemSpider"))
+    [result] = run(
+        tmp_path,
+        Crawl(
+            requests=urls[::2],
+            settings={"SIMHASH_ACTION": "tag"},
+            spider="tests.crawl.spiders.SameItemSpider",
+        ),
+    )
     assert [item["simhash_kind"] for item in result.items] == ["new"] * 4
     assert result.stat("index/size") == 2

@@ -78,13 +78,13 @@ def observed(result):
         what: of(event["verdict"]["kind"] for event in result.events if event["what"] == what)
         for what in ("callback", "errback")
     }
-    verdicts = {
-        event["path"]: event["verdict"]["kind"]
-        for event in result.events
-        if event["what"] == "callback"
-    }
+    verdicts = {}
+    for event in result.events:
+        if event["what"] == "callback":
+            verdicts.setdefault(event["path"], []).append(event["verdict"]["kind"])
+    # Of a page that was met twice, the item of the first time comes first.
     scraped = of(
-        verdicts[urlsplit(item["url"])._replace(scheme="", netloc="").geturl()]
+        verdicts[urlsplit(item["url"])._replace(scheme="", netloc="").geturl()].pop(0)
         for item in result.items
         if item.get("from") != "errback"
     )

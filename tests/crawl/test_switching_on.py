@@ -83,7 +83,7 @@ def test_the_plugin_is_on(enabled, how):
     result = enabled[how]
     assert (result.error, result.finish_reason) == (None, "finished")
     assert result.seen() == ["/mill"]
-    assert result.items[0]["simhash_kind"] == "new"
+    assert result.event("/mill")["verdict"]["kind"] == "new"
     assert result.stat("near_duplicate") == 1
 
 

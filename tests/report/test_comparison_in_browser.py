@@ -133,7 +133,7 @@ def test_any_two_pages_of_a_cluster(opened):
         )
         apart = bits_set(prints[names[0]] ^ prints[names[1]])
         page.wait_for_function(
-            "apart => document.getElementById('compared').textContent.startsWith(`Distance ${apart},`)",
+            "apart => document.getElementById('compared').textContent.startsWith(`Distance ${apart}.`)",
             arg=apart,
         )
         seen.add(tuple(names))

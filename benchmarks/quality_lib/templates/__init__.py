@@ -1,0 +1,1 @@
+"""Generated sites whose pages are distinct and share one template; see ``families.py``."""
