@@ -176,7 +176,7 @@ class WorkerPool:
         """Take a page if one waits, and send it to the worker if that is well."""
         process = seat.process
         job = None if process is None else self._taken(wait=False)
-        if job is not None:
+        if process is not None and job is not None:
             with suppress(BaseException):  # it comes again when the page is answered
                 page = job.page()
                 try:
