@@ -69,7 +69,7 @@ def test_a_person_can_read_it(tmp_path):
     MANIFEST.write(tmp_path)
     content = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
     assert content["format"] == "scrapy-simhash index"
-    assert content["format_version"] == 2
+    assert content["format_version"] == 3
     assert content["database"] == "leveldb"
     assert content["scheme_id"] == MANIFEST.scheme.id
     assert content["plan"] == {"bits": 64, "blocks": 6, "chosen": 3, "inner_blocks": 0}
