@@ -74,7 +74,11 @@ def test_a_k_that_tells_them_apart():
     wide, classic = found.presets
     assert wide.made_pairs == classic.made_pairs == 0
     assert wide.least is None
-    assert (wide.found.recall, wide.found.precision, wide.table_recall) == (1, 1, pytest.approx(1, abs=1e-3))
+    assert (wide.found.recall, wide.found.precision, wide.table_recall) == (
+        1,
+        1,
+        pytest.approx(1, abs=1e-3),
+    )
     farthest = max(d for d, count in enumerate(wide.counts.near_duplicate) if count)
     nearest = next(d for d, count in enumerate(wide.counts.different) if count)
     assert (wide.choice.low, wide.choice.high) == (farthest, nearest - 1)
