@@ -26,9 +26,7 @@ PAGE = "<title>News</title><p>Seven boats came in.</p><i>advertisement</i>"
 
 class TestImportPath:
     def test_a_function_from_html_to_text_is_an_extractor(self):
-        assert extract(PAGE, OWN + "upper") == Extraction(
-            PAGE.upper(), "News", way=OWN + "upper"
-        )
+        assert extract(PAGE, OWN + "upper") == Extraction(PAGE.upper(), "News", way=OWN + "upper")
 
     def test_it_sees_no_more_than_the_selectors_leave(self):
         found = extract(PAGE, OWN + "upper", Selectors(remove=("i",)))

@@ -146,10 +146,9 @@ def keywords(text: str) -> dict[str, float]:
 def oracle(name: str, text: str) -> int:
     if name == "wide":
         return oracles.simhash(oracles.words_and_pairs(cut(text)), 256, oracles.xxh3_mix)
-    if name == "classic":
-        return oracles.simhash(oracles.log_tf(cut(text)), 64, oracles.xxh3)
-    if name == "levels":
-        return oracles.simhash(oracles.levels(cut(text)), 64, oracles.xxh3)
+    if name in ("classic", "levels"):
+        weigh = oracles.levels if name == "levels" else oracles.log_tf
+        return oracles.simhash(weigh(cut(text)), 64, oracles.xxh3)
     if name == "string-hash-64":
         counts = {word: cut(text).count(word) for word in cut(text)}
         return oracles.simhash(counts, 64, oracles.string_hash, tie="one")

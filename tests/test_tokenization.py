@@ -121,7 +121,15 @@ class TestNumbersAndLinks:
 
     @pytest.mark.parametrize("tokenize", OF_WORDS.values(), ids=OF_WORDS)
     def test_so_are_those_of_other_scripts(self, tokenize):
-        assert tokenize("٣٫٥ ०८:१५ ３．５ kl. 8:15 Uhr") == ["٣", "٥", "०८:१५", "3.5", "kl", "8:15", "uhr"]
+        assert tokenize("٣٫٥ ०८:१५ ３．５ kl. 8:15 Uhr") == [
+            "٣",
+            "٥",
+            "०८:१५",
+            "3.5",
+            "kl",
+            "8:15",
+            "uhr",
+        ]
         assert tokenize("每天08:15出发") == [*tokenize("每天"), "08:15", *tokenize("出发")]
         assert tokenize("वि2.5, हि-2") == ["वि2.5", "हि", "2"]
 
