@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from scrapy_simhash.policy import PASS, Action, Policy, PolicyAction
+from scrapy_simhash.policy import PASS, Action, Policy, PolicyAction, outcome_of
 from scrapy_simhash.verdict import Verdict, VerdictKind
 
 KINDS = get_args(VerdictKind)
@@ -49,3 +49,22 @@ def test_policies_and_actions_are_frozen(value):
     name = dataclasses.fields(value)[0].name
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(value, name, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "similar_to", "action", "outcome"),
+    [
+        ("near-duplicate", None, SEEN["drop", False], "dropped"),
+        ("near-duplicate", None, SEEN["drop", True], "followed"),
+        ("near-duplicate", None, SEEN["tag", False], "tagged"),
+        ("near-duplicate", None, PASS, "tagged"),
+        ("unchanged", None, SEEN["drop", False], "dropped"),
+        ("new", None, PASS, None),
+        ("new", "https://a.example/similar", PASS, "passed"),
+        ("changed", "https://a.example/similar", PASS, "passed"),
+        ("skipped", None, PASS, None),
+    ],
+)
+def test_what_is_done_has_a_name(kind, similar_to, action, outcome):
+    verdict = Verdict(kind=kind, key="https://a.example/", bits=64, similar_to=similar_to)
+    assert outcome_of(verdict, action) == outcome

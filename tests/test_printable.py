@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.printable import printable
+from scrapy_simhash.printable import nearness, printable
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,16 @@ from scrapy_simhash.printable import printable
 def test_what_is_shown(text, shown):
     assert printable(text) == shown
     assert printable(text).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("similarity", "shown"),
+    [
+        (None, "distance 3"),
+        (0.999, "distance 3, similarity 99 %"),
+        (0.29, "distance 3, similarity 29 %"),
+        (1.0, "distance 3, similarity 100 %"),
+    ],
+)
+def test_similarity_is_shown_in_per_cent_where_it_is_known(similarity, shown):
+    assert nearness(3, similarity) == shown

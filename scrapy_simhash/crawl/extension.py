@@ -150,6 +150,8 @@ class SimhashExtension:
         """Open the index, or close the spider."""
         for message in unknown_settings(self.crawler.settings):
             logger.warning("simhash: %s", message, extra={"spider": spider})
+        # First: workers take longer to start than an index takes to open.
+        self.fingerprinter.start()
         try:
             self.index = self._open(self.settings.directory, self.stats, "page")
             if self.settings.item_fields:
@@ -163,10 +165,10 @@ class SimhashExtension:
                 "simhash: %s. The spider is closed.", error, extra={"spider": spider}
             )
             self._close_indexes()
+            self.fingerprinter.close()
             # Not now: what other extensions start with the engine would not be stopped again.
             self.crawler.signals.connect(self._close_spider, signal=signals.engine_started)
             return
-        self.fingerprinter.start()
         item_index = self.item_index.index if self.item_index else None
         self._syncer.start(self.index.index, item_index, self.page_passages.index)
         index = self.index.index

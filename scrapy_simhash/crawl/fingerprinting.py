@@ -9,19 +9,20 @@ import asyncio
 import secrets
 from collections import OrderedDict
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import xxhash
+from scrapy.http import TextResponse
 from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
+from w3lib.encoding import read_bom
 
 from scrapy_simhash.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-    from scrapy.http import TextResponse
 
     from scrapy_simhash.detector import Detector, PageFingerprint
 
@@ -112,7 +113,7 @@ class Fingerprinter:
             page = await run_in_thread(self._fingerprint, response)
         else:
             # Finding out an undeclared encoding takes long: not in the event loop.
-            page = await result_of(self.pool.fingerprint_page(lambda: response.text))
+            page = await result_of(self.pool.fingerprint_page(partial(_page, response)))
         self._memo.put(checksum, page)
         return page, False
 
@@ -127,6 +128,15 @@ class Fingerprinter:
         except SystemExit as error:
             # Of somebody's extractor. It would end the thread, and nobody would hear of it.
             raise RuntimeError(f"SystemExit({error}) in extraction") from error
+
+
+def _page(response: TextResponse) -> str | bytes:
+    """Return the page as workers take it: if that is UTF-8, its bytes; else its text.
+
+    Workers decode UTF-8 as Scrapy does, and this process need not encode the text again.
+    """
+    plain = type(response).text is TextResponse.text and read_bom(response.body)[0] is None
+    return response.body if plain and response.encoding == "utf-8" else response.text
 
 
 async def result_of(future: Future[_Result]) -> _Result:

@@ -26,15 +26,16 @@ class Channel:
         """Of the socket."""
         return self._socket.fileno()
 
-    def send(self, message: bytes) -> None:
-        """:raises OSError: the other end is gone, or has stopped reading for too long."""
-        header = _LENGTH.pack(len(message))
-        sent = self._socket.sendmsg([header, message]) - len(header)
-        if sent < 0:  # the buffer was all but full
-            self._socket.sendall(header[sent:])
-            sent = 0
-        if sent < len(message):
-            self._socket.sendall(memoryview(message)[sent:])
+    def send(self, *parts: bytes) -> None:
+        """Send a message, given in parts so that nobody joins large ones.
+
+        :raises OSError: the other end is gone, or has stopped reading for too long.
+        """
+        length = sum(map(len, parts))
+        parts = (_LENGTH.pack(length), *parts)
+        sent = self._socket.sendmsg(parts)
+        if sent < _LENGTH.size + length:
+            self._socket.sendall(memoryview(b"".join(parts))[sent:])
 
     def receive(self) -> bytes:
         """The next message. After BlockingIOError it may be called again: nothing is lost.

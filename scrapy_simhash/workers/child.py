@@ -1,8 +1,8 @@
 """What runs in a worker: pages in, fingerprints out, one at a time.
 
 A worker is a fresh interpreter, neither a fork nor a copy of the main module, and talks over a
-socket of its own: first what it is to do, as JSON, then pages as text and their fingerprints as
-JSON. Nothing is unpickled, so that nothing a page says can be evaluated.
+socket of its own: first what it is to do, as JSON, then pages and their fingerprints as JSON.
+Nothing is unpickled, so that nothing a page says can be evaluated.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # Of the time-out, after which a worker whose parent does not end it ends itself.
 ALARM_FACTOR = 2
 PARENTS_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# The first byte of a page: what follows is text that the parent encoded, or UTF-8 as it was served.
+TEXT, BODY = b"T", b"B"
 _WARM_UP = (
     "<html><body>" + "<p>山坡上的茶园天还没亮就热闹起来。 Warm up.</p>" * 9 + "</body></html>"
 )
@@ -74,17 +76,19 @@ def _serve(channel: Channel) -> None:
     _set_alarm(0)
     _answer(channel, {"ready": True})
     while True:
-        html = channel.receive().decode("utf-8", "surrogatepass")
+        page = channel.receive()
         _set_alarm(ALARM_FACTOR * order["timeout_ms"] / 1000)
-        answer = _fingerprint(detector, html)
+        answer = _fingerprint(detector, page)
         if os.getpid() != process:
             return  # a fork that an extractor made, and whose end was caught here
         _answer(channel, answer)
         _set_alarm(0)
 
 
-def _fingerprint(detector: Detector, html: str) -> dict[str, Any]:
+def _fingerprint(detector: Detector, page: bytes) -> dict[str, Any]:
     try:
+        # Scrapy, too, replaces what is not UTF-8; only text has lone surrogates.
+        html = page[1:].decode("utf-8", "surrogatepass" if page.startswith(TEXT) else "replace")
         return {"page": plain_page(detector.fingerprint_page(html))}
     except BaseException as error:  # noqa: BLE001 - SystemExit of an extractor, too
         return {"error": f"{type(error).__name__}: {error}"}

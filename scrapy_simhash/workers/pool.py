@@ -16,6 +16,7 @@ from collections import deque
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.detector import PageFingerprint
@@ -33,10 +34,17 @@ _LONGEST_PAUSE_S = 60.0
 _ATTEMPTS = 2
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Job:
-    html: Callable[[], str]
+    make: Callable[[], str | bytes]
     future: Future[PageFingerprint]
+    made: str | bytes | None = None
+
+    def page(self) -> str | bytes:
+        """Return the page, made once. :raises BaseException: what making it raised."""
+        if self.made is None:
+            self.made = self.make()
+        return self.made
 
 
 class WorkerPool:
@@ -92,11 +100,12 @@ class WorkerPool:
         with self._changed:
             return [process.pid for process in self._processes]
 
-    def fingerprint_page(self, html: Callable[[], str]) -> Future[PageFingerprint]:
+    def fingerprint_page(self, make: Callable[[], str | bytes]) -> Future[PageFingerprint]:
         """Queue a page. It may come back skipped, as ``timeout`` or ``worker_died``.
 
-        :param html: gives the page. Called in a thread of the pool when its turn has come, so
-            that pages that wait take no memory twice; what it raises, the future raises.
+        :param make: gives the page as `WorkerProcess.ask` takes it. Called in a thread of the
+            pool when its turn has come, so that pages that wait take no memory twice; what it
+            raises, the future raises.
         :raises WorkerError: (the future) no worker can be started, or the fingerprint failed for
             a reason that is not the page's.
         """
@@ -105,7 +114,7 @@ class WorkerPool:
             if self._closed:
                 future.set_exception(_closed())
                 return future
-            self._jobs.append(_Job(html, future))
+            self._jobs.append(_Job(make, future))
             self._changed.notify()
         return future
 
@@ -136,27 +145,63 @@ class WorkerPool:
         """One thread, and the worker that it keeps."""
         seat = _Seat(self._start, self._end)
         try:
-            while (job := self._next_job(seat)) is not None:
-                if job.future.set_running_or_notify_cancel():
-                    try:
-                        job.future.set_result(self._fingerprint(seat, job.html()))
-                    except BaseException as error:  # noqa: BLE001 - for whoever waits for it
-                        job.future.set_exception(error)
+            job = self._next_job(seat)
+            while job is not None:
+                tell = self._answered(seat, job)
+                # The worker first: telling waits for other threads, and it would wait, too.
+                job = self._asked_ahead(seat)
+                tell()
+                job = job or self._next_job(seat)
         finally:
             seat.leave()
 
     def _next_job(self, seat: _Seat) -> _Job | None:
+        """Wait for a page. None: the pool was closed."""
         seat.prepare()  # before a page is taken that another worker could do
-        with self._changed:
-            while not self._jobs and not self._closed:
-                self._changed.wait()
-            return None if self._closed else self._jobs.popleft()
+        return self._taken(wait=True)
 
-    def _fingerprint(self, seat: _Seat, html: str) -> PageFingerprint:
+    def _taken(self, *, wait: bool) -> _Job | None:
+        """Take the first page that waits, or None."""
+        with self._changed:
+            while True:
+                while wait and not self._jobs and not self._closed:
+                    self._changed.wait()
+                if self._closed or not self._jobs:
+                    return None
+                job = self._jobs.popleft()
+                if job.future.set_running_or_notify_cancel():
+                    return job
+
+    def _asked_ahead(self, seat: _Seat) -> _Job | None:
+        """Take a page if one waits, and send it to the worker if that is well."""
+        process = seat.process
+        job = None if process is None else self._taken(wait=False)
+        if process is not None and job is not None:
+            with suppress(BaseException):  # it comes again when the page is answered
+                page = job.page()
+                try:
+                    process.ask(page)
+                except BaseException:
+                    self._lost(seat)
+                    raise
+                seat.asked = job
+        return job
+
+    def _answered(self, seat: _Seat, job: _Job) -> Callable[[], None]:
+        """Return what tells the page's future the answer, or the error."""
+        try:
+            return partial(job.future.set_result, self._fingerprint(seat, job))
+        except BaseException as error:  # noqa: BLE001 - for whoever waits for it
+            return partial(job.future.set_exception, error)
+
+    def _fingerprint(self, seat: _Seat, job: _Job) -> PageFingerprint:
+        page = job.page()
         for _ in range(_ATTEMPTS):
             process = seat.worker()
             try:
-                return process.ask(html, self._timeout_s)
+                if seat.asked is not job:
+                    process.ask(page)
+                return process.answer(self._timeout_s)
             except WorkerTimeout:
                 self._lost(seat)
                 return PageFingerprint(skipped="timeout")
@@ -206,7 +251,9 @@ class _Seat:
     ) -> None:
         self._start = start
         self._end = end
-        self._process: WorkerProcess | None = None
+        self.process: WorkerProcess | None = None
+        self.asked: _Job | None = None
+        """The last page that was sent to the worker before its turn."""
         # Its text alone: an exception that is raised again and again keeps all pages it met.
         self._error: str | None = None
         self._failures = 0
@@ -219,21 +266,22 @@ class _Seat:
 
     def worker(self) -> WorkerProcess:
         """:raises WorkerError: none could be started, now or a moment ago."""
-        if self._process is None:
+        if self.process is None:
             if self._error is not None and time.monotonic() < self._not_before_s:
                 raise WorkerError(self._error)
             try:
-                self._process = self._start()
+                self.process = self._start()
             except Exception as error:
                 self._failures += 1
                 pause_s = min(2.0**self._failures, _LONGEST_PAUSE_S)
                 self._error, self._not_before_s = str(error), time.monotonic() + pause_s
                 raise
             self._error, self._failures = None, 0
-        return self._process
+        return self.process
 
     def leave(self) -> None:
         """End the worker, if there is one."""
-        if self._process is not None:
-            self._end(self._process)
-            self._process = None
+        self.asked = None
+        if self.process is not None:
+            self._end(self.process)
+            self.process = None

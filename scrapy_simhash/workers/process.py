@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers.channel import Channel
-from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS, page_from
+from scrapy_simhash.workers.child import ALARM_FACTOR, BODY, PARENTS_SIGNALS, TEXT, page_from
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -124,14 +124,24 @@ class WorkerProcess:
             self._ready = True
         return self
 
-    def ask(self, html: str, timeout_s: float) -> PageFingerprint:
-        """Return a page's fingerprint.
+    def ask(self, page: str | bytes) -> None:
+        """Send a page; each is to be answered before the next is sent.
+
+        :param page: its text, or its bytes if they are UTF-8 without a byte order mark.
+        :raises OSError: the worker died, or has stopped reading. It is to be ended then.
+        """
+        if isinstance(page, str):
+            self._channel.send(TEXT, page.encode("utf-8", "surrogatepass"))
+        else:
+            self._channel.send(BODY, page)
+
+    def answer(self, timeout_s: float) -> PageFingerprint:
+        """Return the page's fingerprint.
 
         :raises WorkerTimeout: no answer in time.
-        :raises EOFError, OSError: it died. It is to be ended after either.
+        :raises EOFError, OSError: the worker died. It is to be ended after either.
         :raises WorkerError: the fingerprint failed, and the worker is well.
         """
-        self._channel.send(html.encode("utf-8", "surrogatepass"))
         answer = self._receive(timeout_s)
         if "error" in answer:
             raise WorkerError(str(answer["error"]))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from scrapy.settings import Settings
 
-from scrapy_simhash.crawl.settings import SETTINGS
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
+from scrapy_simhash.crawl.settings import SETTINGS, SimhashSettings
+from scrapy_simhash.scheme import PRESETS
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 
@@ -144,6 +147,30 @@ def test_unknown_settings_are_warned_about(url, tmp_path):
         "there is no setting SIMHASH_XYLOPHONE",
     ]
     assert result.finish_reason == "finished"
+
+
+@pytest.mark.parametrize(
+    ("settings", "confirmation"),
+    [
+        ({}, PRESETS["wide"].confirmation),
+        ({"SIMHASH_MIN_RESEMBLANCE": "0.75"}, Confirmation(0.75, same_name=True)),
+        ({"SIMHASH_SAME_TITLE": "False"}, Confirmation(0.6, same_name=False)),
+        ({"SIMHASH_PRESET": "classic"}, UNCONFIRMED),
+        (
+            {"SIMHASH_PRESET": "classic", "SIMHASH_MIN_RESEMBLANCE": 0.5},
+            Confirmation(0.5, same_name=False),
+        ),
+        (
+            {"SIMHASH_PRESET": "classic", "SIMHASH_SAME_TITLE": True},
+            Confirmation(0.0, same_name=True),
+        ),
+    ],
+)
+def test_each_setting_of_confirmation_is_the_presets_unless_it_is_set(
+    tmp_path, settings, confirmation
+):
+    given = Settings({"SIMHASH_DIR": str(tmp_path), **settings})
+    assert SimhashSettings.from_settings(given, "spider").confirmation == confirmation
 
 
 def test_components_without_the_extension_say_what_is_missing(url, tmp_path):

@@ -12,6 +12,8 @@ import pytest
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.clustering import cluster
+from scrapy_simhash.confirmation import Confirmation, Evidence
+from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.index import index_url
 from scrapy_simhash.index.base import NearDuplicate
 from scrapy_simhash.index.rewriting import rewriting
@@ -19,9 +21,11 @@ from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.index.upkeep import expire, rebuild
 from scrapy_simhash.report.selection import _joined
 from scrapy_simhash.report.writing import report_data
+from scrapy_simhash.sketch import sketch
 
 SCHEME = Scheme(bits=64)
 K = 6
+STRICT = Confirmation(0.9, same_name=False)
 
 
 @pytest.fixture
@@ -288,3 +292,36 @@ def test_components_hold_pages_with_their_representatives():
     assert _joined([0, 0, 2, 2, 4], [0, 0, 1, 3, 4]) == [0, 0, 0, 0, 4]
     assert _joined([0, 1, 2, 3], [1, 2, 3, 3]) == [0, 0, 0, 0]
     assert _joined([], []) == []
+
+
+def test_similar_pages_stand_apart(tmp_path):
+    with open_index(
+        index_url(tmp_path / "i"), SCHEME, max_distance=K, confirmation=STRICT
+    ) as index:
+        for number, (key, text) in enumerate(
+            (("/p/1", "a b c d e f"), ("/p/2", "a b c d e g h"), ("/p/3", "u v w x y z"))
+        ):
+            tokens = sketch(token_hashes(text.split()))
+            found = index.observe(f"https://a.example{key}", 1 << number, Evidence(tokens))
+            index.confirm(found)
+        copy = index.observe(
+            "https://a.example/copy", 1, Evidence(sketch(token_hashes([*"abcdef"])))
+        )
+        assert copy.kind == "near-duplicate"
+    data = report_data(tmp_path / "i")
+    assert (data["index"]["near_duplicates"], data["index"]["similar"]) == (1, 2)
+    assert sizes(data) == {"https://a.example/p/1": 1}
+    most, least = data["similar"]
+    assert (most["key"], most["like"]) == ("https://a.example/p/2", "https://a.example/p/1")
+    assert 0 < most["similarity"] < 90
+    assert (least["key"], least["similarity"], least["distance"]) == ("https://a.example/p/3", 0, 2)
+    pages = data["pages"]
+    assert pages["similarity"][pages["key"].index("https://a.example/copy")] == 100
+    assert pages["similarity"][pages["key"].index("https://a.example/p/1")] == -1
+    rows = {row["pattern"]: row for row in data["patterns"]}
+    products = rows["a.example/p/*"]
+    assert (products["near_duplicates"], products["similar"], products["representatives"]) == (
+        0,
+        2,
+        3,
+    )

@@ -35,6 +35,14 @@ def test_messages_arrive_as_they_were_sent(sockets, sizes):
     sender.join()
 
 
+def test_parts_of_a_message_arrive_as_one(sockets):
+    ours, theirs = map(Channel, sockets)
+    sender = threading.Thread(target=ours.send, args=(b"a", b"", b"b" * MIB, b"c"))
+    sender.start()
+    assert theirs.receive() == b"a" + b"b" * MIB + b"c"
+    sender.join()
+
+
 def test_a_message_that_came_with_another_is_known_of(sockets):
     ours, theirs = sockets
     channel = Channel(theirs)

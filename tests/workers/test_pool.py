@@ -227,14 +227,13 @@ def test_a_page_that_cannot_be_had_is_an_error_of_its_own(start_pool):
 def test_an_answer_that_was_not_taken_is_not_the_next_pages(start_pool, monkeypatch):
     pool = start_pool()
     answer(pool)
-    ask = WorkerProcess.ask
+    take = WorkerProcess.answer
 
-    def out_of_memory(process, html, timeout_s):
-        process._channel.send(html.encode())
-        monkeypatch.setattr(WorkerProcess, "ask", ask)
+    def out_of_memory(process, timeout_s):
+        monkeypatch.setattr(WorkerProcess, "answer", take)
         raise MemoryError
 
-    monkeypatch.setattr(WorkerProcess, "ask", out_of_memory)
+    monkeypatch.setattr(WorkerProcess, "answer", out_of_memory)
     with pytest.raises(MemoryError):
         answer(pool, number=1)
     assert answer(pool, number=2).fingerprint == fingerprint_of(2)

@@ -34,7 +34,8 @@ def fingerprint_of(page):
 
 
 def ask(process, order="", number=0):
-    return process.ask(page_with(order, number=number), DEADLINE_S)
+    process.ask(page_with(order, number=number))
+    return process.answer(DEADLINE_S)
 
 
 @pytest.fixture
@@ -152,7 +153,8 @@ def test_standard_error_may_be_closed(start_process):
         "from tests.crawl.worker_extractors import page_with\n"
         "from scrapy_simhash.workers.process import WorkerProcess\n"
         "process = WorkerProcess(order_for()).wait_until_ready()\n"
-        "print(process.ask(page_with(), 60).fingerprint)\n"
+        "process.ask(page_with())\n"
+        "print(process.answer(60).fingerprint)\n"
         "process.end()"
     )
     child = subprocess.run(
@@ -168,8 +170,9 @@ def test_standard_error_may_be_closed(start_process):
 @pytest.mark.parametrize("order", ["sleep", "hold"])
 def test_a_page_without_an_end_runs_into_the_time_out(start_process, order):
     process = start_process().wait_until_ready()
+    process.ask(page_with(order))
     with pytest.raises(WorkerTimeout):
-        process.ask(page_with(order), 0.5)
+        process.answer(0.5)
     assert state_of(process.pid) in ("R", "S")
     process.end()
     assert is_gone(process.pid)
@@ -224,7 +227,8 @@ def test_a_stopped_one_does_not_stop_its_parent(start_process, size):
     eventually(lambda: state_of(process.pid) == "T")
     began = time.monotonic()
     with pytest.raises((WorkerTimeout, OSError)):
-        process.ask("x" * size, 0.5)
+        process.ask("x" * size)
+        process.answer(0.5)
     assert time.monotonic() - began < 20
     process.end()
     assert is_gone(process.pid)
