@@ -44,7 +44,7 @@ class TestTable:
             )
             for name, found in PRESETS.items()
         } == {
-            "wide": (256, 52, 30),
+            "wide": (256, 52, 8),
             "classic": (64, 3, 4),
             "lyq": (32, 15, None),
             "levels": (64, 3, 4),
@@ -79,7 +79,9 @@ class TestTable:
         found = preset(name)
         if found.has_tables:
             plan = choose_plan(found.scheme.bits, found.max_distance)
-            assert plan.expected_recall(found.max_distance) >= 0.95
+            # Of probed tables it is that of real near-duplicates, else of those at k itself.
+            least = 0.985 if plan.prefix_bits else 0.95
+            assert plan.recall(found.max_distance) >= least
         else:
             with pytest.raises(PlanError):
                 choose_plan(found.scheme.bits, found.max_distance)
