@@ -38,7 +38,7 @@ def main() -> None:
         print(f"\n## {scheme}\n", flush=True)
         for name in arguments.contestants or SCHEMES[scheme][3]:
             if name in SCHEMES[scheme][3]:
-                results += run(scheme, name, arguments)
+                results += run(scheme, name, arguments, arguments.plan)
         print_table([result for result in results if result["scheme"] == scheme])
     if arguments.json:
         arguments.json.write_text(
@@ -67,6 +67,7 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="cost by size; matplotlib")
+    parser.add_argument("--plan", nargs="+", type=int, metavar="N", help="of ours; see Task.plan")
     parser.add_argument("--cost-model", action="store_true", help="the constants of index/cost.py")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

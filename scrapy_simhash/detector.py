@@ -165,10 +165,7 @@ class Detector:
         if page.fingerprint is None:
             return Verdict(kind="skipped", key=key, bits=bits, reason=page.skipped)
         started = time.perf_counter()
-        evidence = page.evidence
-        if evidence.sketch and (site := site_of(key)):
-            evidence = evidence._replace(site=site_number(site))
-        observation = index.observe(key, page.fingerprint, evidence, among=among)
+        observation = index.observe(key, page.fingerprint, evidence_of(key, page), among=among)
         return Verdict(
             kind=observation.kind,
             key=key,
@@ -185,6 +182,14 @@ class Detector:
     def check(self, index: Index, key: str, html: str) -> Verdict:
         """Fingerprint a page and judge it."""
         return self.judge(index, key, self.fingerprint_page(html))
+
+
+def evidence_of(key: str, page: PageFingerprint) -> Evidence:
+    """Return the evidence of a page; its site is that of its key, if the key has a URL."""
+    evidence = page.evidence
+    if evidence.sketch and (site := site_of(key)):
+        return evidence._replace(site=site_number(site))
+    return evidence
 
 
 def _cpu_ms_since(started: float) -> float:

@@ -246,7 +246,7 @@ def _readability(page: Page) -> tuple[str, str]:
     if page.root is None:
         return "", "readability"
     segments = content_lines(page.lines)
-    article = lines_of(article_of(page.root, page.parse_again, drop_consent=True))
+    article = lines_of(article_of(page.root, page.parse_again, drop_consent=True), clean=True)
     if words_of(article) < MIN_SHARE_OF_SEGMENTS * words_of(segments):
         return join(segments), "segments"
     heading = own_heading(page.lines)
@@ -258,7 +258,8 @@ def _readability(page: Page) -> tuple[str, str]:
 def _plain_readability(page: Page) -> tuple[str, str]:
     if page.root is None:
         return "", "readability-only"
-    return join(lines_of(article_of(page.root, page.parse_again))), "readability-only"
+    article = article_of(page.root, page.parse_again)
+    return join(lines_of(article, clean=True)), "readability-only"
 
 
 def _segments(page: Page) -> tuple[str, str]:

@@ -75,10 +75,9 @@ def _xxh3_mix(features: Sequence[str], bits: int) -> bytes:
     mixed = np.empty(len(features), dtype=np.uint64)
     lengths = np.array([feature.count(JOINER) + 1 for feature in features])
     for length in set(lengths.tolist()):
-        chosen = np.flatnonzero(lengths == length).tolist()
-        tokens = [token for number in chosen for token in features[number].split(JOINER)]
-        hashes = token_hashes(tokens).reshape(-1, length)
-        mixed[chosen] = [shingle_hashes(row, length)[0] for row in hashes]
+        chosen = np.flatnonzero(lengths == length)
+        tokens = [token for number in chosen.tolist() for token in features[number].split(JOINER)]
+        mixed[chosen] = _mix_columns(list(token_hashes(tokens).reshape(-1, length).T))
     return widen(mixed, bits).tobytes()
 
 
@@ -115,9 +114,14 @@ def shingle_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64
         return hashes
     length = min(length, len(hashes))
     count = len(hashes) - length + 1
-    mixed = mix(hashes[:count], length)
-    for start in range(1, length):
-        mixed = mix(mixed + hashes[start : start + count], length)
+    return _mix_columns([hashes[start : start + count] for start in range(length)])
+
+
+def _mix_columns(columns: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Mix the hashes of first tokens, of second ones, and so on, to one for each shingle."""
+    mixed = mix(columns[0], len(columns))
+    for column in columns[1:]:
+        mixed = mix(mixed + column, len(columns))
     return mixed
 
 

@@ -36,6 +36,7 @@ _INVISIBLE_TAGS = (
 _CHROME_ROLES = frozenset(
     "alertdialog banner complementary contentinfo dialog menu menubar navigation search".split()
 )
+_SECTION_TAGS = frozenset(("article", "main", "section"))
 # Whatever their role or class, these hold the content.
 _NEVER_CHROME = frozenset(("html", "body", "main", "article"))
 
@@ -80,12 +81,13 @@ class Line(NamedTuple):
     heading: bool
 
 
-def lines_of(root: HtmlElement) -> list[Line]:
+def lines_of(root: HtmlElement, *, clean: bool = False) -> list[Line]:
     """Return the visible lines below an element, in order, with white space collapsed.
 
     :param root: parsed from a page that has been through `scrapy_simhash.extraction.prepared`.
+    :param clean: nothing below it is hidden, and what of it is chrome does not matter.
     """
-    renamed = _rename(root)
+    renamed = [] if clean else _rename(root)
     try:
         text = str(_stylesheet()(root))
     finally:
@@ -114,7 +116,9 @@ def without_marks(html: bytes) -> bytes:
 
 def consent_elements(root: HtmlElement) -> list[HtmlElement]:
     """Return the cookie banners and consent dialogs of a page, in the order of the document."""
-    return [element for element in root.iter(*_CONSENT_TAGS) if _is_consent(element)]
+    elements = [element for element in root.iter(*_CONSENT_TAGS) if _is_consent(element)]
+    headed = _holders(root, "h1") if elements else ()
+    return [element for element in elements if element not in headed]
 
 
 def count_words(text: str) -> int:
@@ -146,39 +150,94 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
             rename(element, "script")
         elif element.get("role") in _CHROME_ROLES:
             rename(element, "nav")
+    # Each element is asked once, however deep the page is: else nests of them take minutes.
+    named_as_logo = _Ancestry(_is_named_as_logo)
+    in_section = _Ancestry(lambda element: element.tag in _SECTION_TAGS)
+    headed = prosaic = None
     for element in list(root.iter(*_CONSENT_TAGS, "header", "h1")):
         tag = element.tag
         if tag == "h1":
-            if _is_logo(element):
+            if named_as_logo(element) or _is_link_home(element):
                 rename(element, "h2")
         elif tag == "header":
             # An article may have a header of its own.
-            if next(element.iterancestors("article", "main", "section"), None) is None:
+            if not in_section(element):
                 rename(element, "nav")
-        elif _is_consent(element) or (tag == "form" and element.find(".//p") is None):
+        elif _is_consent(element):
+            headed = _holders(root, "h1") if headed is None else headed
+            if element not in headed:
+                rename(element, "nav")
+        if element.tag == "form":
             # A form may wrap a whole page.
-            rename(element, "nav")
+            prosaic = _holders(root, "p") if prosaic is None else prosaic
+            if element not in prosaic:
+                rename(element, "nav")
     return renamed
 
 
+class _Ancestry:
+    """Tells of elements whether they or one above them have a quality."""
+
+    def __init__(self, has: Callable[[HtmlElement], bool]) -> None:
+        self._has = has
+        self._known: dict[HtmlElement, bool] = {}
+
+    def __call__(self, element: HtmlElement) -> bool:
+        asked = []
+        answer = False
+        at: HtmlElement | None = element
+        while at is not None:
+            if at in self._known:
+                answer = self._known[at]
+                break
+            asked.append(at)
+            if self._has(at):
+                answer = True
+                break
+            at = at.getparent()
+        self._known.update(dict.fromkeys(asked, answer))
+        return answer
+
+
+def _holders(root: HtmlElement, tag: str) -> set[HtmlElement]:
+    """Return the elements that have one of that tag inside."""
+    holders: set[HtmlElement] = set()
+    for element in root.iter(tag):
+        above = element.getparent()
+        while above is not None and above not in holders:
+            holders.add(above)
+            above = above.getparent()
+    return holders
+
+
 def _is_consent(element: HtmlElement) -> bool:
-    # A policy about cookies has such classes, too, but with the heading of the page inside.
+    """Return whether an element is a consent dialog, unless the heading of the page is inside.
+
+    A policy about cookies has such classes, too.
+    """
     return (
         element.tag == "dialog"
         or element.get("role") in _DIALOG_ROLES
         or _CONSENT.search(element.get("class") or "") is not None
         or _CONSENT.search(element.get("id") or "") is not None
-    ) and element.find(".//h1") is None
+    )
 
 
-def _is_logo(heading: HtmlElement) -> bool:
-    """Return whether an ``h1`` names the site, not the page."""
-    for element in (heading, *heading.iterancestors()):
-        names = f"{element.get('class', '')} {element.get('id', '')}"
-        if element.tag not in _NEVER_CHROME and any(map(_LOGO.search, names.split())):
-            return True
-    links = heading.findall(".//a[@href]")
-    return len(links) == 1 and _leads_home(links[0].get("href"))
+def _is_named_as_logo(element: HtmlElement) -> bool:
+    names = f"{element.get('class', '')} {element.get('id', '')}"
+    return element.tag not in _NEVER_CHROME and any(map(_LOGO.search, names.split()))
+
+
+def _is_link_home(heading: HtmlElement) -> bool:
+    """Return whether a heading has one link, which leads to the front page."""
+    hrefs: list[str] = []
+    for element in heading.iterdescendants("a", "h1"):
+        href = element.get("href")
+        if element.tag == "h1" or (href is not None and hrefs):
+            return False
+        if href is not None:
+            hrefs.append(href)
+    return bool(hrefs) and _leads_home(hrefs[0])
 
 
 def _leads_home(href: str) -> bool:

@@ -87,11 +87,11 @@ class Scheme(SchemeParameters):
 
         if hashes is None:
             hashes = token_hashes(tokens)
-        features = np.unique(shingle_hashes(hashes, self.shingle_length))
+        features = shingle_hashes(hashes, self.shingle_length)
         if self.pairs and len(tokens) > 1:
-            features = np.concatenate([features, np.unique(shingle_hashes(hashes, 2))])
+            features = np.concatenate([features, shingle_hashes(hashes, 2)])
         try:
-            return simhash_of_hashes(features, self.bits, tie=self.tie)
+            return simhash_of_hashes(np.unique(features), self.bits, tie=self.tie)
         except EmptyText:
             return self._of_features({})
 

@@ -9,12 +9,13 @@ import re
 from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import xxhash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 
 def xxh3(feature: str, bits: int) -> int:
@@ -22,6 +23,32 @@ def xxh3(feature: str, bits: int) -> int:
     wide = 0
     for seed in range(4):
         wide = wide << 128 | xxhash.xxh3_128_intdigest(data, seed)
+    return wide >> (512 - bits)
+
+
+def splitmix64(value: int, seed: int) -> int:
+    """The output of SplitMix64 from that state, at the seed's place in its sequence."""
+    mask = 2**64 - 1
+    value = (value + seed * 0x9E3779B97F4A7C15) & mask
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & mask
+    value = (value ^ value >> 27) * 0x94D049BB133111EB & mask
+    return value ^ value >> 31
+
+
+def shingle_hash(tokens: Sequence[str]) -> int:
+    """Of one shingle, from the XXH3-64 of each token."""
+    mixed = 0
+    for token in tokens:
+        hashed = xxhash.xxh3_64_intdigest(token.encode("utf-8", "surrogatepass"))
+        mixed = splitmix64(mixed + hashed, len(tokens))
+    return mixed
+
+
+def xxh3_mix(feature: str, bits: int) -> int:
+    mixed = shingle_hash(feature.split("\x1f"))
+    wide = 0
+    for word in range(8):
+        wide = wide << 64 | splitmix64(mixed, 256 + word)
     return wide >> (512 - bits)
 
 
@@ -69,6 +96,7 @@ def mt19937(feature: str, bits: int) -> int:
 
 HASHES: Mapping[str, Callable[[str, int], int]] = {
     "xxh3": xxh3,
+    "xxh3-mix": xxh3_mix,
     "md5": md5,
     "bkdr": bkdr,
     "string-hash": string_hash,
@@ -94,6 +122,11 @@ def simhash(
 def log_tf(words: list[str]) -> dict[str, float]:
     # Rounded as the scheme says, so that no tie hangs on the last bit of a logarithm.
     return {w: 1 + round(math.log(n) * 2**20) / 2**20 for w, n in Counter(words).items()}
+
+
+def words_and_pairs(words: list[str]) -> dict[str, int]:
+    """Each once."""
+    return dict.fromkeys([*words, *map("\x1f".join, pairwise(words))], 1)
 
 
 def levels(words: list[str]) -> dict[str, int]:

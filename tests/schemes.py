@@ -18,6 +18,7 @@ SELECTORS = st.lists(st.sampled_from(["p", "//div[@id='a']", "h1 > a"]), max_siz
 @st.composite
 def schemes(draw: st.DrawFn) -> Scheme:
     feature_hash = draw(st.sampled_from(sorted(FEATURE_HASHES)))
+    shingle_length = draw(st.integers(1, 16))
     weighting = draw(st.sampled_from(sorted(WEIGHTINGS)))
     return Scheme(
         bits=draw(st.sampled_from(FEATURE_HASHES[feature_hash].widths)),
@@ -27,7 +28,8 @@ def schemes(draw: st.DrawFn) -> Scheme:
         parts=draw(st.lists(st.sampled_from([TITLE_PART, *PARTS]), max_size=2)),
         tokenizer=draw(st.sampled_from(sorted(TOKENIZERS))),
         stop_words=draw(st.lists(NAMES, max_size=2)),
-        shingle_length=draw(st.integers(1, 16)),
+        shingle_length=shingle_length,
+        pairs=draw(st.booleans()) and shingle_length != 2,
         weighting=weighting,
         idf="jieba" if weighting == "tf-idf" else "",
         top=draw(st.sampled_from([0, 1, 50, 1_000_000])),

@@ -188,6 +188,36 @@ def test_tokens_that_are_all_stop_words_leave_nothing():
     assert found == {}
 
 
+class TestPairs:
+    def test_they_are_features_beside_the_tokens(self):
+        features = weighted_features(
+            ["b", "a", "b", "a"], shingle_length=1, pairs=True, weighting="tf"
+        )
+        assert features == {"b": 2.0, "a": 2.0, "b\x1fa": 2.0, "a\x1fb": 1.0}
+
+    @given(tokens=token_lists, length=st.sampled_from([1, 3]))
+    def test_each_counts_once_where_all_weigh_the_same(self, tokens, length):
+        features = weighted_features(
+            tokens, shingle_length=length, pairs=True, weighting="uniform"
+        )
+        pairs = shingles(tokens, 2) if len(tokens) > 1 else []
+        assert features == dict.fromkeys([*shingles(tokens, length), *pairs], 1.0)
+
+    def test_a_single_token_has_no_pair(self):
+        found = weighted_features(["a"], shingle_length=1, pairs=True, weighting="uniform")
+        assert found == {"a": 1.0}
+
+    def test_stop_words_part_no_neighbours(self):
+        found = weighted_features(
+            ["a", "the", "b"],
+            shingle_length=1,
+            pairs=True,
+            weighting="uniform",
+            stop_words={"the"},
+        )
+        assert found == {"a": 1.0, "b": 1.0, "a\x1fb": 1.0}
+
+
 def test_what_joins_shingles_can_be_chosen():
     features = weighted_features(list("abcd"), shingle_length=3, weighting="tf", joiner="")
     assert list(features) == ["abc", "bcd"]

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_simhash.errors import UnsupportedText
-from scrapy_simhash.hashes import FEATURE_HASHES
+from scrapy_simhash.hashes import FEATURE_HASHES, mix, shingle_hashes, token_hashes, widen
 from scrapy_simhash.scheme import Scheme
 from tests import oracles
 
@@ -23,6 +24,7 @@ def values(name: str, wanted: list[str], bits: int) -> list[int]:
     ("name", "lowest", "highest"),
     [
         ("xxh3", 8, 512),
+        ("xxh3-mix", 8, 512),
         ("md5", 8, 128),
         ("bkdr", 8, 64),
         ("string-hash", 8, 128),
@@ -31,12 +33,13 @@ def values(name: str, wanted: list[str], bits: int) -> list[int]:
 )
 def test_they_are_these_and_give_these_widths(name, lowest, highest):
     assert list(FEATURE_HASHES[name].widths) == list(range(lowest, highest + 1, 8))
-    assert len(FEATURE_HASHES) == 5
+    assert len(FEATURE_HASHES) == 6
 
 
 @pytest.mark.parametrize("name", [name for name in FEATURE_HASHES if name != "mt19937"])
 @given(wanted=features, data=st.data())
 @example(wanted=["", "a", "渡轮", "\U0001f600", "\ud800", "\xff" * 40], data=None)
+@example(wanted=["a\x1fb", "b\x1fa", "\x1f", "a\x1fb\x1fc", "ab"], data=None)
 def test_every_width_follows_the_definition(name, wanted, data):
     widths = FEATURE_HASHES[name].widths
     for bits in widths if data is None else [data.draw(st.sampled_from(widths))]:
@@ -76,3 +79,38 @@ def test_widths_that_a_hash_cannot_give_are_no_scheme(name):
         else:
             with pytest.raises(ValueError, match=rf"^bits={bits}: the hash {name}"):
                 Scheme(feature_hash=name, bits=bits)
+
+
+class TestMixed:
+    @given(
+        st.lists(st.text(st.characters(exclude_characters="\x1f"), max_size=4), max_size=9),
+        st.integers(1, 16),
+    )
+    def test_each_run_of_tokens_is_mixed_from_its_tokens_own_hashes(self, tokens, length):
+        found = shingle_hashes(token_hashes(tokens), length).tolist()
+        last = max(len(tokens) - length, 0)
+        runs = [tokens[start : start + length] for start in range(last + 1)] if tokens else []
+        assert found == [oracles.shingle_hash(run) for run in runs]
+
+    @given(tokens=st.lists(st.text("ab", max_size=2), min_size=1, max_size=5))
+    def test_a_feature_has_the_hash_of_its_tokens(self, tokens):
+        feature = "\x1f".join(tokens)
+        mixed = shingle_hashes(token_hashes(tokens), len(tokens))
+        assert widen(mixed, 512).tobytes() == FEATURE_HASHES["xxh3-mix"].digests([feature], 512)
+
+    def test_neither_order_nor_length_nor_borders_of_tokens_are_lost(self):
+        features = ["a", "b", "ab", "a\x1fb", "b\x1fa", "a\x1fa", "a\x1fa\x1fa", "a\x1f", "\x1fa", ""]
+        assert len(set(values("xxh3-mix", features, 64))) == len(features)
+
+    def test_seeds_give_independent_bits(self):
+        hashes = token_hashes([f"token {number}" for number in range(4000)])
+        for one, other in ((mix(hashes, 1), mix(hashes, 2)), (hashes, mix(hashes, 1))):
+            differing = np.unpackbits((one ^ other).view(np.uint8)).reshape(len(hashes), 64)
+            # 5 standard deviations of 4,000 tosses of a coin are 0.04.
+            assert np.abs(differing.mean(axis=0) - 0.5).max() < 0.04
+
+    def test_the_arguments_stay_as_they_are(self):
+        hashes = token_hashes(["a", "b", "c"])
+        before = hashes.copy()
+        shingle_hashes(hashes, 1), shingle_hashes(hashes, 2), mix(hashes, 3), widen(hashes, 64)
+        assert (hashes == before).all()

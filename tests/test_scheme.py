@@ -21,7 +21,7 @@ class TestParameters:
         [
             *itertools.product(["bits"], [0, -8, 4, 7, 9, 63, 520, 64.0, "64", None, True]),
             *itertools.product(["shingle_length"], [0, -1, 17, 1.0, "2", None, True]),
-            *itertools.product(["version"], [0, 2, 1.0, "1", None, True]),
+            *itertools.product(["version"], [0, 3, 1.0, "1", None, True]),
             *itertools.product(["top"], [-1, 1_000_001, 1.0, "2", None, True]),
             *itertools.product(
                 ["extractor", "tokenizer", "weighting", "feature_hash", "tie", "empty"],
@@ -58,6 +58,7 @@ class TestParameters:
                     [("title", 1.0), ("title", 2.0)],
                 ],
             ),
+            *itertools.product(["pairs"], [1, 0, "yes", None]),
             ("idf", "jieba"),
             ("idf", None),
         ],
@@ -65,6 +66,10 @@ class TestParameters:
     def test_values_outside_their_range_are_refused_by_name(self, name, value):
         with pytest.raises(SchemeError, match=rf"^{name}="):
             Scheme(**{name: value})
+
+    def test_pairs_beside_shingles_of_two_would_be_the_same_twice(self):
+        with pytest.raises(SchemeError, match=r"^pairs=True: .* False for shingles of two"):
+            Scheme(pairs=True, shingle_length=2)
 
     @pytest.mark.parametrize("idf", ["", None, 5, ["jieba"], True])
     def test_tf_idf_needs_the_name_of_a_table(self, idf):
@@ -127,6 +132,7 @@ CHANGES = [
     {"tokenizer": "words"},
     {"stop_words": ["the"]},
     {"shingle_length": 2},
+    {"pairs": True},
     {"weighting": "tf"},
     {"weighting": "tf-idf", "idf": "jieba"},
     {"top": 5},
@@ -139,9 +145,11 @@ CHANGES = [
 
 class TestId:
     def test_the_ids_of_the_presets_never_change(self):
-        rest = ":readability:jieba:1-gram:log-tf:xxh3:tie-zero:v1"
-        assert Scheme.preset("wide").id == "simhash256" + rest
-        assert Scheme.preset("classic").id == "simhash64" + rest
+        start = "readability:jieba"
+        assert {name: Scheme.preset(name).id for name in ("wide", "classic")} == {
+            "wide": f"simhash256:{start}:1+2-gram:uniform:xxh3-mix:tie-zero:v2",
+            "classic": f"simhash64:{start}:1-gram:log-tf:xxh3:tie-zero:v2",
+        }
 
     @given(schemes(), schemes())
     def test_ids_are_equal_for_equal_schemes_alone(self, one, other):
@@ -173,7 +181,7 @@ class TestId:
     )
     def test_ids_never_change(self, values, rest):
         weighting = values.get("weighting", "log-tf")
-        start = f"simhash256:readability:jieba:1-gram:{weighting}:xxh3:tie-zero:v1"
+        start = f"simhash256:readability:jieba:1-gram:{weighting}:xxh3:tie-zero:v2"
         assert Scheme(**values).id == f"{start}:{rest}"
 
     def test_they_do_not_depend_on_what_a_python_can_print(self):

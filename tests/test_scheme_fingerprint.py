@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scrapy_simhash.errors import EmptyText, SchemeError, UnsupportedText
 from scrapy_simhash.features import WEIGHTINGS, idf_table, weighted_features
 from scrapy_simhash.fingerprint import simhash
+from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.parts import select_parts
 from scrapy_simhash.scheme import PRESETS, Scheme
 from scrapy_simhash.tokenization import TOKENIZERS
@@ -37,6 +38,7 @@ class TestSteps:
         features = weighted_features(
             tokens,
             shingle_length=scheme.shingle_length,
+            pairs=scheme.pairs,
             weighting=scheme.weighting,
             joiner=tokenizer.joiner,
             stop_words=scheme.stop_words,
@@ -46,9 +48,40 @@ class TestSteps:
         assert scheme.features(tokens) == features
         assume(any(features.values()))  # else every word is a stop word
         expected = simhash(features, scheme.bits, feature_hash=scheme.feature_hash, tie=scheme.tie)
-        assert scheme.fingerprint(ARTICLE, "A title") == expected
-        assert scheme.fingerprint_tokens(tokens) == expected
-        assert scheme.fingerprint_features(features) == expected
+        assert scheme.fingerprint(ARTICLE, "A title") == expected.value
+        assert scheme.fingerprint_tokens(tokens) == expected.value
+        assert scheme.fingerprint_features(features) == expected.value
+        assert scheme.certain_fingerprint(tokens) == expected
+        assert scheme.certain_fingerprint(tokens, token_hashes(tokens)) == expected
+
+    @given(
+        st.lists(st.sampled_from("abcde"), max_size=9),
+        st.integers(1, 5),
+        st.booleans(),
+        st.sampled_from(["zero", "one"]),
+        st.sampled_from(["error", "ties"]),
+    )
+    def test_short_texts_by_their_hashes_are_those_by_their_features(
+        self, tokens, length, pairs, tie, empty
+    ):
+        scheme = Scheme(
+            tokenizer="words",
+            shingle_length=length,
+            pairs=pairs and length != 2,
+            weighting="uniform",
+            feature_hash="xxh3-mix",
+            tie=tie,
+            empty=empty,
+        )
+        if tokens:
+            expected = simhash(scheme.features(tokens), 256, feature_hash="xxh3-mix", tie=tie)
+            assert scheme.certain_fingerprint(tokens) == expected
+        elif empty == "error":
+            with pytest.raises(EmptyText):
+                scheme.certain_fingerprint(tokens)
+        else:
+            ties = scheme.certain_fingerprint(tokens)
+            assert ties == (2**256 - 1 if tie == "one" else 0, bytes(256))
 
     @pytest.mark.parametrize("weighting", WEIGHTINGS)
     @given(chance=st.randoms(use_true_random=False))
@@ -68,7 +101,7 @@ class TestSteps:
     @pytest.mark.parametrize("tie", ["zero", "one"])
     def test_one_feature_gives_its_own_hash_however_often(self, weighting, tie):
         scheme = dataclasses.replace(with_table(weighting), tie=tie)
-        expected = simhash({"ferry": 1.0}, 256)
+        expected = simhash({"ferry": 1.0}, 256).value
         for count in (1, 2, 7, 1000):
             assert scheme.fingerprint_tokens(["ferry"] * count) == expected
 

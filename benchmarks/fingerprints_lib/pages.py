@@ -64,6 +64,7 @@ def extractors() -> list[Candidate | Missing]:
     """Ours with its fallback first, then ours as readability alone, and the others."""
     found: list[Candidate | Missing] = [
         Candidate("ours readability, with fallback", _kept(extract)),
+        Candidate("ours segments", _kept(lambda html: extract(html, "segments"))),
         Candidate(LEAN, _kept(lambda html: extract(html, "readability-only"))),
         Candidate(STOCK, _kept(stock_readability)),
     ]

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from scrapy_simhash.confirmation import NO_EVIDENCE, UNCONFIRMED, Confirmation, Evidence
+
 
 class Contestant:
     """Query-then-insert. `grown` says how it gets to its size before the measured part."""
@@ -32,7 +34,7 @@ class Contestant:
         """Take it."""
         raise NotImplementedError
 
-    def page(self, number: int, fingerprint: int) -> bool:
+    def page(self, number: int, fingerprint: int, evidence: Evidence | None) -> bool:
         """Query, and insert if nothing near is here."""
         found = self.query(fingerprint)
         if not found:
@@ -55,6 +57,7 @@ class Ours(Contestant):
     grown = "page by page"
     kind = "leveldb"
     plan: Any = None
+    evidence = False
 
     def made(self) -> None:
         from scrapy_simhash import Scheme
@@ -64,21 +67,25 @@ class Ours(Contestant):
         self.directory = Path(self.folder.name) / "index"
         self.url = f"{self.kind}:{self.directory}"
         self.index = open_index(
-            self.url, Scheme(bits=self.bits), max_distance=self.max_distance, plan=self.plan
+            self.url,
+            Scheme(bits=self.bits),
+            max_distance=self.max_distance,
+            plan=self.plan,
+            confirmation=Confirmation() if self.evidence else UNCONFIRMED,
         )
         self.keys = self.observed = 0
 
-    def page(self, number: int, fingerprint: int) -> bool:
+    def page(self, number: int, fingerprint: int, evidence: Evidence | None) -> bool:
         key = f"https://example.com/articles/{self.observed}/a-title-of-some-length"
         self.observed += 1
-        observation = self.index.observe(key, fingerprint)
+        observation = self.index.observe(key, fingerprint, evidence or NO_EVIDENCE)
         if observation.kind == "near-duplicate":
             return True
         self.index.confirm(observation)
         return False
 
     def insert(self, number: int, fingerprint: int) -> None:
-        self.page(number, fingerprint)
+        self.page(number, fingerprint, None)
 
     def close(self) -> dict[str, Any]:
         import time

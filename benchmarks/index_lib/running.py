@@ -13,11 +13,13 @@ from index_lib import contestants
 from index_lib.stream import Page, fingerprints, stream
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from index_lib.contestants import Contestant
 
 SCHEMES = {
     "classic": (64, 3, [1, 2, 3], contestants.CLASSIC),
-    "wide": (256, 36, [4, 12, 20, 28, 36], contestants.WIDE),
+    "wide": (256, 52, [4, 12, 20, 28, 36, 44, 52], contestants.WIDE),
 }
 _GROW_AT_ONCE = 9_000
 _MIN_WINDOW = 90
@@ -27,7 +29,8 @@ class Task(NamedTuple):
     """What one process is to measure.
 
     :param limit_s: of one measured part.
-    :param plan: blocks, chosen and inner blocks of our tables; None where they are chosen.
+    :param plan: of our tables: blocks, chosen, inner blocks, bits of a probed prefix and probes, as
+        far as they are given; None where they are chosen.
     :param unrelated_bits: see `fingerprints`.
     """
 
@@ -46,23 +49,38 @@ def run_child(task: Task) -> None:
     if task.plan:
         from scrapy_simhash.index import TablePlan
 
-        contestants.Ours.plan = TablePlan(bits, *task.plan)
+        blocks, *others = task.plan
+        names = ("chosen", "inner_blocks", "prefix_bits", "probes")
+        contestants.Ours.plan = TablePlan(bits, blocks, **dict(zip(names, others, strict=False)))
+    contestants.Ours.evidence = task.scheme == "wide"
     contestant = known[task.name](bits, max_distance)
     seed, biased = task.seed, task.unrelated_bits
+
+    def pages_of(start: int, stop: int) -> Iterator[Page]:
+        return stream(
+            bits,
+            distances,
+            seed,
+            start,
+            stop,
+            unrelated_bits=biased,
+            evidence=task.scheme == "wide",
+        )
+
     size = 0
     for wanted in sorted({min(one, contestant.largest) for one in task.sizes}):
         window = max(min(wanted // 10, 45_000), _MIN_WINDOW)
         began = time.perf_counter()
         if contestant.grown == "page by page":
-            for page in stream(bits, distances, seed, size, wanted - window, unrelated_bits=biased):
-                contestant.page(page.number, page.fingerprint)
+            for page in pages_of(size, wanted - window):
+                contestant.page(page.number, page.fingerprint, page.evidence)
         else:
             for first in range(size, wanted - window, _GROW_AT_ONCE):
                 numbers = np.arange(first, min(first + _GROW_AT_ONCE, wanted - window))
                 new = fingerprints(numbers.astype(np.uint64), bits, seed, biased)
                 contestant.grow(first, new)
         grown_s = time.perf_counter() - began
-        pages = list(stream(bits, distances, seed, wanted - window, wanted, unrelated_bits=biased))
+        pages = list(pages_of(wanted - window, wanted))
         result = measured(contestant, pages, task.limit_s)
         size = wanted
         print(json.dumps({"size": size, "grown_s": grown_s, **result}), flush=True)
@@ -81,7 +99,7 @@ def measured(contestant: Contestant, pages: list[Page], limit_s: float) -> dict[
         if page.distance is not None and not contestant.has_planted:
             continue
         before = clock()
-        near = contestant.page(page.number, page.fingerprint)
+        near = contestant.page(page.number, page.fingerprint, page.evidence)
         times_ns.append(clock() - before)
         number = max(number, page.number)
         if page.distance is not None:

@@ -7,14 +7,19 @@ unrelated ones may be nearer to each other than half of the bits.
 from __future__ import annotations
 
 from functools import lru_cache
+from math import erfc
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from scrapy_simhash.confirmation import Evidence
+from scrapy_simhash.sketch import SKETCH_BYTES
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+CERTAINTY_SCALE = 64
 _BLOCK = 9_000
 # A bit's chance to be set is a number of so many bits.
 _CHANCE_BITS = 8
@@ -27,11 +32,14 @@ class Page(NamedTuple):
 
     :param number: of a new page, from 0; of the page that a planted one is near to.
     :param distance: of a planted page to that one; None if it is new.
+    :param evidence: certainties as of sums of many features, and a sketch that a planted page has
+        nearly in common with the page that it is near to; None where neither is wanted.
     """
 
     number: int
     fingerprint: int
     distance: int | None
+    evidence: Evidence | None = None
 
 
 def _mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
@@ -103,8 +111,12 @@ def stream(
     stop: int,
     *,
     unrelated_bits: float | None = None,
+    evidence: bool = False,
 ) -> Iterator[Page]:
-    """The new pages from `start` to `stop`, and a planted one after every nine."""
+    """The new pages from `start` to `stop`, and a planted one after every nine.
+
+    :param evidence: whether pages have some; planted ones then differ in uncertain bits.
+    """
     rng = np.random.default_rng([seed, start])
     planted = 0
     for first in range(start, stop, _BLOCK):
@@ -112,13 +124,49 @@ def stream(
         bases = rng.integers(0, first + NEW_PER_PLANTED, len(numbers)).astype(np.uint64)
         near = fingerprints(bases, bits, seed, unrelated_bits)
         new = fingerprints(numbers, bits, seed, unrelated_bits)
+        shown: Sequence[Evidence | None] = [None] * len(new)
+        if evidence:
+            certain = np.abs(rng.standard_normal((len(new), bits)))
+            shown = _evidence(certain, sketches(numbers, seed))
+            planted_certain = np.abs(rng.standard_normal((len(new), bits)))
+            planted_shown = _evidence(planted_certain, sketches(bases, seed))
         for at, fingerprint in enumerate(new):
             number = first + at
-            yield Page(number, fingerprint, None)
+            yield Page(number, fingerprint, None, shown[at])
             if number % NEW_PER_PLANTED == NEW_PER_PLANTED - 1 and bases[at] <= number:
                 distance = distances[planted % len(distances)]
                 planted += 1
                 flipped = near[at]
-                for bit in rng.choice(bits, distance, replace=False).tolist():
+                if evidence:
+                    chosen = _uncertain(planted_certain[at], distance, rng)
+                else:
+                    chosen = rng.choice(bits, distance, replace=False)
+                for bit in chosen.tolist():
                     flipped ^= 1 << bit
-                yield Page(int(bases[at]), flipped, distance)
+                yield Page(
+                    int(bases[at]), flipped, distance, planted_shown[at] if evidence else None
+                )
+
+
+def sketches(numbers: np.ndarray, seed: int) -> np.ndarray:
+    """The sketches of the pages with these numbers: a row of bytes for each."""
+    words = [_mixed(numbers, seed * 1000 + 500 + word) for word in range(SKETCH_BYTES // 8)]
+    return np.stack(words, axis=1).view(np.uint8) | np.uint8(1)
+
+
+def _evidence(sums: np.ndarray, of_sketches: np.ndarray) -> list[Evidence]:
+    certain = np.minimum(np.rint(sums * CERTAINTY_SCALE), 255).astype(np.uint8)
+    return [
+        Evidence(sketch=sketch.tobytes(), certainty=certainty.tobytes())
+        for sketch, certainty in zip(of_sketches, certain, strict=True)
+    ]
+
+
+def _uncertain(sums: np.ndarray, distance: int, rng: np.random.Generator) -> np.ndarray:
+    """So many bits, counted from the least significant, each chosen by its chance to differ where
+    that many of normal sums do (see `scrapy_simhash.index.probing`).
+    """
+    slope = 1 / np.tan(np.pi * max(distance, 1) / len(sums))
+    chances = np.array([erfc(one * slope / 2**0.5) / 2 for one in sums]).clip(1e-12, 0.5)
+    keys = np.log(chances / (1 - chances)) + rng.gumbel(size=len(sums))
+    return len(sums) - 1 - np.argpartition(keys, -distance)[-distance:]

@@ -1,25 +1,28 @@
-"""calibrate: documents → the k that fits them, by preset."""
+"""calibrate: documents → the k and the least resemblance that fit them, by preset."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.calibration.choosing import (
     FEW_NEAR_DUPLICATES,
     Choice,
     Found,
+    LeastResemblance,
     choose,
+    choose_resemblance,
     figures,
-    filled,
+    fill_weight,
     table_recall,
 )
-from scrapy_simhash.calibration.counting import Counts, Pairs
+from scrapy_simhash.calibration.counting import STEPS, Counts, Pairs
 from scrapy_simhash.calibration.edits import edited_copies
+from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.resemblance import NEAR_DUPLICATE, resemblance
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.calibration.counting import Pair
     from scrapy_simhash.calibration.sampling import Sample, SampledPage
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_SAMPLE = 2000
@@ -37,30 +41,60 @@ _TRIES = 600
 
 
 class Preset(NamedTuple):
-    """A scheme to calibrate, and the k that it has now."""
+    """A scheme to calibrate, with the k and the confirmation that it has now.
+
+    :param served_distance: the largest k that the tables of the indexes in use serve.
+    """
 
     name: str
     scheme: Scheme
     max_distance: int
+    confirmation: Confirmation = UNCONFIRMED
+    served_distance: int | None = None
+
+    @property
+    def least_per_cent(self) -> int:
+        """The least resemblance now."""
+        return ceil(self.confirmation.min_resemblance * STEPS - 1e-9)
+
+
+class Made(NamedTuple):
+    """Edited copies, where the sample has few copies of its own.
+
+    :param distances: how many are at each distance from their pages.
+    :param confirmable: the same by similarity, then by distance.
+    """
+
+    distances: list[int]
+    confirmable: list[list[int]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibrated:
     """What was found of one preset.
 
-    :param made: distances of edited copies, where the sample has few copies of its own.
+    :param now: what the present k and least resemblance find.
     :param rows: recall and precision at each k, edited copies with the others.
     :param choice: None if nothing can be said.
+    :param least: the least resemblance to choose; None if there is none now, or no choice.
     """
 
     preset: Preset
     fingerprints: int
-    weak: int
     skipped: Counter[str]
     counts: Counts
-    made: list[int]
+    made: Made
+    now: Found
     rows: list[Found]
     choice: Choice | None
+    least: LeastResemblance | None
+
+    @property
+    def confirmation(self) -> Confirmation:
+        """The present one with the least resemblance to choose."""
+        if self.least is None:
+            return self.preset.confirmation
+        return replace(self.preset.confirmation, min_resemblance=self.least.per_cent / STEPS)
 
     @property
     def near_duplicate_pairs(self) -> int:
@@ -70,11 +104,11 @@ class Calibrated:
     @property
     def made_pairs(self) -> int:
         """Pages and edited copies of them."""
-        return sum(self.made)
+        return sum(self.made.distances)
 
     @property
     def found(self) -> Found | None:
-        """What the chosen k finds."""
+        """What the chosen k and least resemblance find."""
         return None if self.choice is None else self.rows[self.choice.max_distance]
 
     @property
@@ -82,7 +116,9 @@ class Calibrated:
         """Share of the pairs within the chosen k that its tables are expected to find."""
         if self.choice is None or self.choice.plan is None:
             return None
-        pairs = filled(self.counts.near_duplicate, self.made)
+        near, made = self.counts.near_duplicate, self.made.distances
+        weight = fill_weight(sum(near), sum(made))
+        pairs = [own + weight * copies for own, copies in zip(near, made, strict=True)]
         return table_recall(self.choice.plan, pairs, self.choice.max_distance)
 
 
@@ -117,7 +153,7 @@ def calibrate(
     page_moved: Callable[[], object] = lambda: None,
     pairs_moved: Callable[[int, int], object] = lambda _done, _of: None,
 ) -> Calibration:
-    """Choose a k for each preset.
+    """Choose a k and a least resemblance for each preset.
 
     :param presets: with one extractor, and the same selectors.
     :param threshold: resemblance from which on two pages are near-duplicates.
@@ -126,35 +162,24 @@ def calibrate(
     pages = sample.pages([preset.scheme for preset in presets], min_tokens, moved=page_moved)
     bits = [preset.scheme.bits for preset in presets]
     used = [page for page in pages if any(p.fingerprint is not None for p in page.fingerprints)]
-    pairs = Pairs(used, bits, threshold)
+    pairs = Pairs(used, bits, threshold, [preset.confirmation for preset in presets])
     counted = pairs.count(moved=pairs_moved)
     copies: list[tuple[int, str]] | None = None
     calibrated = []
     for place, (preset, counts) in enumerate(zip(presets, counted, strict=True)):
-        made = [0] * (preset.scheme.bits + 1)
-        if sum(counts.near_duplicate) < FEW_NEAR_DUPLICATES:
-            if copies is None:
-                copies = _copies(used, seed, threshold)
-            made = _distances_of(copies, used, place, preset.scheme, min_tokens)
+        if sum(counts.near_duplicate) < FEW_NEAR_DUPLICATES and copies is None:
+            copies = _copies(used, seed, threshold)
+        few = sum(counts.near_duplicate) < FEW_NEAR_DUPLICATES
+        made = _made(copies if few and copies else (), used, place, preset, min_tokens)
         found = [page.fingerprints[place] for page in pages]
-        rows = figures(filled(counts.near_duplicate, made), counts.different)
-        calibrated.append(
-            Calibrated(
-                preset=preset,
-                fingerprints=sum(one.fingerprint is not None for one in found),
-                weak=sum(one.weak and one.fingerprint is not None for one in found),
-                skipped=Counter(one.skipped for one in found if one.skipped is not None),
-                counts=counts,
-                made=made,
-                rows=rows,
-                choice=choose(rows, preset.scheme.bits),
-            )
-        )
+        fingerprints = sum(one.fingerprint is not None for one in found)
+        skipped = Counter(one.skipped for one in found if one.skipped is not None)
+        calibrated.append(_calibrated(preset, fingerprints, skipped, counts, made))
     listed = []
     if list_pairs:
         for place, one in enumerate(calibrated):
             k = one.choice.max_distance if one.choice else one.preset.max_distance
-            listed.append(pairs.near(place, k))
+            listed.append(pairs.near(place, k, one.confirmation))
     return Calibration(
         read=sample.read,
         sampled=len(sample),
@@ -180,21 +205,88 @@ def _copies(pages: Sequence[SampledPage], seed: int, threshold: float) -> list[t
     return list(islice(made, _COPIES))
 
 
-def _distances_of(
+def _calibrated(
+    preset: Preset, fingerprints: int, skipped: Counter[str], counts: Counts, made: Made
+) -> Calibrated:
+    now = preset.least_per_cent
+    rows = _rows(counts, made, now)
+    present = rows[preset.max_distance]
+    bits, most = preset.scheme.bits, preset.served_distance
+    keep = None if preset.confirmation == UNCONFIRMED else preset.max_distance
+    choice = choose(rows, bits, keep=keep, most=most)
+    least = None
+    if choice is not None and now:
+        within = slice(choice.max_distance + 1)
+        near, copies, loss = (
+            [sum(row[within]) for row in table]
+            for table in (
+                counts.confirmable.near_duplicate,
+                made.confirmable,
+                counts.confirmable.loss,
+            )
+        )
+        weight = fill_weight(sum(counts.near_duplicate), sum(made.distances))
+        all_near = [own + weight * copy for own, copy in zip(near, copies, strict=True)]
+        least = choose_resemblance(all_near, loss, now)
+        if least.per_cent != now:
+            rows = _rows(counts, made, least.per_cent)
+            choice = choose(rows, bits, keep=keep, most=most)
+    return Calibrated(
+        preset=preset,
+        fingerprints=fingerprints,
+        skipped=skipped,
+        counts=counts,
+        made=made,
+        now=present,
+        rows=rows,
+        choice=choice,
+        least=least,
+    )
+
+
+def _rows(counts: Counts, made: Made, least: int) -> list[Found]:
+    """What each k finds with that least resemblance in per cent."""
+    near, different, copies = (
+        [sum(column) for column in zip(*table[least:], strict=True)]
+        for table in (
+            counts.confirmable.near_duplicate,
+            counts.confirmable.different,
+            made.confirmable,
+        )
+    )
+    weight = fill_weight(sum(counts.near_duplicate), sum(made.distances))
+    return figures(
+        [own + weight * copy for own, copy in zip(near, copies, strict=True)],
+        different,
+        total=sum(counts.near_duplicate) + weight * sum(made.distances),
+        similar=[
+            all_of_them - confirmed
+            for all_of_them, confirmed in zip(counts.different, different, strict=True)
+        ],
+    )
+
+
+def _made(
     copies: Sequence[tuple[int, str]],
     pages: Sequence[SampledPage],
     place: int,
-    scheme: Scheme,
+    preset: Preset,
     min_tokens: int,
-) -> list[int]:
-    """How many copies are at each distance from their pages."""
+) -> Made:
+    """Edited copies, by what they are to their pages."""
+    scheme = preset.scheme
     detector = Detector(scheme, min_tokens=min_tokens)
-    counts = [0] * (scheme.bits + 1)
+    distances = [0] * (scheme.bits + 1)
+    confirmable = [[0] * (scheme.bits + 1) for _ in range(STEPS + 1)]
     for number, text in copies:
         page = pages[number]
-        original = page.fingerprints[place].fingerprint
-        edited = Extraction(text, page.extraction.title)
-        copy = detector.fingerprint_extraction(edited).fingerprint
-        if original is not None and copy is not None:
-            counts[hamming_distance(original, copy)] += 1
-    return counts
+        original = page.fingerprints[place]
+        edited = detector.fingerprint_extraction(replace(page.extraction, text=text))
+        if original.fingerprint is None or edited.fingerprint is None:
+            continue
+        distance = hamming_distance(original.fingerprint, edited.fingerprint)
+        [(similarity, _)] = preset.confirmation.similarities(original.evidence, [edited.evidence])
+        step = STEPS if similarity is None else int(similarity * STEPS + 1e-9)
+        distances[distance] += 1
+        confirmable[step][distance] += 1
+    return Made(distances, confirmable)

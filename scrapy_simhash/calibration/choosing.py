@@ -1,10 +1,17 @@
-"""The k to choose, of the distances at which pairs of a sample are.
+"""The k and the least resemblance to choose, of the distances and similarities of pairs.
 
-Pairs that resemble each other enough should be found, pairs that hardly do should not; recall is
-the share of the first that is within k, precision the share of the first among both that are. The
-best k has the highest F1, the harmonic mean of both. Mostly several k in a row have it, for between
-the farthest copy and the nearest different pair there is a gap: then the middle of them is chosen,
-as far as can be from either end. Where its tables would be very many, a lower k that is as good.
+Pairs that resemble each other enough should be found, pairs that hardly do should not. A crawl
+finds a pair that is within k and confirmed. Recall is the share of the first that is found,
+precision the share of the first among both that are. The best k has the highest F1, the harmonic
+mean of both. Mostly several k in a row have it: the middle one is chosen, as far as can be from
+either end. Confirmation lets a large k be as good as a small one, but each page that is near and no
+copy is compared for nothing, so the different pairs within k must not be more than the
+near-duplicates; and a present k that is one of the best stays. Where the tables for it would be
+very many, a lower k that is as good is chosen.
+
+The least resemblance is chosen by the pairs within k: as wrong count all of which a page would be
+dropped that has less than half in common with what is kept. The present value stays if it is one of
+the best; otherwise the nearest one that is replaces it.
 """
 
 from __future__ import annotations
@@ -33,12 +40,16 @@ class Found(NamedTuple):
     """Pairs within k, of those that should be found and those that should not.
 
     Those that should are no whole numbers where edited copies are among them.
+
+    :param similar: different pairs within k that are not confirmed, so that a crawl lets their
+        pages pass.
     """
 
     max_distance: int
     near_duplicates: float
     all_near_duplicates: float
     different: int
+    similar: int = 0
 
     @property
     def recall(self) -> float:
@@ -84,33 +95,58 @@ class Choice(NamedTuple):
     plan: TablePlan | None
 
 
-def filled(near_duplicates: Sequence[int], made: Sequence[int]) -> list[float]:
-    """Few pairs, at each distance, filled up to 20 by edited copies, of which each counts the same.
+class LeastResemblance(NamedTuple):
+    """The least resemblance to choose, in per cent; those from `low` to `high` are as good."""
+
+    per_cent: int
+    low: int
+    high: int
+
+
+def fill_weight(near_duplicates: int, made: int) -> float:
+    """What an edited copy counts: all together as many pairs as are missing to 20.
 
     More of them would weigh more than what is known of one's pages, and would hide wrong pairs.
     """
-    missing = max(FEW_NEAR_DUPLICATES - sum(near_duplicates), 0)
-    weight = missing / sum(made) if sum(made) else 0.0
-    return [a + b * weight for a, b in zip(near_duplicates, made, strict=True)]
+    return max(FEW_NEAR_DUPLICATES - near_duplicates, 0) / made if made else 0.0
 
 
-def figures(near_duplicates: Sequence[float], different: Sequence[int]) -> list[Found]:
-    """For each k from 0 on. Pairs come as their numbers at each distance."""
-    found, wrong, total = 0.0, 0, sum(near_duplicates)
+def figures(
+    near_duplicates: Sequence[float],
+    different: Sequence[int],
+    *,
+    total: float | None = None,
+    similar: Sequence[int] | None = None,
+) -> list[Found]:
+    """For each k from 0 on. Pairs come as their numbers at each distance.
+
+    :param total: near-duplicates in all, also those that no k finds.
+    :param similar: different pairs that confirmation rejects.
+    """
+    total = sum(near_duplicates) if total is None else total
+    found, wrong, rejected = 0.0, 0, 0
     rows = []
     for k, (some, others) in enumerate(zip(near_duplicates, different, strict=True)):
         found += some
         wrong += others
+        rejected += similar[k] if similar is not None else 0
         # Sums of fractions may differ in their last digits.
-        rows.append(Found(k, min(found, total), total, wrong))
+        rows.append(Found(k, min(found, total), total, wrong, rejected))
     return rows
 
 
-def choose(rows: Sequence[Found], bits: int) -> Choice | None:
-    """The k of the best F1; None if there is nothing to find, or too little to tell it from."""
-    if not rows[-1].all_near_duplicates or rows[-1].different < LEAST_DIFFERENT:
+def choose(
+    rows: Sequence[Found], bits: int, *, keep: int | None = None, most: int | None = None
+) -> Choice | None:
+    """The k of the best F1; None if there is nothing to find, or too little to tell it from.
+
+    :param keep: the present k, which stays if it is one of the best.
+    :param most: the largest k that the tables in use serve: as far as k is one of the best, it
+        is chosen within them.
+    """
+    if not rows[-1].all_near_duplicates or rows[-1].different + rows[-1].similar < LEAST_DIFFERENT:
         return None
-    best = max(row.f1 for row in rows)
+    best = max(row.f1 for row in rows[:bits])
     runs: list[list[int]] = []
     for row in rows[:bits]:
         if row.f1 >= best - _EQUAL:
@@ -119,16 +155,44 @@ def choose(rows: Sequence[Found], bits: int) -> Choice | None:
             else:
                 runs.append([row.max_distance])
     run = max(runs, key=len)
-    low, high = run[0], run[-1]
+    low = run[0]
+    high = max([low, *(k for k in run if rows[k].similar <= rows[k].near_duplicates)])
     middle = (low + high) // 2
-    chosen, plan = middle, _plan(bits, middle)
+    chosen = keep if keep is not None and low <= keep <= high else middle
+    if most is not None and low <= most < chosen:
+        chosen = most
+    plan = _plan(bits, chosen)
     if plan is None or len(plan.tables) > _MANY_TABLES:
-        for k in range(middle - 1, low - 1, -1):
+        for k in range(chosen - 1, low - 1, -1):
             cheaper = _plan(bits, k)
             if cheaper is not None and len(cheaper.tables) <= _MANY_TABLES:
                 chosen, plan = k, cheaper
                 break
     return Choice(chosen, low, high, middle, plan)
+
+
+def choose_resemblance(
+    near_duplicates: Sequence[float], loss: Sequence[int], now: int
+) -> LeastResemblance:
+    """The least resemblance of the best F1 that is nearest to the present one.
+
+    :param near_duplicates: by similarity in per cent, of pairs within k, as `loss`.
+    :param now: the present one in per cent.
+    """
+    total = sum(near_duplicates)
+    scores = []
+    for least in range(len(near_duplicates)):
+        found, wrong = sum(near_duplicates[least:]), sum(loss[least:])
+        scores.append(2 * found / (found + wrong + total) if found else 0.0)
+    best = max(scores)
+    good = [least for least, score in enumerate(scores) if score >= best - _EQUAL]
+    chosen = min(good, key=lambda least: (abs(least - now), least))
+    low = high = chosen
+    while low - 1 in good:
+        low -= 1
+    while high + 1 in good:
+        high += 1
+    return LeastResemblance(chosen, low, high)
 
 
 def table_recall(plan: TablePlan, near_duplicates: Sequence[float], max_distance: int) -> float:

@@ -1,8 +1,9 @@
-"""All pairs of a sample, counted by what they are and by their distance.
+"""All pairs of a sample, counted by what they are, and by their distance and similarity.
 
 Extraction may take another part of a copy than of its original, and then their main texts differ:
-such pairs are what a crawl misses. So pages are near-duplicates too if their content lines are (all
-lines of the page but navigation), however their main texts were got.
+such pairs are what a crawl misses. So pages are near-duplicates too if their contents are, however
+their main texts were got. Pages of one site with names of their own are no copies, however much
+they resemble each other, where the confirmation asks for names that agree.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy_simhash.calibration.pairs import Resemblances, distance_blocks
+from scrapy_simhash.confirmation import UNCONFIRMED, names_agree
 from scrapy_simhash.resemblance import DIFFERENT
+from scrapy_simhash.sketch import SKETCH_BYTES, estimate_resemblance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -18,34 +21,63 @@ if TYPE_CHECKING:
     import numpy as np
 
     from scrapy_simhash.calibration.sampling import SampledPage
+    from scrapy_simhash.confirmation import Confirmation
 
     Array = np.ndarray[Any, Any]
 
-Kind = Literal["near-duplicate", "between", "different"]
-KINDS: tuple[Kind, ...] = ("near-duplicate", "between", "different")
-_NEAR, _BETWEEN, _DIFFERENT = range(3)
+Kind = Literal["near-duplicate", "between", "different", "named-apart"]
+KINDS: tuple[Kind, ...] = ("near-duplicate", "between", "different", "named-apart")
+_NEAR, _BETWEEN, _DIFFERENT, _NAMED_APART = range(4)
 _MOST_PAIRS = 1000
+STEPS = 100
+"""Similarities are counted in per cent."""
+# Who drops a page for one that has less than half in common with it loses content.
+LOSS = 0.5
+# No tables find pairs that differ in more bits.
+_REACH_SHARE = 3
+
+
+class Confirmable(NamedTuple):
+    """Numbers of pairs whose names allow that they are copies: by similarity in per cent, then by
+    distance.
+
+    :param near_duplicate: pairs that should be found.
+    :param different: pairs that should not.
+    :param loss: all pairs that resemble each other by less than `LOSS`.
+    """
+
+    near_duplicate: list[list[int]]
+    different: list[list[int]]
+    loss: list[list[int]]
 
 
 class Counts(NamedTuple):
     """Numbers of pairs at each distance from 0 to the bits, of one scheme.
 
-    :param weak: of the near-duplicate ones, those of a weak page.
+    :param named_apart: pairs that resemble each other enough, but have names of their own.
     """
 
     near_duplicate: list[int]
     between: list[int]
     different: list[int]
-    weak: list[int]
+    named_apart: int
+    confirmable: Confirmable
 
 
 class Pair(NamedTuple):
-    """Two pages of the sample. `resemblance` is that of their main texts."""
+    """Two pages of the sample.
+
+    :param similarity: estimated resemblance; None if it is not known.
+    :param resemblance: the exact one of their main texts.
+    :param confirmed: a crawl finds the pair where it is within k.
+    """
 
     kind: Kind
     distance: int
+    similarity: float | None
     resemblance: float
     content_resemblance: float
+    confirmed: bool
     a: str
     b: str
 
@@ -53,16 +85,27 @@ class Pair(NamedTuple):
 class Pairs:
     """The pairs of some pages.
 
+    :param bits: of each scheme, as `confirmations` are.
     :param threshold: resemblance from which on two pages are near-duplicates.
     """
 
-    def __init__(self, pages: Sequence[SampledPage], bits: Sequence[int], threshold: float) -> None:
+    def __init__(
+        self,
+        pages: Sequence[SampledPage],
+        bits: Sequence[int],
+        threshold: float,
+        confirmations: Sequence[Confirmation] | None = None,
+    ) -> None:
         self._pages = pages
         self._bits = bits
+        self._confirmations = confirmations or [UNCONFIRMED] * len(bits)
         self._threshold = threshold
         self._texts = Resemblances([page.extraction.text for page in pages])
         same = all(page.content == page.extraction.text for page in pages)
         self._contents = None if same else Resemblances([page.content for page in pages])
+        self._sketches = [_sketches(pages, place) for place in range(len(bits))]
+        self._names = [_name_numbers(pages, place) for place in range(len(bits))]
+        self._agree: dict[tuple[int, int, int], bool] = {}
 
     def count(
         self, *, moved: Callable[[int, int], object] = lambda _done, _of: None
@@ -70,25 +113,92 @@ class Pairs:
         """Of each scheme: its pages that have a fingerprint."""
         import numpy as np
 
-        totals = [np.zeros((4, bits + 1), dtype=np.int64) for bits in self._bits]
+        totals = [np.zeros((3, bits + 1), dtype=np.int64) for bits in self._bits]
+        confirmable = [np.zeros((3, STEPS + 1, bits + 1), dtype=np.int64) for bits in self._bits]
+        named_apart = [0] * len(self._bits)
         distances = [self._distances(place) for place in range(len(self._bits))]
-        weak = [
-            np.array([page.fingerprints[place].weak for page in self._pages], dtype=bool)
-            for place in range(len(self._bits))
-        ]
-        for start, kinds, _, _ in self._kinds():
-            for place, bits in enumerate(self._bits):
+        for start, kinds, texts, _ in self._kinds():
+            loss = (kinds >= 0) & (kinds != _NEAR) & (texts < LOSS)
+            for place in range(len(self._bits)):
                 apart = next(distances[place])
+                known = apart >= 0
+                kinds_here = kinds
+                if self._confirmations[place].same_name:
+                    rows, columns = np.nonzero((kinds == _NEAR) & known)
+                    other = ~self._names_agree(place, rows + start, columns)
+                    kinds_here = kinds.copy()
+                    kinds_here[rows[other], columns[other]] = -1
+                    named_apart[place] += int(np.count_nonzero(other))
                 for kind in (_NEAR, _BETWEEN, _DIFFERENT):
-                    here = apart[(kinds == kind) & (apart >= 0)]
-                    totals[place][kind] += np.bincount(here, minlength=bits + 1)
-                rows = weak[place][start : start + len(kinds), None]
-                here = apart[(kinds == _NEAR) & (apart >= 0) & (rows | weak[place])]
-                totals[place][3] += np.bincount(here, minlength=bits + 1)
+                    here = apart[(kinds_here == kind) & known]
+                    totals[place][kind] += np.bincount(here, minlength=len(totals[place][kind]))
+                groups = (kinds_here == _NEAR, kinds_here == _DIFFERENT, loss)
+                self._add_confirmable(confirmable[place], place, start, apart, groups)
             moved(min(start + len(kinds), len(self._pages)), len(self._pages))
-        return [Counts(*total.tolist()) for total in totals]
+        counted = []
+        for total, own_names, table in zip(totals, named_apart, confirmable, strict=True):
+            near, between, different = total.tolist()
+            counted.append(
+                Counts(near, between, different, own_names, Confirmable(*table.tolist()))
+            )
+        return counted
 
-    def near(self, place: int, max_distance: int) -> list[Pair]:
+    def _add_confirmable(
+        self, table: Array, place: int, start: int, apart: Array, groups: Sequence[Array]
+    ) -> None:
+        import numpy as np
+
+        asked = (apart >= 0) & np.logical_or.reduce(groups)
+        confirmation, bits = self._confirmations[place], self._bits[place]
+        if confirmation == UNCONFIRMED:
+            steps = np.full(apart.shape, STEPS)
+        else:
+            asked &= apart <= bits // _REACH_SHARE
+            rows, columns = np.nonzero(asked)
+            if confirmation.same_name:
+                asked[rows, columns] = self._names_agree(place, rows + start, columns)
+            steps = self._similarity_steps(place, start, asked)
+        rows, columns = np.nonzero(asked)
+        cells = steps[rows, columns] * (bits + 1) + apart[rows, columns]
+        for kind, group in enumerate(groups):
+            here = cells[group[rows, columns]]
+            counts = np.bincount(here, minlength=(STEPS + 1) * (bits + 1))
+            table[kind] += counts.reshape(STEPS + 1, bits + 1)
+
+    def _similarity_steps(self, place: int, start: int, asked: Array) -> Array:
+        """Estimated resemblances in per cent, rounded down; where there is none, nothing speaks
+        against a copy, and it counts as the highest.
+        """
+        import numpy as np
+
+        sketches = self._sketches[place]
+        has: Array = sketches.any(axis=1)
+        steps = np.full(asked.shape, STEPS)
+        for row in np.flatnonzero(asked.any(axis=1) & has[start : start + len(asked)]):
+            columns = np.flatnonzero(asked[row] & has)
+            one = sketches[start + row].tobytes()
+            estimates = estimate_resemblance(one, sketches[columns])
+            steps[row, columns] = np.floor(estimates * STEPS + 1e-9)
+        return steps
+
+    def _names_agree(self, place: int, ones: Array, others: Array) -> Array:
+        """Whether the names of pages allow that they are copies, pair by pair."""
+        import numpy as np
+
+        pairs, inverse = np.unique(
+            self._names[place][np.stack((ones, others))], axis=1, return_inverse=True
+        )
+        agree = [self._agrees(place, int(a), int(b)) for a, b in pairs.T]
+        return np.array(agree, dtype=bool)[inverse.reshape(-1)]
+
+    def _agrees(self, place: int, a: int, b: int) -> bool:
+        agree = self._agree.get((place, a, b))
+        if agree is None:
+            one, other = (self._pages[at].fingerprints[place].evidence for at in (a, b))
+            agree = self._agree[place, a, b] = names_agree(one, other)
+        return agree
+
+    def near(self, place: int, max_distance: int, confirmation: Confirmation) -> list[Pair]:
         """The pairs to look at: those that k gets wrong, then those close to it; 1,000 at most."""
         import numpy as np
 
@@ -107,17 +217,25 @@ class Pairs:
                 + np.where((wrong | missed)[rows, columns], 0, self._bits[place] + 1),
                 kind="stable",
             )[:_MOST_PAIRS]
-            found += [
-                Pair(
-                    KINDS[kinds[a, b]],
-                    int(apart[a, b]),
-                    float(texts[a, b]),
-                    float(contents[a, b]),
-                    self._pages[a + start].name,
-                    self._pages[b].name,
+            for a, b in zip(rows[first], columns[first], strict=True):
+                one, other = self._pages[a + start], self._pages[b]
+                evidence = [page.fingerprints[place].evidence for page in (one, other)]
+                [(similarity, confirmed)] = confirmation.similarities(evidence[0], evidence[1:])
+                kind = kinds[a, b]
+                if kind == _NEAR and confirmation.same_name and not names_agree(*evidence):
+                    kind = _NAMED_APART
+                found.append(
+                    Pair(
+                        KINDS[kind],
+                        int(apart[a, b]),
+                        similarity,
+                        float(texts[a, b]),
+                        float(contents[a, b]),
+                        confirmed,
+                        one.name,
+                        other.name,
+                    )
                 )
-                for a, b in zip(rows[first], columns[first], strict=True)
-            ]
             found.sort(key=lambda pair: _order(pair, max_distance))
             del found[_MOST_PAIRS:]
         return found
@@ -151,7 +269,29 @@ class Pairs:
             yield apart
 
 
+def _sketches(pages: Sequence[SampledPage], place: int) -> Array:
+    """A row for each page; zeros where there is no sketch."""
+    import numpy as np
+
+    sketches = (page.fingerprints[place].evidence.sketch for page in pages)
+    packed = b"".join(one or bytes(SKETCH_BYTES) for one in sketches)
+    return np.frombuffer(packed, dtype=np.uint8).reshape(-1, SKETCH_BYTES)
+
+
+def _name_numbers(pages: Sequence[SampledPage], place: int) -> Array:
+    """For each page the first one with the same names and site."""
+    import numpy as np
+
+    first: dict[tuple[object, ...], int] = {}
+    numbers = []
+    for at, page in enumerate(pages):
+        evidence = page.fingerprints[place].evidence
+        names = (evidence.site, evidence.title, evidence.heading)
+        numbers.append(first.setdefault(names, at))
+    return np.array(numbers, dtype=np.int64)
+
+
 def _order(pair: Pair, max_distance: int) -> tuple[bool, int, str, str]:
-    within = pair.distance <= max_distance
-    wrong = pair.kind == "different" if within else pair.kind == "near-duplicate"
+    found = pair.distance <= max_distance and pair.confirmed
+    wrong = pair.kind == "different" if found else pair.kind == "near-duplicate"
     return (not wrong, abs(pair.distance - max_distance), pair.a, pair.b)

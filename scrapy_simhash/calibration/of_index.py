@@ -24,7 +24,7 @@ class IndexDistances:
     """Distances of an index.
 
     :param logged: near-duplicates of the log by distance from their representatives.
-    :param weak: how many of these are weak.
+    :param similar: pages of the log that were not confirmed to be copies.
     :param sampled: representatives that were drawn.
     :param apart: numbers of pairs of these at each distance.
     """
@@ -34,7 +34,7 @@ class IndexDistances:
     bits: int
     max_distance: int
     logged: list[int]
-    weak: int
+    similar: int
     representatives: int
     sampled: int
     apart: list[int]
@@ -92,10 +92,12 @@ def index_distances(
                 drawn[place : place + 1] = [entry.fingerprint]
             moved()
         logged: Counter[int] = Counter()
-        weak = 0
+        similar = 0
         for line in source.near_duplicates():
-            logged[line.distance] += 1
-            weak += line.weak
+            if line.confirmed:
+                logged[line.distance] += 1
+            else:
+                similar += 1
             moved()
     apart = np.zeros(bits + 1, dtype=np.int64)
     for start, block in distance_blocks(drawn, bits):
@@ -107,7 +109,7 @@ def index_distances(
         bits=bits,
         max_distance=manifest.max_distance,
         logged=[logged[distance] for distance in range(bits + 1)],
-        weak=weak,
+        similar=similar,
         representatives=count,
         sampled=len(drawn),
         apart=apart.tolist(),

@@ -6,10 +6,10 @@ import random
 import time
 import zlib
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_simhash.detector import Detector
+from scrapy_simhash.detector import Detector, evidence_of
 from scrapy_simhash.errors import ExtractionError
 from scrapy_simhash.extraction import Extraction, extract
 from scrapy_simhash.inspection import content_text
@@ -115,7 +115,7 @@ class SampledPage(NamedTuple):
 def _page(name: str, text: str, detectors: Sequence[Detector], *, html: bool) -> SampledPage:
     if not html:
         extraction = Extraction(text)
-        fingerprints = [detector.fingerprint_extraction(extraction) for detector in detectors]
+        fingerprints = _fingerprints(name, extraction, detectors)
         return SampledPage(name, extraction, text, fingerprints)
     scheme = detectors[0].scheme
     started = time.thread_time()
@@ -125,8 +125,15 @@ def _page(name: str, text: str, detectors: Sequence[Detector], *, html: bool) ->
         failed = [detector.fingerprint_page(text) for detector in detectors]
         return SampledPage(name, Extraction(""), "", failed)
     extraction_ms = (time.thread_time() - started) * 1000
-    fingerprints = [detector.fingerprint_extraction(extraction) for detector in detectors]
+    fingerprints = _fingerprints(name, extraction, detectors)
     # What people select is the content.
     selected = extraction.way == "selected"
     content = extraction.text if selected else content_text(text, scheme.remove)
     return SampledPage(name, extraction, content, fingerprints, extraction_ms)
+
+
+def _fingerprints(
+    name: str, extraction: Extraction, detectors: Sequence[Detector]
+) -> list[PageFingerprint]:
+    pages = [detector.fingerprint_extraction(extraction) for detector in detectors]
+    return [replace(page, evidence=evidence_of(name, page)) for page in pages]

@@ -1,4 +1,4 @@
-"""``calibrate``: which k fits one's own pages."""
+"""``calibrate``: which k and which least resemblance fit one's own pages."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands import calibrate_output
+from scrapy_simhash.commands.fitting import indexes_in_use, served_distance
 from scrapy_simhash.commands.index_options import known_indexes
 from scrapy_simhash.commands.output import escaped, note, progress, show
 from scrapy_simhash.commands.page_source import add_reading_options, reading
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.passages.reading import Skipped
 
 _DESCRIPTION = """\
-Measures on a sample of your own pages which k fits them: how many bits near-duplicate pages differ
-in, how many different ones, and which k tells them apart best. Ends with the line for settings.py.
+Measures on a sample of your own pages which k and which least resemblance fit them: how many bits
+near-duplicate pages differ in, how many different ones, and what tells them apart best. Ends with
+the lines for settings.py.
 
   {program} calibrate pages/
   {program} calibrate --preset wide --preset classic feed.jsonl.gz
@@ -41,10 +43,13 @@ in, how many different ones, and which k tells them apart best. Ends with the li
 Files and folders hold HTML pages or plain texts; JSON lines hold one in each line (--text-field).
 All pairs of the sample are compared by their resemblance: the share of their runs of 5 words (8
 characters in Chinese, Japanese and Korean) that both have. From --threshold on they count as
-near-duplicates, below 0.2 as different; what lies between is not judged. The k with the best
+near-duplicates, below 0.2 as different; what lies between is not judged. Pages of one site whose
+names differ are no near-duplicates (SIMHASH_SAME_TITLE). A pair is found if it is within k and its
+similarity, which sketches estimate, is high enough (SIMHASH_MIN_RESEMBLANCE). The k with the best
 balance of recall and precision (F1) is chosen, and of several the one in the middle.
 
-An index has no texts: of one, distances are shown, and no k is chosen.
+If the project has indexes that the proposed settings do not fit, the commands that rebuild them
+come first. An index has no texts: of one, distances are shown, and no k is chosen.
 """
 _SEED = 1
 _SHOWN_SKIPS = 20
@@ -53,7 +58,7 @@ _SHOWN_SKIPS = 20
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``calibrate``."""
     parser = add_command(
-        subparsers, "calibrate", _DESCRIPTION, "which k fits your own pages, by measurement"
+        subparsers, "calibrate", _DESCRIPTION, "which settings fit your own pages, by measurement"
     )
     parser.add_argument(
         "files", nargs="+", metavar="FILE|INDEX", help="files or folders of pages; or indexes"
@@ -81,7 +86,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="write the pairs that k gets wrong, and those close to it, as CSV to look at",
     )
     parser.add_argument("--json", action="store_true", help="show the result as JSON")
-    add_scheme_options(parser, several=True, max_distance=False)
+    add_scheme_options(parser, several=True, max_distance=False, confirmation=True)
     add_reading_options(parser)
 
 
@@ -147,7 +152,14 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     from scrapy_simhash.calibration.calibrating import Preset, calibrate
     from scrapy_simhash.calibration.sampling import Sample
 
-    presets = [Preset(one.preset, *one[:2]) for one in schemes_and_distances(options)]
+    indexes = indexes_in_use(options.settings)
+    presets = [
+        Preset(
+            *(one.preset, one.scheme, one.max_distance, one.confirmation),
+            served_distance=served_distance(indexes, one.scheme),
+        )
+        for one in schemes_and_distances(options)
+    ]
     least = min_tokens(options)
     skips = _Skips()
     with progress("documents") as moved:
@@ -178,9 +190,9 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     if options.pairs is not None:
         _write_pairs(Path(options.pairs), calibration)
     if options.json:
-        show(json.dumps(calibrate_output.as_json(calibration), indent=2))
+        show(json.dumps(calibrate_output.as_json(calibration, indexes), indent=2))
     else:
-        calibrate_output.show_calibration(calibration)
+        calibrate_output.show_calibration(calibration, indexes)
     return 0
 
 
@@ -200,16 +212,26 @@ class _Skips:
 
 
 def _write_pairs(place: Path, calibration: Calibration) -> None:
-    names = ("preset", "kind", "distance", "resemblance", "content_resemblance", "a", "b")
+    names = (
+        *("preset", "kind", "distance", "similarity", "resemblance", "content_resemblance"),
+        *("confirmed", "a", "b"),
+    )
     try:
         with place.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(names)
             for one, pairs in zip(calibration.presets, calibration.pairs, strict=True):
                 for pair in pairs:
-                    alike = (f"{pair.resemblance:.4f}", f"{pair.content_resemblance:.4f}")
-                    keys = (escaped(pair.a), escaped(pair.b))
-                    writer.writerow([one.preset.name, pair.kind, pair.distance, *alike, *keys])
+                    row = {
+                        **pair._asdict(),
+                        "preset": one.preset.name,
+                        "similarity": None if pair.similarity is None else f"{pair.similarity:.2f}",
+                        "resemblance": f"{pair.resemblance:.4f}",
+                        "content_resemblance": f"{pair.content_resemblance:.4f}",
+                        "a": escaped(pair.a),
+                        "b": escaped(pair.b),
+                    }
+                    writer.writerow([row[name] for name in names])
     except OSError as error:
         raise SimhashError(
             f"{place} cannot be written: {error.strerror}: choose another file"

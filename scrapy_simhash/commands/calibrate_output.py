@@ -8,14 +8,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES
+from scrapy_simhash.calibration.counting import STEPS
+from scrapy_simhash.commands.fitting import rebuilds
 from scrapy_simhash.commands.output import escaped, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from scrapy_simhash.calibration.calibrating import Calibrated, Calibration
-    from scrapy_simhash.calibration.choosing import Choice, Found
+    from scrapy_simhash.calibration.calibrating import Calibrated, Calibration, Preset
+    from scrapy_simhash.calibration.choosing import Choice, Found, LeastResemblance
     from scrapy_simhash.calibration.of_index import IndexDistances
+    from scrapy_simhash.commands.fitting import IndexInUse, Rebuild
 
 _ROWS = 24
 _BAR_CHARACTERS = 24
@@ -24,8 +27,11 @@ _BAR_CHARACTERS = 24
 # JSON
 
 
-def as_json(calibration: Calibration) -> dict[str, Any]:
-    """All there is."""
+def as_json(calibration: Calibration, indexes: Sequence[IndexInUse]) -> dict[str, Any]:
+    """All there is.
+
+    :param indexes: those of the project.
+    """
     best = calibration.best
     return {
         "read": calibration.read,
@@ -36,6 +42,7 @@ def as_json(calibration: Calibration) -> dict[str, Any]:
         "threshold": calibration.threshold,
         "best_preset": None if best is None else best.preset.name,
         "settings": None if best is None else _settings(best),
+        "rebuild_first": [one.command for one in _rebuilds(best, indexes)],
         "presets": [_preset_as_json(one) for one in calibration.presets],
     }
 
@@ -47,25 +54,28 @@ def _preset_as_json(one: Calibrated) -> dict[str, Any]:
         "scheme": one.preset.scheme.id,
         "bits": one.preset.scheme.bits,
         "fingerprints": one.fingerprints,
-        "weak": one.weak,
         "skipped": dict(one.skipped),
         "near_duplicate_pairs": one.near_duplicate_pairs,
         "edited_copy_pairs": one.made_pairs,
         "between_pairs": sum(one.counts.between),
         "different_pairs": sum(one.counts.different),
+        "named_apart_pairs": one.counts.named_apart,
         "basis": _basis(one),
         "max_distance": None if choice is None else choice.max_distance,
         "best_from": None if choice is None else choice.low,
         "best_to": None if choice is None else choice.high,
+        "min_resemblance": None if one.least is None else one.least.per_cent / STEPS,
+        "least_from": None if one.least is None else one.least.low / STEPS,
+        "least_to": None if one.least is None else one.least.high / STEPS,
+        "min_resemblance_now": one.preset.confirmation.min_resemblance,
         "chosen": None if one.found is None else _found_as_json(one.found),
-        "now": _found_as_json(one.rows[one.preset.max_distance]),
+        "now": _found_as_json(one.now),
         "tables": None if choice is None else _tables_as_json(one, choice),
         "distances": {
             "near_duplicate": one.counts.near_duplicate,
-            "edited_copies": one.made,
+            "edited_copies": one.made.distances,
             "between": one.counts.between,
             "different": one.counts.different,
-            "near_duplicate_weak": one.counts.weak,
         },
         "curve": [
             {
@@ -115,14 +125,26 @@ def _settings(one: Calibrated) -> dict[str, Any]:
     settings: dict[str, Any] = {"SIMHASH_PRESET": one.preset.name}
     if one.choice is not None:
         settings["SIMHASH_MAX_DISTANCE"] = one.choice.max_distance
+    if one.least is not None:
+        settings["SIMHASH_MIN_RESEMBLANCE"] = one.least.per_cent / STEPS
     return settings
+
+
+def _rebuilds(best: Calibrated | None, indexes: Sequence[IndexInUse]) -> list[Rebuild]:
+    if best is None or best.choice is None:
+        return []
+    preset = best.preset
+    return rebuilds(indexes, preset.name, preset.scheme, best.choice.max_distance)
 
 
 # For people
 
 
-def show_calibration(calibration: Calibration) -> None:
-    """All presets, and the line to paste."""
+def show_calibration(calibration: Calibration, indexes: Sequence[IndexInUse]) -> None:
+    """All presets, and the lines to paste.
+
+    :param indexes: those of the project.
+    """
     drawn = ""
     if calibration.read > calibration.sampled + calibration.repeated:
         drawn = f", drawn from {calibration.read:,} (seed {calibration.seed})"
@@ -138,33 +160,46 @@ def show_calibration(calibration: Calibration) -> None:
         return
     show()
     if len(calibration.presets) > 1:
-        show(f"The best of these presets on these pages is {best.preset.name}. For settings.py:")
-    else:
-        show("For settings.py:")
+        show(f"The best of these presets on these pages is {best.preset.name}.")
+    _show_rebuilds(_rebuilds(best, indexes))
+    show("For settings.py:")
     show()
     for name, value in _settings(best).items():
         show(f"{name} = {value!r}".replace("'", '"'))
 
 
+def _show_rebuilds(first: Sequence[Rebuild]) -> None:
+    if not first:
+        return
+    show("A crawl with these settings does not open the indexes below. Rebuild them first:")
+    show()
+    for one in first:
+        show(f"# {escaped(str(one.directory))}: {one.why}")
+        show(escaped(one.command))
+    show()
+
+
 def _show_preset(one: Calibrated, threshold: float) -> None:
     counts = one.counts
     show(f"preset      {one.preset.name}, {one.preset.scheme.bits} bits")
-    show(
-        f"pages       {one.fingerprints:,} with a fingerprint"
-        + (f", {one.weak:,} of them weak" if one.weak else "")
-    )
+    show(f"pages       {one.fingerprints:,} with a fingerprint")
     _show_reasons("skipped", one.skipped)
     show(
         f"pairs       {one.near_duplicate_pairs:,} near-duplicate (resemblance of {threshold:g} "
         f"and more), {sum(counts.different):,} different (below 0.2), {sum(counts.between):,} "
         "between"
     )
+    if counts.named_apart:
+        show(
+            f"            {counts.named_apart:,} more resemble each other as much, but are pages "
+            "of one site whose names differ"
+        )
     if one.made_pairs:
         show(
             f"            so few near-duplicates that {one.made_pairs:,} edited copies of pages "
             f"are added; together they count as {FEW_NEAR_DUPLICATES - one.near_duplicate_pairs}"
         )
-    near = [own + made for own, made in zip(counts.near_duplicate, one.made, strict=True)]
+    near = [own + made for own, made in zip(counts.near_duplicate, one.made.distances, strict=True)]
     k = None if one.choice is None else one.choice.max_distance
     show()
     _show_histograms(("near-duplicate pairs", near), ("different pairs", counts.different), k)
@@ -189,27 +224,22 @@ def _show_why_none(one: Calibrated) -> None:
 
 def _show_choice(one: Calibrated, choice: Choice) -> None:
     show(f"{'k':>5}  {'recall':<22}{'precision':<22}")
-    shown = {
-        one.preset.max_distance: "now",
-        choice.low: "least of the best",
-        choice.high: "most of the best",
-        choice.max_distance: "to choose",
-    }
-    for k in sorted(shown):
-        row = one.rows[k]
-        show(
-            f"{k:>5}  {_share(row.recall, row.recall_95):<22}"
-            f"{_share(row.precision, row.precision_95):<22}{shown[k]}"
-        )
+    shown = {choice.low: "least of the best", choice.high: "most of the best"}
+    shown[choice.max_distance] = "to choose"
+    now = one.preset.max_distance
+    for k in sorted({*shown, now}):
+        _show_found(one.rows[k], shown.get(k, "the present k"))
+    if one.now != one.rows[now] or now in shown:
+        _show_found(one.now, "now")
     show()
-    show(f"k to choose {choice.max_distance}: {_rule(choice)}")
-    within = slice(choice.max_distance + 1)
-    weak, found = sum(one.counts.weak[within]), sum(one.counts.near_duplicate[within])
-    if weak:
+    show(f"k to choose {choice.max_distance}: {_rule(choice, one.preset)}")
+    if one.found is not None and one.found.similar:
         show(
-            f"            {weak:,} of the {found:,} pairs that it finds are weak: "
-            "they are tagged, not dropped (SIMHASH_DROP_WEAK)"
+            f"            {one.found.similar:,} different pairs within it are not confirmed: a "
+            "crawl lets them pass as similar"
         )
+    if one.least is not None:
+        show(f"resemblance {one.least.per_cent / STEPS:g} at least: {_least_rule(one.least)}")
     if one.table_recall is None:
         show("tables      none can serve it: a crawl needs SIMHASH_TABLES, or another preset")
     else:
@@ -217,12 +247,29 @@ def _show_choice(one: Calibrated, choice: Choice) -> None:
         show(f"tables      {choice.plan}, which find {found_by_them} of the pairs within k")
 
 
-def _rule(choice: Choice) -> str:
+def _show_found(row: Found, what: str) -> None:
+    show(
+        f"{row.max_distance:>5}  {_share(row.recall, row.recall_95):<22}"
+        f"{_share(row.precision, row.precision_95):<22}{what}"
+    )
+
+
+def _least_rule(least: LeastResemblance) -> str:
+    if least.low == least.high:
+        return "it has the best F1"
+    return f"{least.low / STEPS:g} to {least.high / STEPS:g} have the best F1"
+
+
+def _rule(choice: Choice, preset: Preset) -> str:
     if choice.low == choice.high:
         return "it has the best F1"
     best = f"{choice.low} to {choice.high} have the best F1"
+    if choice.max_distance == preset.max_distance:
+        return f"{best}, and it is the present one"
     if choice.max_distance == choice.middle:
         return f"{best}, and it is in their middle"
+    if choice.max_distance == preset.served_distance:
+        return f"{best}, and the tables of your indexes serve no larger one"
     return f"{best}; the middle, {choice.middle}, would take too many tables"
 
 
@@ -280,7 +327,7 @@ def index_as_json(found: IndexDistances) -> dict[str, Any]:
         "bits": found.bits,
         "max_distance": found.max_distance,
         "near_duplicates": sum(found.logged),
-        "weak": found.weak,
+        "similar": found.similar,
         "representatives": found.representatives,
         "sampled": found.sampled,
         "late_share": found.late_share,
@@ -297,7 +344,7 @@ def show_index(found: IndexDistances) -> None:
     show(f"pages       {_counted(found.representatives, 'representative')}{drawn}")
     show(
         f"            {_counted(sum(found.logged), 'near-duplicate')} in the log"
-        + (f", {found.weak:,} of them weak" if found.weak else "")
+        + (f", and {_counted(found.similar, 'similar page')}" if found.similar else "")
     )
     show()
     _show_histograms(

@@ -1,10 +1,11 @@
-"""``compare``: how far two pages are from each other, and how much they resemble each other."""
+"""``compare``: how far two pages are from each other, and whether one is a copy of the other."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_simhash.commands.confirming import unconfirmed_because
 from scrapy_simhash.commands.output import escaped, percent, show
 from scrapy_simhash.commands.page_source import PAGE, add_page_arguments, load_pages
 from scrapy_simhash.commands.parsers import add_command
@@ -23,16 +24,17 @@ if TYPE_CHECKING:
     from scrapy_simhash.detector import PageFingerprint
 
 _DESCRIPTION = """\
-Compares two pages as a crawl would: the distance of their fingerprints, whether they are
-near-duplicates at k, and how much their main texts resemble each other.
+Compares two pages as a crawl would: the distance of their fingerprints, the similarity that their
+sketches give, and whether that and their titles confirm a copy. Beside it stands the exact
+resemblance of their main texts.
 
   {program} compare https://example.com/article https://example.com/article?print=1
   {program} compare --preset all a.html b.html
-  {program} compare --preset wide --max-distance 40 --json a.html -
+  {program} compare --preset wide --max-distance 40 --min-resemblance 0.7 --json a.html -
 
 Resemblance is the share of the two texts' runs of 5 words (8 characters, if they are mostly
-Chinese, Japanese or Korean) that both have, from 0 to 1; no fingerprint takes part in it. A crawl
-should find pairs of 0.8 and more, and should not find pairs below 0.2.
+Chinese, Japanese or Korean) that both have, from 0 to 1. A crawl should find pairs of 0.8 and
+more, and should not find pairs below 0.2. Similarity is a crawl's estimate, by runs of 3 tokens.
 """
 
 
@@ -45,14 +47,28 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("b", metavar="B", help="another one")
     add_page_arguments(parser, None)
     parser.add_argument("--json", action="store_true", help="show the result as JSON")
-    add_scheme_options(parser, several=True)
+    add_scheme_options(parser, several=True, confirmation=True)
 
 
 class _Compared(NamedTuple):
+    """Two pages by one preset.
+
+    :param similarity: estimated resemblance.
+    :param unconfirmed_because: why the pages are no copies, although within k bits.
+    :param resemblance: the exact one.
+    """
+
     chosen: Chosen
     pages: tuple[PageFingerprint, PageFingerprint]
     distance: int | None
+    similarity: float | None
+    unconfirmed_because: Sequence[str]
     resemblance: float | None
+
+    @property
+    def near(self) -> bool:
+        """Whether the pages are within k bits of each other."""
+        return self.distance is not None and self.distance <= self.chosen.max_distance
 
     @property
     def verdict(self) -> str:
@@ -60,10 +76,11 @@ class _Compared(NamedTuple):
         for name, page in zip("AB", self.pages, strict=True):
             if page.skipped is not None:
                 return f"{name} is skipped: {page.skipped}"
-        if self.distance is None or self.distance > self.chosen.max_distance:
+        if not self.near:
             return "different"
-        weak = ", weak" if any(page.weak for page in self.pages) else ""
-        return f"near-duplicates{weak}"
+        if self.unconfirmed_because:
+            return f"similar, not copies: {', '.join(self.unconfirmed_because)}"
+        return "near-duplicates"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -98,7 +115,9 @@ def _compare(
             if texts not in known:  # presets have most texts in common
                 known[texts] = resemblance(*texts)
             alike = known[texts]
-        compared.append(_Compared(chosen, (one, other), distance, alike))
+        [(similarity, _)] = chosen.confirmation.similarities(one.evidence, [other.evidence])
+        because = unconfirmed_because(chosen.confirmation, one.evidence, other.evidence)
+        compared.append(_Compared(chosen, (one, other), distance, similarity, because, alike))
     return compared
 
 
@@ -114,11 +133,13 @@ def _as_json(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> dict
                 "scheme": one.chosen.scheme.id,
                 "bits": one.chosen.scheme.bits,
                 "max_distance": one.chosen.max_distance,
+                "min_resemblance": one.chosen.confirmation.min_resemblance,
+                "same_title": one.chosen.confirmation.same_name,
                 "distance": one.distance,
-                "equal_bits_share": _equal_bits_share(one),
-                "near_duplicate": one.distance is not None
-                and one.distance <= one.chosen.max_distance,
-                "weak": any(page.weak for page in one.pages),
+                "similarity": one.similarity,
+                "confirmed": not one.unconfirmed_because,
+                "unconfirmed_because": list(one.unconfirmed_because),
+                "near_duplicate": one.near and not one.unconfirmed_because,
                 "resemblance": one.resemblance,
                 **{
                     name: {
@@ -127,7 +148,6 @@ def _as_json(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> dict
                         else to_hex(page.fingerprint, one.chosen.scheme.bits),
                         "way": page.way,
                         "tokens": page.tokens,
-                        "weak": page.weak,
                         "skipped": page.skipped,
                         "error": page.error,
                     }
@@ -137,10 +157,6 @@ def _as_json(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> dict
             for one in compared
         ],
     }
-
-
-def _equal_bits_share(one: _Compared) -> float | None:
-    return None if one.distance is None else 1 - one.distance / one.chosen.scheme.bits
 
 
 def _show(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> None:
@@ -159,30 +175,30 @@ def _show_one(one: _Compared) -> None:
     show(f"preset       {chosen.preset}: {chosen.scheme.id}")
     for name, page in zip("AB", one.pages, strict=True):
         way = f" by {page.way}" if page.way else ""
-        weak = ", weak" if page.weak else ""
         error = f" ({page.error})" if page.error else ""
-        skipped = f", skipped: {page.skipped}{error}" if page.skipped else weak
+        skipped = f", skipped: {page.skipped}{error}" if page.skipped else ""
         show(f"{name}            {page.tokens:,} tokens{escaped(way + skipped)}")
     if one.distance is not None:
-        equal = percent(1 - one.distance / chosen.scheme.bits)
-        show(f"distance     {one.distance} of {chosen.scheme.bits} bits: {equal} are equal")
+        show(f"distance     {one.distance} of {chosen.scheme.bits} bits")
+    if one.similarity is not None:
+        show(f"similarity   {percent(one.similarity)}, estimated")
     if one.resemblance is not None:
-        show(f"resemblance  {one.resemblance:.3f}")
+        show(f"resemblance  {one.resemblance:.3f}, exact")
     show(f"verdict      {one.verdict} (k = {chosen.max_distance})")
 
 
 def _show_table(compared: Sequence[_Compared]) -> None:
     show()
     show(
-        f"{'preset':<16}{'bits':>5}{'k':>5}{'distance':>10}{'equal bits':>12}{'resemblance':>13}"
+        f"{'preset':<16}{'bits':>5}{'k':>5}{'distance':>10}{'similarity':>12}{'resemblance':>13}"
         "  verdict"
     )
     for one in compared:
         chosen = one.chosen
-        share = _equal_bits_share(one)
         distance = "" if one.distance is None else str(one.distance)
+        similarity = "" if one.similarity is None else percent(one.similarity)
         alike = "" if one.resemblance is None else f"{one.resemblance:.3f}"
         show(
             f"{chosen.preset:<16}{chosen.scheme.bits:>5}{chosen.max_distance:>5}{distance:>10}"
-            f"{'' if share is None else percent(share):>12}{alike:>13}  {escaped(one.verdict)}"
+            f"{similarity:>12}{alike:>13}  {escaped(one.verdict)}"
         )

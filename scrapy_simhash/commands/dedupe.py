@@ -57,7 +57,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     _add_output(parser)
     _add_reading(parser)
     _add_judging(parser)
-    add_scheme_options(parser)
+    add_scheme_options(parser, confirmation=True)
     running = parser.add_argument_group("running")
     running.add_argument(
         "--workers",
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     chosen = scheme_and_distance(options)
     told = dedupe_settings(options.settings)
-    for name in ("action", "drop_weak", "incremental", "max_bytes"):
+    for name in ("action", "incremental", "max_bytes"):
         if (given := getattr(options, name)) is not None:
             told[name] = given
     text = tuple(options.text_field or ())
@@ -89,6 +89,7 @@ def run(options: argparse.Namespace) -> int:
         **told,
         scheme=chosen.scheme,
         max_distance=chosen.max_distance,
+        confirmation=chosen.confirmation,
         format=options.format,
         fields=Fields(
             text=text,
@@ -156,8 +157,9 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "--text-field",
         metavar="NAME",
         action="append",
-        help="with the text; may be given again, for texts that belong together (default: "
-        f"SIMHASH_ITEM_FIELDS, else the first that is there of {', '.join(TEXT_FIELDS)})",
+        help="with the text; may be given again, for texts that belong together; title, if it is "
+        "one of them, is the record's name, too (default: SIMHASH_ITEM_FIELDS, else the first "
+        f"that is there of {', '.join(TEXT_FIELDS)})",
     )
     content.add_argument(
         "--html-field",
@@ -196,12 +198,6 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
         "--incremental",
         action=argparse.BooleanOptionalAction,
         help="what the index held before counts as seen (default: SIMHASH_INCREMENTAL)",
-    )
-    judging.add_argument(
-        "--drop-weak",
-        action=argparse.BooleanOptionalAction,
-        help="drop weak duplicates, too: those of short texts, or of what an extractor's fallback "
-        "found (default: SIMHASH_DROP_WEAK)",
     )
     judging.add_argument(
         "--keep-index",
@@ -259,10 +255,12 @@ def _show(summary: DedupeSummary, options: argparse.Namespace) -> None:
     show(f"records    {summary.records:,}")
     show(f"kept       {summary.kept:,}{where}")
     show(f"dropped    {summary.dropped:,}")
+    if summary.tagged:
+        show(f"tagged     {summary.tagged:,}")
+    if summary.similar:
+        show(f"similar    {summary.similar:,} kept: like another record, but not a copy of it")
     for kind, count in sorted(summary.kinds.items()):
         show(f"  {kind:<15} {count:,}")
-        if kind == "near-duplicate" and summary.weak_kept:
-            show(f"    of them {summary.weak_kept:,} kept, as they are weak (--drop-weak)")
         for reason, skipped in summary.skipped.most_common() if kind == "skipped" else ():
             show(f"    {reason:<13} {skipped:,}")
     if options.verdicts is not None:

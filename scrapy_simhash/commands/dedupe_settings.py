@@ -22,7 +22,6 @@ def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
     return {
         "action": read.choice("SIMHASH_ACTION", ("drop", "tag")),
         "tags": dict(read.item_tags()),
-        "drop_weak": read.boolean("SIMHASH_DROP_WEAK"),
         "incremental": read.boolean("SIMHASH_INCREMENTAL"),
         "scope_name": scope,
         "scope": None if scope == "all" else Identity(lambda _request: b"", scope).among,

@@ -6,7 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands.output import escaped, note, percent, show
+from scrapy_simhash.commands.output import escaped, note, show
 from scrapy_simhash.commands.page_source import add_page_arguments, load_page
 from scrapy_simhash.commands.parsers import add_command, whole
 from scrapy_simhash.commands.scheme_options import add_scheme_options, detector, scheme_and_distance
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.commands.page_source import LoadedPage
     from scrapy_simhash.commands.scheme_options import Chosen
     from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.extraction import Extraction, Measured
+    from scrapy_simhash.extraction import Extraction
     from scrapy_simhash.inspection import SelectorCount
 
 _DESCRIPTION = """\
-Prints what a crawl takes for the main text of a page, and on standard error how it came by it: by
-your selectors, by readability, or, where that found too little of the page, by its content lines.
+Prints what a crawl takes for the main text of a page, and on standard error how it was found: by
+your selectors, by readability, or, where readability found too little of the page, by segments.
+Beside it stand the names of the page: two pages of one site are copies only if their names agree.
 
   {program} extract https://example.com/article
   {program} extract --select article --remove .comments page.html
@@ -122,36 +123,11 @@ def _why(found: _Found) -> str:
     if extraction.way == "selected":
         return "the selectors found the content"
     asked = "no selector found anything; " if scheme.select else ""
-    if extraction.measured is None:
+    if scheme.extractor != "readability":
         return f"{asked}the extractor is {scheme.extractor}"
-    return asked + _of_readability(extraction.measured, extraction.way)
-
-
-def _of_readability(measured: Measured, way: str) -> str:
-    from scrapy_simhash.extraction import MIN_PROSE_SHARE
-
-    article, visible, prose = measured
-    least = percent(MIN_PROSE_SHARE)
-    whole_characters = visible if prose is None else prose
-    share = percent(article / whole_characters) if whole_characters else "all"
-    told = f"readability's article has {article:,} characters, {share} of the {whole_characters:,}"
-    if prose is None:
-        return f"{told} that the page shows at most: {least} are enough"
-    if way == "content":
-        return f"{told} of running text: less than {least}, so all content lines were taken"
-    return f"{told} of running text: {least} are enough"
-
-
-def _weak(found: _Found) -> list[str]:
-    """Why near-duplicates of it are only tagged, if so."""
-    from scrapy_simhash.detector import SHORT_TOKENS
-
-    reasons = []
-    if found.extraction.weak:
-        reasons.append("readability found too little of the page")
-    if found.page.tokens < SHORT_TOKENS:
-        reasons.append(f"it has fewer than {SHORT_TOKENS} tokens")
-    return reasons if found.page.weak else []
+    if extraction.way == "readability":
+        return f"{asked}readability found enough of the page"
+    return f"{asked}readability found too little of the page"
 
 
 def _tokens(found: _Found) -> list[str]:
@@ -164,11 +140,9 @@ def _features(found: _Found) -> list[tuple[str, float]]:
 
 
 def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
-    from scrapy_simhash.extraction import MIN_PROSE_SHARE
     from scrapy_simhash.fingerprint import to_hex
 
     loaded, chosen, extraction, page, selectors, min_tokens = found
-    measured = extraction.measured
     report: dict[str, Any] = {
         "page": loaded.name,
         "url": loaded.url,
@@ -178,17 +152,13 @@ def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
         "extractor": chosen.scheme.extractor,
         "way": extraction.way,
         "why": _why(found),
-        "measured": None
-        if measured is None
-        else {**measured._asdict(), "min_prose_share": MIN_PROSE_SHARE},
         "selectors": [count._asdict() for count in selectors],
         "title": extraction.title,
+        "heading": extraction.heading,
         "canonical": extraction.canonical,
         "characters": len(extraction.text),
         "tokens": page.tokens,
         "min_tokens": min_tokens,
-        "weak": page.weak,
-        "weak_because": _weak(found),
         "skipped": page.skipped,
         "error": page.error,
         "fingerprint": None
@@ -219,7 +189,8 @@ def _explain(found: _Found) -> None:
     for count in selectors:
         elements = f"{count.elements:,} element{'' if count.elements == 1 else 's'}"
         note(f"           --{count.use} {count.selector!r} finds {elements}")
-    for name, value in (("title", extraction.title), ("canonical", extraction.canonical)):
+    for name in ("title", "heading", "canonical"):
+        value = getattr(extraction, name)
         if value:
             note(f"{name:<10} {value}")
     note(
@@ -229,7 +200,5 @@ def _explain(found: _Found) -> None:
     if page.skipped:
         few = f": {page.tokens:,} of {min_tokens:,}" if page.skipped == "few_tokens" else ""
         note(f"skipped    {page.skipped}: {_SKIPS[page.skipped]}{few}")
-    elif page.weak:
-        note(f"weak       {', and '.join(_weak(found))}: near-duplicates of it are only tagged")
     if loaded.is_html:
         note(f"extraction {page.extraction_ms:.1f} ms of CPU time")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,9 +45,13 @@ class LoadedPage:
 
     def fingerprint(self, detector: Detector) -> PageFingerprint:
         """What a crawl would make of it; of a plain text, all of it counts."""
+        from scrapy_simhash.detector import evidence_of
+
         if self.is_html:
-            return detector.fingerprint_page(self.text)
-        return detector.fingerprint_text(self.text)
+            page = detector.fingerprint_page(self.text)
+        else:
+            page = detector.fingerprint_text(self.text)
+        return replace(page, evidence=evidence_of(self.url or "", page))
 
 
 def add_page_arguments(

@@ -49,3 +49,11 @@ def whole(least: int, most: int | None = None) -> Callable[[str], int]:
 
     convert.__name__ = "number"  # argparse says: invalid number value
     return convert
+
+
+def share(text: str) -> float:
+    """Convert the text of an option to a number from 0 to 1."""
+    number = float(text)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text}: from 0 to 1")
+    return number

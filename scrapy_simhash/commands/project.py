@@ -9,7 +9,7 @@ from scrapy.utils.project import get_project_settings
 from scrapy_simhash.crawl.identity import Identity, Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
 from scrapy_simhash.crawl.reader import SettingsReader
-from scrapy_simhash.crawl.settings import SETTINGS, read_policy
+from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_policy
 from scrapy_simhash.scheme import PRESETS
 
 if TYPE_CHECKING:
@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.policy import Policy
     from scrapy_simhash.scheme import Scheme
 
 
 class SchemeSettings(NamedTuple):
-    """How a crawl with these settings makes fingerprints of pages."""
+    """How a crawl with these settings makes fingerprints of pages, and tells copies."""
 
     preset: str
     scheme: Scheme
     max_distance: int
+    confirmation: Confirmation
     min_tokens: int
 
 
@@ -53,7 +55,8 @@ def page_index_base(settings: Settings | None) -> Path:
 def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:
     """What the settings say of fingerprints.
 
-    :param preset: another than they name; SIMHASH_MAX_DISTANCE is not for it.
+    :param preset: another than they name; SIMHASH_MAX_DISTANCE is not for it. The settings of
+        confirmation are for any.
     :raises SettingsError: a setting has a value that is not allowed.
     """
     read = SettingsReader(project_settings() if settings is None else settings, SETTINGS)
@@ -68,6 +71,7 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
         own if preset is None else preset,
         read.scheme(chosen.scheme),
         max_distance,
+        read_confirmation(read, chosen.confirmation),
         read.whole("SIMHASH_MIN_TOKENS", 1, 1_000_000),
     )
 
@@ -79,6 +83,16 @@ def crawl_policy(settings: Settings | None) -> Policy:
     """
     settings = project_settings() if settings is None else settings
     return read_policy(SettingsReader(settings, SETTINGS))
+
+
+def crawl_confirmation(settings: Settings | None, made_with: Confirmation) -> Confirmation:
+    """Return what a crawl with these settings asks of copies in an index.
+
+    :param made_with: the confirmation of the index, where the settings say nothing.
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
+    settings = project_settings() if settings is None else settings
+    return read_confirmation(SettingsReader(settings, SETTINGS), made_with)
 
 
 def cluster_limit(settings: Settings | None) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_simhash.commands.confirming import match_unconfirmed_because
 from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import escaped, note, show
+from scrapy_simhash.commands.output import escaped, note, percent, show
 from scrapy_simhash.commands.page_source import add_page_arguments, load_page
 from scrapy_simhash.commands.parsers import add_index_command, whole
 from scrapy_simhash.parameters import MAX_BITS
@@ -14,14 +15,17 @@ from scrapy_simhash.parameters import MAX_BITS
 if TYPE_CHECKING:
     import argparse
 
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.detector import PageFingerprint
+    from scrapy_simhash.index import Match
     from scrapy_simhash.index.explain import Foreseen
     from scrapy_simhash.policy import Action
 
 _DESCRIPTION = """\
 Fetches or reads a page, takes its main text, and asks an index for pages that are like it; says
 what a crawl with the project's settings would do with it, if it had met all that the index holds.
-Nothing is written to the index.
+Pages within k bits that are no copies are shown as well, with the reason. Nothing is written to the
+index.
 
   {program} query https://example.com/article?print=1
   {program} query --spider news page.html
@@ -63,6 +67,7 @@ class _Answer(NamedTuple):
     page: PageFingerprint
     bits: int
     max_distance: int
+    confirmation: Confirmation
     foreseen: Foreseen | None
     action: str
 
@@ -78,8 +83,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _ask(options: argparse.Namespace) -> _Answer:
-    from scrapy_simhash.commands.project import crawl_policy, page_scope, scheme_settings
-    from scrapy_simhash.detector import Detector
+    from scrapy_simhash.commands.project import (
+        crawl_confirmation,
+        crawl_policy,
+        page_scope,
+        scheme_settings,
+    )
+    from scrapy_simhash.detector import Detector, evidence_of
     from scrapy_simhash.index import index_url, open_index
     from scrapy_simhash.index.explain import foresee
     from scrapy_simhash.index.offline import read_manifest
@@ -87,29 +97,27 @@ def _ask(options: argparse.Namespace) -> _Answer:
 
     directory = index_directory(options)
     made = read_manifest(directory)
-    if options.max_distance is not None and options.max_distance >= made.scheme.bits:
-        options.wrong_usage(f"--max-distance: less than {made.scheme.bits}, the bits of the index")
+    bits = made.scheme.bits
+    if options.max_distance is not None and options.max_distance >= bits:
+        options.wrong_usage(f"--max-distance: less than {bits}, the bits of the index")
     policy = crawl_policy(options.settings)
+    confirmation = crawl_confirmation(options.settings, made.confirmation)
     loaded = load_page(options.page, options)
     detector = Detector(made.scheme, min_tokens=scheme_settings(options.settings).min_tokens)
     page = loaded.fingerprint(detector)
     key = options.key or loaded.url
     if page.fingerprint is None:
-        return _Answer(loaded.name, page, made.scheme.bits, made.max_distance, None, "keep")
-    with open_index(index_url(directory), max_distance=options.max_distance) as index:
+        return _Answer(loaded.name, page, bits, made.max_distance, confirmation, None, "keep")
+    with open_index(
+        index_url(directory), max_distance=options.max_distance, confirmation=confirmation
+    ) as index:
         among = page_scope(options.settings)(key or loaded.name)
-        foreseen = foresee(index, key, page.fingerprint, among=among)
-        verdict = Verdict(
-            kind=foreseen.kind, key=key or loaded.name, bits=made.scheme.bits, weak=page.weak
-        )
-        return _Answer(
-            loaded.name,
-            page,
-            made.scheme.bits,
-            index.max_distance,
-            foreseen,
-            _action(policy.decide(verdict), seen=policy.seen(verdict)),
-        )
+        evidence = evidence_of(key or "", page)
+        foreseen = foresee(index, key, page.fingerprint, evidence, among=among)
+        verdict = Verdict(kind=foreseen.kind, key=key or loaded.name, bits=bits)
+        action = _action(policy.decide(verdict), seen=policy.seen(verdict))
+        max_distance = index.max_distance
+    return _Answer(loaded.name, page, bits, max_distance, confirmation, foreseen, action)
 
 
 def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
@@ -122,16 +130,30 @@ def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
         "skipped": page.skipped,
         "fingerprint": None if page.fingerprint is None else to_hex(page.fingerprint, answer.bits),
         "max_distance": answer.max_distance,
+        "min_resemblance": answer.confirmation.min_resemblance,
+        "same_title": answer.confirmation.same_name,
         "tokens": page.tokens,
         "way": page.way,
-        "weak": page.weak,
         "representative": None if foreseen is None else foreseen.representative,
         "distance": None if foreseen is None else foreseen.distance,
+        "similarity": None if foreseen is None else foreseen.similarity,
+        "similar_to": None if foreseen is None else foreseen.similar_to,
         "action": answer.action,
         "matches": []
         if foreseen is None
-        else [{"key": match.key, "distance": match.distance} for match in foreseen.matches[:top]],
+        else [
+            {
+                "key": match.key,
+                "distance": match.distance,
+                "similarity": match.similarity,
+                "confirmed": match.confirmed,
+                "unconfirmed_because": match_unconfirmed_because(answer.confirmation, match)
+                or None,
+            }
+            for match in foreseen.matches[:top]
+        ],
         "match_count": 0 if foreseen is None else len(foreseen.matches),
+        "copy_count": 0 if foreseen is None else sum(one.confirmed for one in foreseen.matches),
     }
 
 
@@ -139,9 +161,8 @@ def _show(answer: _Answer, top: int) -> None:
     from scrapy_simhash.fingerprint import to_hex
 
     page, foreseen = answer.page, answer.foreseen
-    weak = ", weak" if page.weak else ""
     way = f" by {page.way}" if page.way else ""
-    show(f"page         {escaped(answer.name)}: {page.tokens:,} tokens{way}{weak}")
+    show(f"page         {escaped(answer.name)}: {page.tokens:,} tokens{way}")
     if foreseen is None or page.fingerprint is None:
         error = f" ({escaped(page.error)})" if page.error else ""
         show(f"verdict      skipped: {page.skipped}{error}")
@@ -149,15 +170,28 @@ def _show(answer: _Answer, top: int) -> None:
         return
     show(f"fingerprint  {to_hex(page.fingerprint, answer.bits)}")
     of_what = f" of {escaped(foreseen.representative)}" if foreseen.representative else ""
+    if foreseen.similar_to is not None:
+        of_what = f", similar to {escaped(foreseen.similar_to)}"
     distance = "" if foreseen.distance is None else f", at distance {foreseen.distance}"
-    show(f"verdict      {foreseen.kind}{of_what}{distance} (k = {answer.max_distance})")
+    similarity = (
+        "" if foreseen.similarity is None else f", similarity {percent(foreseen.similarity)}"
+    )
+    show(f"verdict      {foreseen.kind}{of_what}{distance}{similarity} (k = {answer.max_distance})")
     show(f"a crawl      would {answer.action} it")
     if foreseen.matches and top:
-        show(f"matches      {len(foreseen.matches):,}")
+        copies = sum(match.confirmed for match in foreseen.matches)
+        show(f"matches      {len(foreseen.matches):,} within k, {copies:,} of them copies")
         for match in foreseen.matches[:top]:
-            show(f"  distance {match.distance:>3}  {escaped(match.key)}")
+            _show_match(answer.confirmation, match)
         if len(foreseen.matches) > top:
             note(f"{len(foreseen.matches) - top:,} more: --top shows them")
+
+
+def _show_match(confirmation: Confirmation, match: Match) -> None:
+    similarity = "" if match.similarity is None else f", similarity {percent(match.similarity):>5}"
+    because = match_unconfirmed_because(confirmation, match)
+    no_copy = f" (no copy: {because})" if because else ""
+    show(f"  distance {match.distance:>3}{similarity}  {escaped(match.key)}{no_copy}")
 
 
 def _action(action: Action, *, seen: bool) -> str:

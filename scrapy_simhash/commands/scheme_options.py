@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands.parsers import whole
+from scrapy_simhash.commands.parsers import share, whole
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.parameters import MAX_BITS
 from scrapy_simhash.scheme import PRESETS
 
 if TYPE_CHECKING:
-    import argparse
-
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.scheme import Scheme
 
@@ -20,20 +20,26 @@ _EXTRACTORS = "readability, readability-only, text, trafilatura, resiliparse, or
 
 
 class Chosen(NamedTuple):
-    """A scheme, its k, and the name of the preset that they come from."""
+    """A scheme, its k, what confirms a copy, and the name of the preset that they come from."""
 
     scheme: Scheme
     max_distance: int
+    confirmation: Confirmation
     preset: str
 
 
 def add_scheme_options(
-    parser: argparse.ArgumentParser, *, several: bool = False, max_distance: bool = True
+    parser: argparse.ArgumentParser,
+    *,
+    several: bool = False,
+    max_distance: bool = True,
+    confirmation: bool = False,
 ) -> None:
     """Add options of presets and of extraction.
 
     :param several: whether ``--preset`` may be given again, or as ``all``.
     :param max_distance: whether there is ``--max-distance``.
+    :param confirmation: whether there are ``--min-resemblance`` and ``--same-title``.
     """
     group = parser.add_argument_group(
         "fingerprints", "Where they are not given, the project's settings count, if there is one."
@@ -61,6 +67,20 @@ def add_scheme_options(
             type=whole(0, MAX_BITS - 1),
             help="near-duplicates differ in so many bits at most (default: SIMHASH_MAX_DISTANCE, "
             "or the preset's)",
+        )
+    if confirmation:
+        group.add_argument(
+            "--min-resemblance",
+            metavar="R",
+            type=share,
+            help="copies resemble each other by so much at least, from 0 to 1 (default: "
+            "SIMHASH_MIN_RESEMBLANCE, or the preset's)",
+        )
+        group.add_argument(
+            "--same-title",
+            action=argparse.BooleanOptionalAction,
+            help="copies of one site have titles that agree (default: SIMHASH_SAME_TITLE, or "
+            "the preset's)",
         )
     group.add_argument(
         "--extractor",
@@ -148,4 +168,9 @@ def _chosen(options: argparse.Namespace, preset: str | None) -> Chosen:
         raise  # pragma: no cover - it has exited
     if max_distance >= scheme.bits:
         options.wrong_usage(f"--max-distance {max_distance}: less than {scheme.bits}, the bits")
-    return Chosen(scheme, max_distance, told.preset)
+    given = {
+        name: value
+        for name, option in (("min_resemblance", "min_resemblance"), ("same_name", "same_title"))
+        if (value := getattr(options, option, None)) is not None
+    }
+    return Chosen(scheme, max_distance, replace(told.confirmation, **given), told.preset)

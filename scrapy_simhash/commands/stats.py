@@ -116,7 +116,7 @@ def _show(
     share = f", {percent(doubled.near_duplicates / pages)} of the pages" if pages else ""
     show(f"near-duplicates  {doubled.near_duplicates:,}{share}")
     if doubled.similar:
-        show(f"similar          {len(doubled.similar):,} pages within k that are no copies")
+        show(f"similar          {len(doubled.similar):,}, within k and no copies")
     if doubled.distances:
         _chart("near-duplicates by distance", {d: doubled.distances[d] for d in _range(doubled)})
     if doubled.clusters and options.top:

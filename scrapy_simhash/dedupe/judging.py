@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.dedupe.evidence import evidence_from, plain_evidence
 from scrapy_simhash.dedupe.state import Checkpoint
 from scrapy_simhash.detector import Detector, PageFingerprint
 from scrapy_simhash.policy import Policy
@@ -45,18 +46,17 @@ class Judge:
         self._index = index
         self._options = options
         self._detector = Detector(options.scheme, min_tokens=options.min_tokens)
-        self._policy = Policy(
-            action="drop", drop_weak=options.drop_weak, incremental=options.incremental
-        )
+        self._policy = Policy(action="drop", incremental=options.incremental)
         self.records = checkpoint.records
         self._lines: list[bytes] = []
+        self._evidence: list[list[Any]] = []
         self._observations: list[Observation] = []
         self._keys: set[str] = set()
         self._log = state.log.open("ab")
         self._log.truncate(checkpoint.log_bytes)
         self._log_bytes = checkpoint.log_bytes
         if checkpoint.lines:
-            self._do_again(checkpoint.lines)
+            self._replay(checkpoint)
 
     def add(self, answer: Answer) -> None:
         """The next record."""
@@ -65,31 +65,24 @@ class Judge:
             self.commit()
         page = PageFingerprint(
             fingerprint=None if answer.fingerprint is None else int(answer.fingerprint, 16),
-            weak=answer.weak,
+            evidence=answer.evidence,
             skipped=answer.reason,
         )
         verdict = self._detector.judge(self._index, key, page, among=self._among(key))
         observation = verdict.observation
         dropped = observation is not None and self._is_dropped(verdict)
-        self._lines.append(
-            json.dumps(
-                {
-                    "key": key,
-                    "kind": verdict.kind,
-                    "representative": verdict.representative,
-                    "distance": verdict.distance,
-                    "fingerprint": answer.fingerprint,
-                    "weak": verdict.weak,
-                    "reason": verdict.reason,
-                    "dropped": dropped,
-                }
-            ).encode("ascii")
-            + b"\n"
-        )
+        line = {"key": key, **verdict.to_dict(), "dropped": dropped}
+        del line["canonical"]  # not known of records
+        self._lines.append(json.dumps(line).encode("ascii") + b"\n")
         if observation is not None:
             self._keys.add(key)
-            if verdict.kind != "near-duplicate":
+            if verdict.kind == "near-duplicate":
+                self._index.acted(observation, "dropped" if dropped else "tagged")
+            else:
+                if verdict.similar_to is not None:
+                    self._index.acted(observation, "passed")
                 self._observations.append(observation)
+                self._evidence.append(plain_evidence(observation.evidence))
         self.records += 1
         if len(self._lines) == BATCH_RECORDS or verdict.kind == "changed":
             self.commit()
@@ -98,12 +91,17 @@ class Judge:
         """Keep what was judged since the last time."""
         lines = b"".join(self._lines)
         self._state.write(
-            Checkpoint("judging", self.records, self._log_bytes, self._index.began, lines)
+            Checkpoint(
+                *("judging", self.records, self._log_bytes, self._index.began),
+                lines=lines,
+                evidence=self._evidence,
+            )
         )
         self._write(lines)
         for observation in self._observations:
             self._index.confirm(observation)
         self._lines.clear()
+        self._evidence.clear()
         self._observations.clear()
         self._keys.clear()
 
@@ -120,7 +118,7 @@ class Judge:
             return False
         if verdict.kind == "unchanged" and self._met_before(verdict.key):
             # The same record again; a crawl, in which pages come again by themselves, lets it pass.
-            return not verdict.weak or self._options.drop_weak
+            return True
         return not self._policy.decide(verdict).items
 
     def _met_before(self, key: str) -> bool:
@@ -138,17 +136,21 @@ class Judge:
         self._log.flush()
         self._log_bytes += len(lines)
 
-    def _do_again(self, lines: bytes) -> None:
-        """What may have been interrupted after the journal was written."""
-        self._write(lines)
-        for line in lines.splitlines():
-            told: dict[str, Any] = json.loads(line)
-            if told["kind"] in ("new", "changed", "unchanged"):
-                key, fingerprint = told["key"], int(told["fingerprint"], 16)
-                observation = self._index.observe(
-                    key, fingerprint, weak=told["weak"], among=self._among(key)
-                )
-                self._index.confirm(observation)
+    def _replay(self, checkpoint: Checkpoint) -> None:
+        """Repeat what may have been interrupted after the journal was written."""
+        self._write(checkpoint.lines)
+        evidence = iter(checkpoint.evidence)
+        for line in checkpoint.lines.splitlines():
+            verdict: dict[str, Any] = json.loads(line)
+            if verdict["kind"] not in ("new", "changed", "unchanged"):
+                continue
+            key, fingerprint = verdict["key"], int(verdict["fingerprint"], 16)
+            observation = self._index.observe(
+                key, fingerprint, evidence_from(next(evidence)), among=self._among(key)
+            )
+            if observation.similar_to is not None:
+                self._index.acted(observation, "passed")
+            self._index.confirm(observation)
 
     def __enter__(self) -> Self:
         return self

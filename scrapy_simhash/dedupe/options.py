@@ -12,6 +12,7 @@ from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.policy import PolicyAction
     from scrapy_simhash.scheme import Scheme
 
@@ -20,7 +21,11 @@ Format = Literal["json-lines", "json", "csv", "parquet", "html", "warc"]
 DEFAULT_MAX_BYTES = 8_000_000
 DEFAULT_TIMEOUT_MS = 10_000
 DEFAULT_TAGS = {
-    name: f"simhash_{name}" for name in ("kind", "representative", "distance", "fingerprint")
+    name: f"simhash_{name}"
+    for name in (
+        *("kind", "representative", "distance", "fingerprint"),
+        *("similar_to", "similarity"),
+    )
 }
 STANDARD_OUTPUT = Path("-")
 
@@ -44,11 +49,12 @@ class Fields:
 class DedupeOptions:
     """How records are read and judged, and what becomes of them.
 
+    :param confirmation: what makes a record within `max_distance` bits a copy; None for that of
+        the index, or of the preset of the scheme.
     :param format: of all files; None to know it by their names.
     :param fields: None to look for usual names.
     :param action: ``drop`` leaves duplicates out, ``tag`` keeps them and says what they are.
     :param tags: field of a verdict → field of a record, for ``tag``.
-    :param drop_weak: weak duplicates are dropped, too.
     :param incremental: what the index held before counts as seen.
     :param scope: gives for a key which keys may be of its representative; None for all.
     :param scope_name: of `scope`, by which a run that goes on knows it.
@@ -60,11 +66,11 @@ class DedupeOptions:
 
     scheme: Scheme
     max_distance: int
+    confirmation: Confirmation | None = None
     format: Format | None = None
     fields: Fields = field(default_factory=Fields)
     action: PolicyAction = "drop"
     tags: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULT_TAGS))
-    drop_weak: bool = False
     incremental: bool = False
     scope: Callable[[str], Callable[[str], bool] | None] | None = None
     scope_name: str = "all"
@@ -77,12 +83,13 @@ class DedupeOptions:
 
     def to_dict(self) -> dict[str, Any]:
         """All that determines the output, as plain values: not how fast it comes."""
-        left_out = {"scheme", "fields", "scope", "workers", "timeout_ms"}
+        left_out = {"scheme", "confirmation", "fields", "scope", "workers", "timeout_ms"}
         values = {name: value for name, value in vars(self).items() if name not in left_out}
         return {
             **values,
             "tags": dict(self.tags),
             "scheme": self.scheme.id,
+            "confirmation": None if self.confirmation is None else asdict(self.confirmation),
             "fields": asdict(self.fields),
         }
 

@@ -47,7 +47,7 @@ def write_rows(
     """
     parquet = needed("pyarrow.parquet")
     arrow = needed("pyarrow")
-    types = {"distance": arrow.int32(), "weak": arrow.bool_()}
+    types = {"distance": arrow.int32(), "similarity": arrow.float64()}
     columns = {} if tags is None else tags
     writer = None
     try:
@@ -94,7 +94,7 @@ def _kept(
         told = [next(verdicts) for _ in range(batch.num_rows)]
         table = arrow.Table.from_batches([batch])
         for name, column in columns.items():
-            values = [None if one["reason"] else one[name] for one in told]
+            values = [None if one["reason"] else one.get(name) for one in told]
             table = table.append_column(
                 schema.field(column), arrow.array(values, schema.field(column).type)
             )

@@ -223,7 +223,7 @@ class _Worker:
         :raises EOFError, OSError: it is dead.
         """
         while True:
-            answers = [Answer(*answer) for answer in json.loads(self._channel.receive())]
+            answers = [Answer.from_plain(plain) for plain in json.loads(self._channel.receive())]
             self.asked.popleft().answers = answers
             if not self._channel.has_message:
                 return

@@ -14,7 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urldefrag
 
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 from scrapy_simhash.dedupe.decoding import html_text, is_html
+from scrapy_simhash.dedupe.evidence import evidence_from, plain_evidence
+from scrapy_simhash.dedupe.fields import TITLE_FIELD
+from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.passages.decoding import without_surrogates
 
@@ -33,12 +37,23 @@ class Answer(NamedTuple):
 
     :param fingerprint: in hexadecimal; None if it is skipped.
     :param reason: why it is skipped.
+    :param evidence: what confirms that it is a copy.
     """
 
     key: str
     fingerprint: str | None = None
-    weak: bool = False
     reason: str | None = None
+    evidence: Evidence = NO_EVIDENCE
+
+    def plain(self) -> list[Any]:
+        """Return the answer as a list for JSON."""
+        return [self.key, self.fingerprint, self.reason, plain_evidence(self.evidence)]
+
+    @classmethod
+    def from_plain(cls, values: Sequence[Any]) -> Answer:
+        """Return the answer of which `plain` made a list."""
+        key, fingerprint, reason, evidence = values
+        return cls(key, fingerprint, reason, evidence_from(evidence))
 
 
 class Unreadable(Exception):
@@ -110,7 +125,15 @@ class Parser:
         if not values:
             raise Unreadable("no_field", key)
         text = without_surrogates("\n".join(map(plain, values)))
-        return self._answered(key, self._detector.fingerprint_text, text)
+        title = self._title(record)
+        return self._answered(
+            key, lambda text: self._detector.fingerprint_extraction(Extraction(text, title)), text
+        )
+
+    def _title(self, record: dict[str, Any]) -> str:
+        """Return the record's own name, if its title is one of the texts that stand for it."""
+        title = record.get(TITLE_FIELD) if TITLE_FIELD in self._fields.text else None
+        return "" if title is None else without_surrogates(plain(title))
 
     def _file(self, content: bytes, key: str) -> Answer:
         path = Path(os.fsdecode(content))
@@ -161,7 +184,8 @@ class Parser:
             raise Unreadable("error", key) from None
         if page.fingerprint is None:
             return Answer(key, reason=page.skipped)
-        return Answer(key, to_hex(page.fingerprint, self._detector.scheme.bits), page.weak)
+        fingerprint_hex = to_hex(page.fingerprint, self._detector.scheme.bits)
+        return Answer(key, fingerprint_hex, evidence=page.evidence)
 
 
 def read_json(content: bytes, encoding: str) -> dict[str, Any]:

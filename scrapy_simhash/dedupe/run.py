@@ -183,6 +183,7 @@ class _Run:
                     index_url(directory),
                     options.scheme,
                     max_distance=options.max_distance,
+                    confirmation=options.confirmation,
                     expected_pages=options.expected_records,
                     incremental=options.incremental,
                     sync="no" if self._places.index is None else "everysec",

@@ -5,9 +5,9 @@ A directory beside the output, with
 - ``order.json``: what the run was asked for. Only the same one goes on.
 - ``verdicts.jsonl``: the verdicts on all records so far, in their order.
 - ``journal-0`` and ``journal-1``: how far it has come. Each batch of verdicts is first written to
-  one of them, then to ``verdicts.jsonl``, then its representatives to the index; the next batch
-  goes to the other. What was interrupted on the way is done again from the youngest that is whole,
-  which changes nothing where it had been done.
+  one of them, with the evidence of its representatives, then to ``verdicts.jsonl``, then its
+  representatives to the index; the next batch goes to the other. After an interruption, the
+  youngest batch that is whole is replayed; replaying is idempotent.
 - ``index/``, unless the run was given one.
 - ``output``, a file or folder, and ``verdicts.new``: what is written, until it is whole and gets
   its name.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-_FORMAT = "scrapy-simhash dedupe 1"
+_FORMAT = "scrapy-simhash dedupe 2"
 _INDEX = "index"
 _LOCK = "lock"
 _OURS = {
@@ -56,6 +56,8 @@ class Checkpoint:
     :param log_bytes: of ``verdicts.jsonl`` before `lines`.
     :param began: see `ObservingIndex.began`.
     :param lines: verdicts of the last batch.
+    :param evidence: of the pages of this batch that are not near-duplicates, in their order, see
+        `scrapy_simhash.dedupe.evidence`.
     :param damaged: see `State.damaged`, which `State.write` puts in its place.
     """
 
@@ -64,6 +66,7 @@ class Checkpoint:
     log_bytes: int = 0
     began: int | None = None
     lines: bytes = b""
+    evidence: list[list[Any]] = field(default_factory=list)
     damaged: dict[str, str] = field(default_factory=dict)
 
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 class DedupeSummary:
     """What became of the records.
 
+    :param dropped: duplicates that are left out.
+    :param tagged: duplicates that are kept with tags, where the action is ``tag``.
+    :param similar: records that are kept, and are similar to another one: within k bits of it,
+        and not confirmed to be a copy.
     :param kinds: records by verdict.
     :param skipped: those without a verdict, by the reason.
     :param went_on_after: records that an interrupted run had judged before.
@@ -23,7 +27,8 @@ class DedupeSummary:
     records: int = 0
     kept: int = 0
     dropped: int = 0
-    weak_kept: int = 0
+    tagged: int = 0
+    similar: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     went_on_after: int = 0
@@ -40,7 +45,9 @@ class DedupeSummary:
             self.dropped += 1
         else:
             self.kept += 1
-            self.weak_kept += verdict["weak"] and verdict["kind"] == "near-duplicate"
+            # Only with the action tag are near-duplicates kept.
+            self.tagged += verdict["kind"] == "near-duplicate"
+        self.similar += verdict["similar_to"] is not None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

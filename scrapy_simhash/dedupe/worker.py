@@ -19,6 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.dedupe.options import Fields
 from scrapy_simhash.dedupe.records import Answer, Parser
 from scrapy_simhash.detector import Detector
@@ -81,6 +82,7 @@ def make_order(inputs: Inputs, options: DedupeOptions) -> dict[str, Any]:
         "fields": asdict(inputs.fields),
         "scheme": options.scheme.to_dict(),
         "min_tokens": options.min_tokens,
+        "sketches": options.confirmation != UNCONFIRMED,
         "max_bytes": options.max_bytes,
         "encoding": "utf-8" if inputs.format == "parquet" else options.encoding,
         "header": inputs.header,
@@ -95,7 +97,11 @@ def make_parser(order: dict[str, Any]) -> Parser:
     return Parser(
         order["format"],
         Fields(**{**fields, "text": tuple(fields["text"])}),
-        Detector(Scheme.from_dict(order["scheme"]), min_tokens=order["min_tokens"]),
+        Detector(
+            Scheme.from_dict(order["scheme"]),
+            min_tokens=order["min_tokens"],
+            sketches=order["sketches"],
+        ),
         max_bytes=order["max_bytes"],
         encoding=order["encoding"],
         header=order["header"],
@@ -153,7 +159,7 @@ def _serve(channel: Channel) -> None:
             signal.setitimer(signal.ITIMER_REAL, order["timeout_ms"] / 1000)
             answers += answer_all(parser, Job(job.name, job.number + at, [content]))
         signal.setitimer(signal.ITIMER_REAL, 0)
-        channel.send(json.dumps(answers).encode("ascii"))
+        channel.send(json.dumps([answer.plain() for answer in answers]).encode("ascii"))
 
 
 def _receive(channel: Channel, messages: queue.Queue[bytes]) -> None:

@@ -70,6 +70,7 @@ class _Asked:
     confirmation: Confirmation | None = None
     sync: SyncPolicy = "everysec"
     buffer_bytes: int | None = None
+    probing: bool = True
 
 
 # A database opens a directory once: whoever else asks in this process shares the handle.
@@ -146,6 +147,7 @@ def open_tables(
         DEFAULT_EXPECTED_PAGES,
         confirmation=UNCONFIRMED,
         sync=sync,
+        probing=False,
     )
     return _open_tables(directory, asked)[0]
 
@@ -250,11 +252,11 @@ def _new_manifest(asked: _Asked) -> Manifest:
         plan = (
             TablePlan(scheme.bits, min(max_distance + 1, scheme.bits))
             if asked.kind == "memory"
-            else choose_plan(scheme.bits, max_distance, asked.expected_pages)
+            else choose_plan(scheme.bits, max_distance, asked.expected_pages, probing=asked.probing)
         )
     elif plan.bits != scheme.bits:
         raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
-    elif (recall := plan.expected_recall(max_distance)) < MIN_RECALL and asked.kind != "memory":
+    elif (recall := plan.recall(max_distance)) < MIN_RECALL and asked.kind != "memory":
         logger.warning(
             "simhash: %s find %.0f %% of the pairs at distance %d, as was asked for",
             plan,
@@ -281,9 +283,8 @@ def _check_distance(made: Manifest, max_distance: int) -> None:
         raise PlanError(
             f"distance {max_distance} of {made.plan.bits} bits: 0 to {made.plan.bits - 1}"
         )
-    recall = made.plan.expected_recall(max_distance)
     # Whoever made the index may have asked for tables that find less.
-    if recall < MIN_RECALL and max_distance > made.max_distance:
+    if max_distance > made.max_distance and (recall := made.plan.recall(max_distance)) < MIN_RECALL:
         raise PlanError(
             f"{made.plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
             f"{MIN_RECALL:.0%}: take other tables with `scrapy simhash rebuild --max-distance "

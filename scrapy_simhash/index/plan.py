@@ -27,6 +27,7 @@ from scrapy_simhash.errors import PlanError
 
 MIN_RECALL = 0.95
 MAX_TABLES = 4096
+MAX_PROBED_BITS = 32
 
 
 class Block(NamedTuple):
@@ -45,6 +46,9 @@ class TablePlan:
     :param chosen: blocks brought to the front in each table, c.
     :param inner_blocks: number of blocks that the other bits are cut in, one of which follows
         the chosen ones; 0 if they are not cut.
+    :param prefix_bits: of tables that are probed (`scrapy_simhash.index.probing`): `blocks` tables,
+        each with so many bits of its own; 0 if the bits are cut in blocks.
+    :param probes: buckets that are asked in all probed tables together.
     :raises PlanError: there are fewer bits than blocks, fewer blocks than chosen, or more than
         4096 tables.
     """
@@ -53,6 +57,8 @@ class TablePlan:
     blocks: int
     chosen: int = 1
     inner_blocks: int = 0
+    prefix_bits: int = 0
+    probes: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.chosen <= self.blocks <= self.bits:
@@ -60,6 +66,9 @@ class TablePlan:
                 f"{self.blocks} blocks of {self.bits} bits with {self.chosen} chosen: "
                 "1 <= chosen <= blocks <= bits is needed"
             )
+        if self.prefix_bits or self.probes:
+            self._check_probing()
+            return
         if comb(self.blocks, self.chosen) * max(self.inner_blocks, 1) > MAX_TABLES:
             raise PlanError(
                 f"{self.blocks} blocks with {self.chosen} chosen make more than {MAX_TABLES} tables"
@@ -72,9 +81,25 @@ class TablePlan:
                 "blocks: 0 (none) or up to so many"
             )
 
+    def _check_probing(self) -> None:
+        if (self.chosen, self.inner_blocks) != (1, 0):
+            raise PlanError("tables that are probed have neither chosen nor inner blocks")
+        fits = self.blocks * self.prefix_bits <= self.bits
+        if not (fits and 1 <= self.prefix_bits <= MAX_PROBED_BITS and self.blocks <= self.probes):
+            raise PlanError(
+                f"{self.blocks} tables with prefixes of {self.prefix_bits} of {self.bits} bits and "
+                f"{self.probes} probes: prefixes that fit, of 1 to {MAX_PROBED_BITS} bits, and a "
+                "probe for each table are needed"
+            )
+
     @cached_property
     def tables(self) -> tuple[tuple[Block, ...], ...]:
         """For each table the bits of its prefix, most significant first."""
+        if self.prefix_bits:
+            width = self.prefix_bits
+            return tuple(
+                (Block(self.bits - (number + 1) * width, width),) for number in range(self.blocks)
+            )
         cut = _cut([Block(0, self.bits)], self.blocks)
         tables = []
         for chosen in combinations(cut, self.chosen):
@@ -118,25 +143,43 @@ class TablePlan:
 
     def expected_recall(self, distance: int) -> float:
         """Share of the fingerprints at that distance which the tables find, if the differing
-        bits fall anywhere alike; exactly 1.0 up to the guaranteed distance.
+        bits fall anywhere alike; of probed tables, if uncertain bits differ as those of
+        near-duplicates do. Exactly 1.0 up to the guaranteed distance.
         """
         if not 0 <= distance <= self.bits:
             raise PlanError(f"distance {distance}: from 0 to {self.bits}")
         if distance <= self.guaranteed_distance:
             return 1.0
+        if self.prefix_bits:
+            from scrapy_simhash.index.probing import expected_recall
+
+            return expected_recall(self, distance)
         if self.inner_blocks:
             return _recall_of_tables(self.bits, self.tables, distance)
         return _recall_of_blocks(self.bits, self.blocks, self.chosen, distance)
 
+    def recall(self, max_distance: int) -> float:
+        """Share of the pairs that matter at that k: of probed tables, of real near-duplicates
+        within it; else of the fingerprints at it.
+        """
+        if self.prefix_bits:
+            from scrapy_simhash.index.probing import typical_recall
+
+            return typical_recall(self, max_distance)
+        return self.expected_recall(max_distance)
+
     def expected_candidates(self, entries: int) -> float:
         """Candidates per query among that many entries with random fingerprints."""
+        if self.prefix_bits:
+            return self.probes * entries / (1 << self.prefix_bits)
         return sum(entries / (1 << width) for width in self.prefix_widths_bits)
 
     def __str__(self) -> str:
         low, high = min(self.prefix_widths_bits), max(self.prefix_widths_bits)
         prefix = f"{low}" if low == high else f"{low}-{high}"
         count = len(self.tables)
-        return f"{count} table{'s' * (count > 1)} with {prefix}-bit prefixes"
+        probed = f", {self.probes} probes" if self.probes else ""
+        return f"{count} table{'s' * (count > 1)} with {prefix}-bit prefixes{probed}"
 
 
 def _cut(bits: list[Block], parts: int) -> list[tuple[Block, ...]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from heapq import merge
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.confirmation import site_number
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector
 from scrapy_simhash.errors import SchemeError, StorageError
 from scrapy_simhash.extraction import Extraction
@@ -17,6 +18,7 @@ from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.rewriting import rewriting
 from scrapy_simhash.index.rules import Rules, decide
 from scrapy_simhash.index.texts import opened_texts
+from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,8 +105,10 @@ def rescheme(
                 report.too_short += 1
                 continue
             # Of the page itself, only its text and title are kept.
+            site = site_of(page.key)
             evidence = found.evidence._replace(
-                site=page.evidence.site, heading=page.evidence.heading
+                site=site_number(site) if site else page.evidence.site,
+                heading=page.evidence.heading,
             )
             if page.evidence.title:
                 evidence = evidence._replace(title=page.evidence.title)

@@ -94,11 +94,13 @@ class TableStore:
         self,
         fingerprint: int,
         max_distance: int,
-        certainty: bytes = b"",  # noqa: ARG002
+        certainty: bytes = b"",
     ) -> list[tuple[int, Entry]]:
         """See `Store.within`."""
         found = []
-        for entry in self._entries_of(self._buckets.find_near(fingerprint, max_distance)):
+        for entry in self._entries_of(
+            self._buckets.find_near(fingerprint, max_distance, certainty)
+        ):
             distance = hamming_distance(fingerprint, entry.fingerprint)
             if distance <= max_distance:
                 found.append((distance, entry))

@@ -105,7 +105,7 @@ def rebuild(
         raise PlanError(f"tables for {plan.bits} bits don't fit fingerprints of {made.plan.bits}")
     if not 0 <= max_distance < plan.bits:
         raise PlanError(f"distance {max_distance} of {plan.bits} bits: 0 to {plan.bits - 1}")
-    if (recall := plan.expected_recall(max_distance)) < MIN_RECALL:
+    if (recall := plan.recall(max_distance)) < MIN_RECALL:
         raise PlanError(
             f"{plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
             f"{MIN_RECALL:.0%}: lower the distance, or take more tables"

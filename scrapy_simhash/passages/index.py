@@ -206,7 +206,9 @@ def _open_shared(
             if new is None:
                 raise StorageError(location, "there is no passage index: add documents first")
             made = new
-            choose_plan(made.scheme.scheme.bits, made.scheme.max_distance)  # or nothing is made
+            choose_plan(
+                made.scheme.scheme.bits, made.scheme.max_distance, probing=False
+            )  # or fails
             opener = database_kind(made.database)
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             made.write(directory)

@@ -9,6 +9,7 @@ import pytest
 from scrapy_simhash.calibration.calibrating import Preset, calibrate
 from scrapy_simhash.calibration.counting import Pairs
 from scrapy_simhash.calibration.sampling import Sample
+from scrapy_simhash.confirmation import Confirmation, names_agree
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.passages.reading import Document, HtmlDocument, Reading
@@ -21,12 +22,21 @@ TEXTS = articles(40, 25)
 
 
 def preset(name):
+    """A preset that asks for no confirmation."""
     return Preset(name, PRESETS[name].scheme, PRESETS[name].max_distance)
+
+
+def confirmed(*, min_resemblance=0.6, same_name=True, served_distance=None):
+    return Preset(
+        *("wide", PRESETS["wide"].scheme, PRESETS["wide"].max_distance),
+        Confirmation(min_resemblance, same_name),
+        served_distance,
+    )
 
 
 def calibrated(documents, *names, **options):
     sample = Sample.draw(documents, 1000, 1)
-    presets = [preset(name) for name in names or ("wide",)]
+    presets = options.pop("presets", None) or [preset(name) for name in names or ("wide",)]
     return calibrate(sample, presets, **{"min_tokens": 30, "seed": 1, **options})
 
 
@@ -63,6 +73,7 @@ def test_a_k_that_tells_them_apart():
     found = calibrated(documents(TEXTS), "wide", "classic")
     wide, classic = found.presets
     assert wide.made_pairs == classic.made_pairs == 0
+    assert wide.least is None
     assert (wide.found.recall, wide.found.precision, wide.table_recall) == (1, 1, pytest.approx(1))
     farthest = max(d for d, count in enumerate(wide.counts.near_duplicate) if count)
     nearest = next(d for d, count in enumerate(wide.counts.different) if count)
@@ -139,11 +150,71 @@ def test_pairs_near_k_begin_with_those_that_it_gets_wrong():
     assert all(0 <= one.resemblance <= 1 for one in pairs)
 
 
-def test_a_weak_page_is_told(monkeypatch):
-    short = [" ".join(text.split()[:40]) for text in TEXTS]
-    found = calibrated([HtmlDocument(f"d{n}", page(text)) for n, text in enumerate(short)])
-    assert found.presets[0].weak == len(short)
-    assert found.presets[0].counts.weak == found.presets[0].counts.near_duplicate
+def test_pairs_are_counted_by_similarity_and_names():
+    """As two pages at a time are judged by a crawl."""
+    titles = ["Ferries", "Boats", "Ferries to the island"]
+    pages = [
+        HtmlDocument(f"https://a{n % 2}.example/{n}", page(text, titles[n % 3]))
+        for n, text in enumerate(TEXTS)
+    ]
+    one = calibrated(pages, presets=[confirmed()]).presets[0]
+    sampled = Sample.draw(pages, 1000, 1).pages([one.preset.scheme], 30)
+    confirmation = Confirmation()
+    expected = [[[0] * 257 for _ in range(101)] for _ in range(3)]
+    apart = 0
+    for b, other in enumerate(sampled):
+        for page_a in sampled[:b]:
+            evidence = page_a.fingerprints[0].evidence, other.fingerprints[0].evidence
+            distance = hamming_distance(
+                page_a.fingerprints[0].fingerprint, other.fingerprints[0].fingerprint
+            )
+            alike = resemblance(page_a.extraction.text, other.extraction.text)
+            agree = names_agree(*evidence)
+            apart += alike >= 0.8 and not agree
+            if agree and distance <= 256 // 3:
+                ((similarity, _),) = confirmation.similarities(evidence[0], evidence[1:])
+                step = int(similarity * 100 + 1e-9)
+                expected[0][step][distance] += alike >= 0.8
+                expected[1][step][distance] += alike < 0.2
+                expected[2][step][distance] += alike < 0.5
+    assert list(one.counts.confirmable) == expected
+    assert one.counts.named_apart == apart > 0
+    assert one.near_duplicate_pairs == 25 - apart
+    # What the names say is not asked for.
+    one = calibrated(pages, presets=[confirmed(same_name=False)]).presets[0]
+    assert (one.counts.named_apart, one.near_duplicate_pairs) == (0, 25)
+
+
+def test_a_least_resemblance_that_tells_them_apart():
+    """Texts of one form, in which every tenth word is a text's own."""
+    form = TEXTS[39].split()
+    texts = [
+        " ".join(own if at % 10 == 0 else word for at, (word, own) in enumerate(both))
+        for both in (list(zip(form, text.split(), strict=False)) for text in TEXTS[:38])
+    ]
+    alike = [resemblance(texts[0], other) for other in texts[1:]]
+    assert 0.2 < min(alike) <= max(alike) < 0.5
+    texts += [f"{text} Nobody waved." for text in texts[:22]]
+    texts += articles(20, 0, seed=9)
+    low = calibrated(documents(texts), presets=[confirmed(min_resemblance=0.2)]).presets[0]
+    # Runs of 3 words have more in common than runs of 5.
+    assert 0.4 < low.confirmation.min_resemblance == low.least.low / 100 < 0.8
+    assert (low.found.recall, low.found.precision) == (1, 1)
+    now = calibrated(documents(texts), presets=[confirmed(min_resemblance=0.8)]).presets[0]
+    assert now.least == (80, low.least.low, low.least.high)
+    too_high = calibrated(documents(texts), presets=[confirmed(min_resemblance=1)]).presets[0]
+    assert too_high.least.per_cent == too_high.least.high < 100
+    assert too_high.now.recall < too_high.found.recall == 1
+
+
+def test_k_within_what_indexes_serve():
+    found = calibrated(documents(TEXTS), presets=[confirmed()]).presets[0].choice
+    assert found.low < found.max_distance == PRESETS["wide"].max_distance
+    served = found.low + (found.max_distance - found.low) // 2
+    chosen = calibrated(documents(TEXTS), presets=[confirmed(served_distance=served)])
+    assert chosen.presets[0].choice.max_distance == served
+    too_low = calibrated(documents(TEXTS), presets=[confirmed(served_distance=found.low - 1)])
+    assert too_low.presets[0].choice == found
 
 
 def test_progress():

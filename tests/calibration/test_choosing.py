@@ -1,4 +1,4 @@
-"""The rule: the middle of the best k, and what it costs."""
+"""The rules: the middle of the best k, what it costs, and the least resemblance."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scrapy_simhash.calibration.choosing import (
     Found,
     choose,
+    choose_resemblance,
     figures,
-    filled,
+    fill_weight,
     table_recall,
     wilson,
 )
@@ -36,12 +37,12 @@ def test_figures_are_of_all_pairs_within_k():
 
 
 def test_few_pairs_are_filled_up_to_twenty():
-    assert filled([4, 0, 1], [0, 30, 0]) == [4, 15, 1]
-    assert filled([0, 0], [150, 50]) == [15, 5]
+    assert fill_weight(5, 30) == 0.5
+    assert fill_weight(0, 200) == 0.1
     # Not where there are enough, or none could be made.
-    assert filled([20, 1], [9, 9]) == [20, 1]
-    assert filled([1, 0], [0, 0]) == [1, 0]
-    rows = figures(filled([4, 0, 1, 0], [0, 20, 0, 10]), [0, 0, 5, 0])
+    assert fill_weight(21, 18) == 0
+    assert fill_weight(1, 0) == 0
+    rows = figures([4, 10, 1, 5], [0, 0, 5, 0])
     assert [row.recall for row in rows] == pytest.approx([0.2, 0.7, 0.75, 1])
     assert rows[3].precision == pytest.approx(20 / 25)
     assert rows[3].recall_95 == wilson(20, 20)
@@ -73,6 +74,83 @@ def test_tables_that_are_very_many_lower_it():
     choice = choose(figures(counts(32, d15=20), counts(32, d16=100)), 32)
     assert choice.max_distance == 15
     assert choice.plan is None
+
+
+def test_confirmation_lets_k_be_large_but_not_for_nothing():
+    near, similar = counts(256, d3=20, d21=5), counts(256, d30=10, d35=15, d36=1, d50=1000)
+    rows = figures(near, counts(256), similar=similar)
+    assert [rows[k].similar for k in (29, 30, 36)] == [0, 10, 26]
+    assert {row.f1 for row in rows[21:]} == {1.0}
+    choice = choose(rows, 256)
+    # From 36 bits on, more pages are compared for nothing than are copies.
+    assert (choice.low, choice.middle, choice.high) == (21, 28, 35)
+    # Where the nearest copy is farther than that, k goes no further than needed.
+    rows = figures(near, counts(256), similar=counts(256, d20=1000))
+    choice = choose(rows, 256)
+    assert (choice.low, choice.max_distance, choice.high) == (21, 21, 21)
+
+
+def test_pairs_that_no_k_finds_are_missed():
+    rows = figures(counts(64, d3=20), counts(64, d30=100), total=25)
+    assert rows[-1].recall == 0.8
+    choice = choose(rows, 64)
+    assert (choice.low, choice.high) == (3, 29)
+
+
+def test_a_k_that_tables_in_use_serve_is_taken_if_it_is_as_good():
+    rows = figures(counts(256, d3=20, d21=5), counts(256, d60=100))
+    for most, chosen in ((20, 40), (21, 21), (36, 36), (50, 40), (None, 40)):
+        choice = choose(rows, 256, most=most)
+        assert (choice.max_distance, choice.middle) == (chosen, 40)
+        assert choice.plan == choose_plan(256, chosen)
+
+
+def test_the_present_k_stays_if_it_is_one_of_the_best():
+    rows = figures(counts(256, d3=20, d21=5), counts(256, d60=100))
+    for keep, chosen in ((20, 40), (21, 21), (48, 48), (60, 40)):
+        assert choose(rows, 256, keep=keep).max_distance == chosen
+    assert choose(rows, 256, keep=48, most=44).max_distance == 44
+    assert choose(rows, 256, keep=48, most=50).max_distance == 48
+
+
+def by_per_cent(**at):
+    return [at.get(f"p{step}", 0) for step in range(101)]
+
+
+def test_the_least_resemblance_stays_if_it_is_one_of_the_best():
+    near, loss = by_per_cent(p82=20, p95=30), by_per_cent(p10=90, p41=8)
+    for now in (42, 60, 82):
+        assert choose_resemblance(near, loss, now) == (now, 42, 82)
+    # Else the nearest that is.
+    assert choose_resemblance(near, loss, 30) == (42, 42, 82)
+    assert choose_resemblance(near, loss, 90) == (82, 42, 82)
+
+
+def test_where_similarities_overlap_the_best_balance():
+    near, loss = by_per_cent(p50=1, p80=99), by_per_cent(p60=30)
+    assert choose_resemblance(near, loss, 40).per_cent == 61
+    near, loss = by_per_cent(p50=30, p80=70), by_per_cent(p60=1)
+    assert choose_resemblance(near, loss, 70).per_cent == 50
+
+
+@given(
+    st.lists(st.integers(0, 9), min_size=101, max_size=101),
+    st.lists(st.integers(0, 9), min_size=101, max_size=101),
+    st.integers(0, 100),
+)
+def test_no_other_least_resemblance_is_better(near, loss, now):
+    near[70] += 1
+
+    def f1(least):
+        found, wrong = sum(near[least:]), sum(loss[least:])
+        return found / (found + (wrong + sum(near) - found) / 2)
+
+    chosen = choose_resemblance(near, loss, now)
+    best = max(map(f1, range(101)))
+    for least in range(chosen.low, chosen.high + 1):
+        assert f1(least) == pytest.approx(best)
+    nearer = range(max(now - abs(chosen.per_cent - now) + 1, 0), now + abs(chosen.per_cent - now))
+    assert all(f1(least) < best - 1e-12 for least in nearer if least <= 100)
 
 
 def test_too_little_to_choose_by():

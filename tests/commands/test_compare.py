@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from scrapy_simhash.confirmation import Confirmation
+from scrapy_simhash.detector import Detector
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.resemblance import resemblance
 from scrapy_simhash.scheme import PRESETS, Scheme
@@ -21,6 +23,15 @@ OTHER = (
     "open to dry, and what honey there was had been sold to a baker from the next valley, who "
     "paid in flour, since coins were rare and banknotes rarer still in those parts of the country."
 )
+
+
+MAX_DISTANCE = PRESETS["wide"].max_distance
+
+
+def similarity(*texts):
+    detector = Detector(Scheme.preset("wide"), min_tokens=1)
+    one, other = (detector.fingerprint_text(text).evidence for text in texts)
+    return Confirmation().similarities(one, [other])[0][0]
 
 
 def compared(run, *arguments):
@@ -45,22 +56,24 @@ def test_json(run, files):
     scheme = Scheme.preset("wide")
     one, other = scheme.fingerprint(LONG), scheme.fingerprint(EDITED)
     distance = hamming_distance(one, other)
-    assert 0 < distance <= 36
+    assert 0 < distance <= MAX_DISTANCE
     assert found == {
         "preset": "wide",
         "scheme": scheme.id,
         "bits": 256,
-        "max_distance": 36,
+        "max_distance": MAX_DISTANCE,
+        "min_resemblance": 0.6,
+        "same_title": True,
         "distance": distance,
-        "equal_bits_share": 1 - distance / 256,
+        "similarity": similarity(LONG, EDITED),
+        "confirmed": True,
+        "unconfirmed_because": [],
         "near_duplicate": True,
-        "weak": False,
         "resemblance": resemblance(LONG, EDITED),
         "a": {
             "fingerprint": f"{one:064x}",
             "way": "",
             "tokens": len(scheme.tokens(LONG)),
-            "weak": False,
             "skipped": None,
             "error": None,
         },
@@ -68,7 +81,6 @@ def test_json(run, files):
             "fingerprint": f"{other:064x}",
             "way": "readability",
             "tokens": len(scheme.tokens(EDITED)),
-            "weak": False,
             "skipped": None,
             "error": None,
         },
@@ -82,12 +94,13 @@ def test_in_words(run, files):
     lines = ran.out.splitlines()
     assert lines[:3] == ["A  a.txt", "B  b.html", ""]
     told = dict(line.split(maxsplit=1) for line in lines[3:])
-    assert told["distance"].endswith(" are equal")
-    assert told["resemblance"] == f"{resemblance(LONG, EDITED):.3f}"
-    assert told["verdict"] == "near-duplicates (k = 36)"
+    assert told["distance"].endswith(" of 256 bits")
+    assert told["similarity"] == f"{int(100 * similarity(LONG, EDITED))} %, estimated"
+    assert told["resemblance"] == f"{resemblance(LONG, EDITED):.3f}, exact"
+    assert told["verdict"] == f"near-duplicates (k = {MAX_DISTANCE})"
     assert told["B"].endswith(" tokens by readability")
     assert run("compare", "a.txt", "c.txt").out.splitlines()[-1] == (
-        "verdict      different (k = 36)"
+        f"verdict      different (k = {MAX_DISTANCE})"
     )
     distance = compared(run, "a.txt", "b.html")["presets"][0]["distance"]
     for k, verdict in ((distance, "near-duplicates"), (distance - 1, "different")):
@@ -97,7 +110,25 @@ def test_in_words(run, files):
 
 def test_a_page_and_itself(run, files):
     (found,) = compared(run, "a.txt", "a.txt")["presets"]
-    assert (found["distance"], found["equal_bits_share"], found["resemblance"]) == (0, 1, 1)
+    assert (found["distance"], found["similarity"], found["resemblance"]) == (0, 1, 1)
+
+
+def test_pages_that_are_near_and_no_copies(run, files):
+    alike = int(100 * similarity(LONG, EDITED)) / 100
+    ran = run("compare", "--min-resemblance", alike + 0.02, "a.txt", "b.html")
+    least = int(100 * (alike + 0.02) + 1e-9)
+    verdict = f"similar, not copies: their similarity is below {least} %"
+    assert ran.out.splitlines()[-1] == f"verdict      {verdict} (k = {MAX_DISTANCE})"
+    for name, title in (("one", "Boats"), ("other", "Trains")):
+        written(files, f"<title>{title}</title><article><p>{LONG}</p></article>", f"{name}.html")
+    (found,) = compared(run, "one.html", "other.html")["presets"]
+    assert (found["distance"], found["similarity"], found["resemblance"]) == (0, 1, 1)
+    assert (found["confirmed"], found["near_duplicate"]) == (False, False)
+    assert found["unconfirmed_because"] == ["they are pages of one site, and their names differ"]
+    (found,) = compared(run, "--no-same-title", "one.html", "other.html")["presets"]
+    assert (found["confirmed"], found["near_duplicate"]) == (True, True)
+    (found,) = compared(run, "--preset", "classic", "one.html", "other.html")["presets"]
+    assert (found["same_title"], found["near_duplicate"]) == (False, True)
 
 
 def test_presets_that_cannot_take_a_text_say_so(run, files):
@@ -108,7 +139,7 @@ def test_presets_that_cannot_take_a_text_say_so(run, files):
     assert ascii_only["b"]["skipped"] == "unsupported_text"
     assert (ascii_only["distance"], ascii_only["near_duplicate"]) == (None, False)
     assert ascii_only["resemblance"] == 0
-    assert by_name["wide"]["distance"] > 36
+    assert by_name["wide"]["distance"] > MAX_DISTANCE
     ran = run("compare", "--preset", "all", "a.txt", "d.txt")
     assert ran.code == 0
     rows = {line.split()[0]: line for line in ran.out.splitlines()[4:]}
@@ -119,17 +150,17 @@ def test_presets_that_cannot_take_a_text_say_so(run, files):
     assert [line.split()[0] for line in ran.out.splitlines()[4:]] == ["classic", "levels"]
 
 
-def test_pages_that_are_skipped_or_weak(run, files):
+def test_pages_that_are_skipped(run, files):
     written(files, NEW, "short.txt")
     ran = run("compare", "a.txt", "short.txt")
-    assert ran.out.splitlines()[-1] == "verdict      B is skipped: few_tokens (k = 36)"
+    assert ran.out.splitlines()[-1] == f"verdict      B is skipped: few_tokens (k = {MAX_DISTANCE})"
     assert "resemblance  0." in ran.out
     ran = run("compare", "--min-tokens", "5", "short.txt", "short.txt")
-    assert ran.out.splitlines()[-1] == "verdict      near-duplicates, weak (k = 36)"
+    assert ran.out.splitlines()[-1] == f"verdict      near-duplicates (k = {MAX_DISTANCE})"
     written(files, "<html><body></body></html>", "none.html")
     (found,) = compared(run, "a.txt", "none.html")["presets"]
     assert (found["b"]["skipped"], found["resemblance"]) == ("no_text", None)
-    assert found["equal_bits_share"] is None
+    assert found["similarity"] is None
 
 
 @pytest.mark.parametrize(
@@ -161,7 +192,8 @@ def test_pages_of_sites(run_process, files):
         assert [report["a"]["url"], report["b"]["url"]] == [one, other]
         assert report["presets"][0]["near_duplicate"]
         ran = run_process(*MODULE, "compare", one, "-", told=LONG)
-        assert "distance     0 of 256 bits: 100 % are equal" in ran.out
+        assert "distance     0 of 256 bits\n" in ran.out
+        assert "similarity   100 %, estimated\n" in ran.out
         ran = run_process(*MODULE, "compare", one, site.url("/none"))
         assert (ran.code, ran.out) == (1, "")
         assert f"error: {site.url('/none')} cannot be fetched: the server answers 404" in ran.err

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 HELP_NAMES = (
     *("--output", "--verdicts", "--action", "--overwrite", "--json", "--format", "--text-field"),
     *("--html-field", "--key-field", "--encoding", "--max-bytes", "--index", "--incremental"),
-    *("--drop-weak", "--keep-index", "--workers", "--restart", "--preset", "--max-distance"),
+    *("--min-resemblance", "--same-title", "--keep-index", "--workers", "--restart", "--preset", "--max-distance"),
     *("--extractor", "--select", "--remove", "--min-tokens"),
 )
 
@@ -63,7 +63,8 @@ def test_as_json(run, feed):
         "records": 5,
         "kept": 4,
         "dropped": 1,
-        "weak_kept": 0,
+        "tagged": 0,
+        "similar": 0,
         "kinds": {"new": 3, "near-duplicate": 1, "skipped": 1},
         "skipped": {"no_text": 1},
         "went_on_after": 0,
@@ -75,11 +76,38 @@ def test_as_json(run, feed):
     }
 
 
+def test_what_confirms_a_copy(run, folder):
+    """Options go before the settings, and both before the preset."""
+    values = [
+        {"url": f"https://e.com/{n}", "title": f"Boat {n}", "text": text(1, edited=n)}
+        for n in range(3)
+    ]
+    written(folder, json_lines(values), "in.jsonl")
+
+    def shown(*options):
+        command = ("dedupe", "in.jsonl", "-o", "o.jsonl", "--overwrite")
+        return run(*command, "--text-field", "title", "--text-field", "text", *options).out
+
+    similar = "similar    2 kept: like another record, but not a copy of it\n"
+    assert similar in shown()
+    assert "dropped    2\n" in shown("--no-same-title")
+    assert similar in shown("--no-same-title", "--min-resemblance", "1")
+    assert "dropped    2\n" in shown("--preset", "classic", "--max-distance", "20")
+    assert similar in shown("--preset", "classic", "--max-distance", "20", "--same-title")
+    assert "tagged     2\n" in shown("--no-same-title", "--action", "tag")
+    ran = run("dedupe", "in.jsonl", "-o", "x.jsonl", "--min-resemblance", "1.5")
+    assert (ran.code, ran.out) == (2, "")
+    assert "1.5: from 0 to 1" in ran.err
+
+
 def test_verdicts_alone(run, feed, folder):
     assert run("dedupe", feed, "--verdicts", "v.jsonl").code == 0
     assert sorted(path.name for path in folder.iterdir()) == ["in.jsonl", "v.jsonl"]
     assert [set(v) for v in read_lines(folder / "v.jsonl")] == [
-        {"key", "kind", "representative", "distance", "fingerprint", "weak", "reason", "dropped"}
+        {
+            *("key", "kind", "representative", "distance", "fingerprint", "similarity"),
+            *("similar_to", "reason", "dropped"),
+        }
     ] * 5
 
 
@@ -155,7 +183,7 @@ def test_the_settings_of_a_project(run_process, folder, feed):
         assert kinds == ["new", "new", "new", "near-duplicate", "new"]
     ran = run_process(
         *(*MODULE, "dedupe", "in.jsonl", "-o", "out.jsonl", "--overwrite"),
-        *("--action", "drop", "--max-distance", "36", "--min-tokens", "30", "--drop-weak"),
+        *("--action", "drop", "--max-distance", "36", "--min-tokens", "30"),
     )
     assert "kept       3 in" in ran.out
 
@@ -171,8 +199,7 @@ def test_an_index_and_those_before(run, feed, folder):
     assert "dropped    1" in again.out
     incremental = summary("--incremental")
     assert incremental.err == ""
-    assert "dropped    3" in incremental.out  # the weak one is kept
-    assert "dropped    4" in summary("--incremental", "--drop-weak").out
+    assert "dropped    4" in incremental.out
 
 
 def test_the_index_of_the_run_can_be_kept(run, feed, folder):

@@ -23,7 +23,7 @@ ARTICLE = "".join(f"<p>{sentence} {FERRY}</p>" for sentence in SENTENCES)
 PAGE = f"""<!DOCTYPE html><html><head><title>Ferries\x1b[31m</title>
 <link rel="canonical" href="https://boats.example/ferries"></head>
 <body><nav><a href="/">Home</a><a href="/more">More</a></nav>
-<main class="story"><div class="article">{ARTICLE}</div></main>
+<main class="story"><div class="article"><h1>Crossings of the strait</h1>{ARTICLE}</div></main>
 <p class="comment">{NOTICE}</p></body></html>"""
 # What readability takes is little of what there is to read.
 LISTS = "".join(
@@ -43,16 +43,17 @@ def extracted(run, *arguments):
 def test_the_text_is_the_result_and_the_reason_a_note(run, folder):
     ran = run("extract", written(folder, PAGE, "page.html"))
     assert ran.code == 0
-    assert ran.out.splitlines() == [f"{sentence} {FERRY}" for sentence in SENTENCES]
+    sentences = [f"{sentence} {FERRY}" for sentence in SENTENCES]
+    assert ran.out.splitlines() == ["Crossings of the strait", *sentences]
     told = dict(line.split(maxsplit=1) for line in ran.err.splitlines() if line)
     assert told["page"] == "page.html"
-    assert told["way"].startswith("readability: readability's article has ")
-    assert told["way"].endswith(": 45 % are enough")
+    assert told["way"] == "readability: readability found enough of the page"
+    assert told["heading"] == "Crossings of the strait"
     assert told["title"] == "Ferries [31m"
     assert told["canonical"] == "https://boats.example/ferries"
     assert "(wide, jieba)" in told["text"]
     assert told["extraction"].endswith(" ms of CPU time")
-    assert {"weak", "skipped"}.isdisjoint(told)
+    assert "skipped" not in told
 
 
 def test_what_json_says(run, folder):
@@ -61,9 +62,8 @@ def test_what_json_says(run, folder):
     assert set(times) == {"extraction_ms", "tokenization_ms", "fingerprint_ms"}
     assert all(value >= 0 for value in times.values())
     scheme = Scheme.preset("wide")
-    text = "\n".join(f"{sentence} {FERRY}" for sentence in SENTENCES)
-    measured = report.pop("measured")
-    why = report.pop("why")
+    sentences = (f"{sentence} {FERRY}" for sentence in SENTENCES)
+    text = "\n".join(("Crossings of the strait", *sentences))
     assert report == {
         "page": "page.html",
         "url": None,
@@ -72,38 +72,28 @@ def test_what_json_says(run, folder):
         "scheme": scheme.id,
         "extractor": "readability",
         "way": "readability",
+        "why": "readability found enough of the page",
         "selectors": [],
         "title": "Ferries [31m",
+        "heading": "Crossings of the strait",
         "canonical": "https://boats.example/ferries",
         "characters": len(text),
         "tokens": len(scheme.tokens(text)),
         "min_tokens": 30,
-        "weak": False,
-        "weak_because": [],
         "skipped": None,
         "error": None,
         "fingerprint": f"{scheme.fingerprint(text):064x}",
         "text": text,
     }
-    assert measured["article_characters"] == len(text)
-    assert measured["visible_characters"] >= len(text)
-    assert measured["prose_characters"] is None
-    assert f"{measured['visible_characters']:,} that the page shows at most" in why
 
 
 def test_a_page_of_which_readability_finds_too_little(run, folder):
     report = extracted(run, written(folder, SIDEBAR, "page.html"))
-    assert (report["way"], report["weak"]) == ("content", True)
-    measured = report["measured"]
-    assert measured["article_characters"] < 0.45 * measured["prose_characters"]
-    assert (
-        f"of the {measured['prose_characters']:,} of running text: less than 45 %"
-        in (report["why"])
-    )
-    assert report["weak_because"] == ["readability found too little of the page"]
+    assert (report["way"], report["extractor"]) == ("segments", "readability")
+    assert report["why"] == "readability found too little of the page"
     assert SENTENCES[3] in report["text"]
     ran = run("extract", "page.html")
-    assert "weak       readability found too little of the page: near-duplicates" in ran.err
+    assert "way        segments: readability found too little of the page\n" in ran.err
 
 
 def test_selectors(run, folder):
@@ -119,7 +109,7 @@ def test_selectors(run, folder):
     # What is removed cannot be selected.
     report = extracted(run, "--select", ".comment", "--remove", ".comment", name)
     assert [count["elements"] for count in report["selectors"]] == [1, 0]
-    assert report["why"].startswith("no selector found anything; readability's article")
+    assert report["why"] == "no selector found anything; readability found enough of the page"
     ran = run("extract", "--select", ".comment", name)
     assert ran.out == f"{NOTICE}\n"
     assert "--select '.comment' finds 1 element\n" in ran.err
@@ -133,7 +123,6 @@ def test_an_extractor_by_name(run, folder):
     name = written(folder, PAGE, "page.html")
     report = extracted(run, "--extractor", "text", name)
     assert (report["way"], report["why"]) == ("text", "the extractor is text")
-    assert report["measured"] is None
     report = extracted(run, "--extractor", "tests.extractors.failing", name)
     assert (report["skipped"], report["text"]) == ("extraction_error", "")
     assert "tests.extractors.failing" in report["why"]
@@ -146,7 +135,6 @@ def test_plain_text_is_all_text(run, folder):
     assert (report["kind"], report["way"], report["title"]) == ("text", "", "")
     assert report["why"] == "it is plain text: all of it counts"
     assert (report["text"], report["preset"]) == (f"{CHINESE}\nBoat\t1", "classic")
-    assert report["weak_because"] == ["it has fewer than 50 tokens"]
 
 
 def test_tokens_and_features(run, folder):
@@ -156,11 +144,13 @@ def test_tokens_and_features(run, folder):
     ran = run("extract", "--tokens", name)
     assert ran.out.splitlines() == tokens
     assert extracted(run, "--tokens", name)["token_list"] == tokens
-    features = extracted(run, "--features", "3", name)["features"]
-    assert len(features) == 3
-    weights = scheme.features(tokens)
+    assert len(extracted(run, "--features", "3", name)["features"]) == 3
+    # In the default each word weighs the same.
+    classic = ("extract", "--preset", "classic", "--features")
+    weights = Scheme.preset("classic").features(tokens)
+    features = extracted(run, *classic[1:], "3", name)["features"]
     assert features[0] == {"feature": "the", "weight": max(weights.values())}
-    ran = run("extract", "--features", "1", name)
+    ran = run(*classic, "1", name)
     assert ran.out == f"{weights['the']:>10.4f}  the\n"
     assert run("extract", "--features", "0", name).code == 2
     assert run("extract", "--features", "1", "--tokens", name).code == 2
@@ -230,7 +220,7 @@ def test_a_page_of_a_site(run_process, folder):
         assert (ran.code, ran.err) == (0, "")
         report = json.loads(ran.out)
         assert (report["page"], report["url"]) == (site.url("/old"), address)
-        assert report["text"].startswith(SENTENCES[0])
+        assert report["text"].startswith(f"Crossings of the strait\n{SENTENCES[0]}")
         settings = ["-s", 'SIMHASH_CONTENT_SELECT=[".comment"]', "-s", "SIMHASH_PRESET=classic"]
         ran = run_process(*SCRAPY, "extract", site.url("/old"), *settings)
         assert ran.out == f"{NOTICE}\n"

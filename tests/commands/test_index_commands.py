@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 
+from scrapy_simhash.detector import Detector
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.check import check
 from scrapy_simhash.index.exchange import entry_records, near_duplicate_records
@@ -49,7 +50,7 @@ def test_stats(run, ran_json, index):
     found = ran_json("stats", "--top", "4", "--index", index)
     log = list(near_duplicate_records(index))
     assert found["representatives"] == len(entries(index))
-    assert found["near_duplicates"] == len({line["key"] for line in log})
+    assert found["near_duplicates"] == len({line["key"] for line in log if line["confirmed"]})
     assert sum(found["distances"].values()) == found["near_duplicates"]
     assert found["clusters"] > len(found["largest_clusters"]) == 4
     sizes = [cluster["near_duplicates"] for cluster in found["largest_clusters"]]
@@ -71,27 +72,63 @@ def test_a_page_that_is_there(ran_json, run, index, folder):
     key = next(iter(entries(index)))
     (folder / "page.html").write_text(MINE)
     with open_index(index_url(index)) as opened:
-        from scrapy_simhash.detector import Detector
-
-        fingerprint = Detector(opened.scheme).fingerprint_page(MINE).fingerprint
-        opened.confirm(opened.observe("https://a.example/mine", fingerprint))
+        detector = Detector(opened.scheme)
+        mine = detector.judge(opened, "https://a.example/mine", detector.fingerprint_page(MINE))
+        opened.confirm(mine.observation)
         before = len(opened)
     found = ran_json("query", "page.html")
     assert (found["kind"], found["distance"], found["action"]) == ("near-duplicate", 0, "drop")
     assert found["representative"] == "https://a.example/mine"
-    assert found["matches"] == [{"key": "https://a.example/mine", "distance": 0}]
-    assert found["match_count"] == 1
+    assert found["matches"] == [
+        {
+            "key": "https://a.example/mine",
+            "distance": 0,
+            "similarity": 1.0,
+            "confirmed": True,
+            "unconfirmed_because": None,
+        }
+    ]
+    assert (found["match_count"], found["copy_count"]) == (1, 1)
+    assert (found["similarity"], found["similar_to"]) == (1.0, None)
     found = ran_json("query", "--key", "https://a.example/mine", "page.html")
     assert (found["kind"], found["distance"], found["action"]) == ("unchanged", 0, "keep")
     found = ran_json("query", "--key", key, "page.html")
     assert found["kind"] == "near-duplicate"
     ran = run("query", "page.html")
-    assert "verdict      near-duplicate of https://a.example/mine, at distance 0" in ran.out
+    assert (
+        "verdict      near-duplicate of https://a.example/mine, at distance 0, similarity 100 % "
+        in ran.out
+    )
     assert "a crawl      would drop it" in ran.out
-    assert "  distance   0  https://a.example/mine" in ran.out
+    assert "matches      1 within k, 1 of them copies\n" in ran.out
+    assert "  distance   0, similarity 100 %  https://a.example/mine\n" in ran.out
     with open_index(index_url(index)) as opened:
         assert len(opened) == before
     assert len(list(near_duplicate_records(index))) == len({*near_keys(index)})
+
+
+def test_a_page_that_is_similar(ran_json, run, index, folder):
+    """Near a page of its site, under another name, or not alike enough."""
+    with open_index(index_url(index)) as opened:
+        detector = Detector(opened.scheme)
+        page = f"<title>Boats</title>{MINE}"
+        mine = detector.judge(opened, "https://a.example/mine", detector.fingerprint_page(page))
+        opened.confirm(mine.observation)
+    (folder / "page.html").write_text(f"<title>Trains</title>{MINE}")
+    there = ("query", "--key", "https://a.example/other", "page.html")
+    found = ran_json(*there)
+    assert (found["kind"], found["representative"], found["action"]) == ("new", None, "keep")
+    assert (found["similar_to"], found["similarity"]) == ("https://a.example/mine", 1.0)
+    (match,) = found["matches"]
+    assert not match["confirmed"]
+    assert match["unconfirmed_because"] == "they are pages of one site, and their names differ"
+    ran = run(*there)
+    assert "verdict      new, similar to https://a.example/mine, at distance 0" in ran.out
+    assert "matches      1 within k, 0 of them copies\n" in ran.out
+    assert "mine (no copy: they are pages of one site, and their names differ)\n" in ran.out
+    # On another site, names say nothing.
+    found = ran_json("query", "--key", "https://b.example/", "page.html")
+    assert found["kind"] == "near-duplicate"
 
 
 def near_keys(index):

@@ -22,6 +22,7 @@ STEPS = {
     "journal": (State, "write"),
     "log": (Judge, "_write"),
     "observe": (ObservingIndex, "observe"),
+    "acted": (ObservingIndex, "acted"),
     "confirm": (ObservingIndex, "confirm"),
     "close": (ObservingIndex, "close"),
     "output": (LineWriter, "frame"),

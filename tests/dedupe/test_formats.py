@@ -130,8 +130,8 @@ def test_csv_that_cannot_be_read_is_kept(tmp_path):
     assert (tmp_path / "out").read_bytes() == content + b"\n"
     run(tmp_path, "in.csv", out="tagged", action="tag")
     rows = (tmp_path / "tagged").read_bytes().splitlines()
-    assert rows[-4:-1] == [b"1,,,,,,", b"2,3,4,5", b"\xff,\xfe,\xfd"]
-    assert rows[-5] == b'k,"a"b"c,,,,,'
+    assert rows[-4:-1] == [b"1,,,,,,,,", b"2,3,4,5", b"\xff,\xfe,\xfd"]
+    assert rows[-5] == b'k,"a"b"c,,,,,,,'
 
 
 def test_csv_with_long_fields(tmp_path):
@@ -171,11 +171,11 @@ def test_tags_of_an_earlier_run_are_replaced(tmp_path):
 
 def test_other_tags(tmp_path):
     (tmp_path / "in.jsonl").write_bytes(b"{ }\n" + feed("jsonl"))
-    tags = {"kind": "was", "weak": "weak"}
+    tags = {"kind": "was", "similarity": "alike"}
     run(tmp_path, "in.jsonl", action="tag", tags=tags)
     out = read_lines(tmp_path / "out")
     assert out[0] == {}
-    assert out[1] == {**RECORDS[0], "was": "new", "weak": False}
+    assert out[1] == {**RECORDS[0], "was": "new", "alike": None}
 
 
 def test_a_json_array_that_is_not_one_item_a_line(tmp_path):

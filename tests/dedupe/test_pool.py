@@ -23,6 +23,7 @@ def order(**changes):
         "fields": {"text": ["text"], "html": None, "key": "url"},
         "scheme": Scheme.preset("wide").to_dict(),
         "min_tokens": 30,
+        "sketches": True,
         "max_bytes": 1000000,
         "encoding": "utf-8",
         "header": [],

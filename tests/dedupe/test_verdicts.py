@@ -6,12 +6,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
+from scrapy_simhash.dedupe.options import Fields
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.index import open_index
+from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.scheme import PRESETS
 
-from .samples import json_lines, read_lines, records, run, text
+from .samples import json_lines, read_lines, records, run, text, words
 
+FIELDS = ("kind", "representative", "distance", "similarity", "similar_to", "reason")
 SMALL = settings(
     max_examples=25,
     deadline=None,
@@ -19,22 +22,25 @@ SMALL = settings(
 )
 
 
-def crawl(values, *, preset="classic", incremental=False, known=()):
+def crawl(values, *, preset="classic", max_distance=None, confirmation=None):
     """What an index in memory, asked one by one, says of texts: the oracle."""
     chosen = PRESETS[preset]
     detector = Detector(chosen.scheme)
     told = []
-    with open_index("memory:", chosen.scheme, max_distance=chosen.max_distance) as index:
+    max_distance = chosen.max_distance if max_distance is None else max_distance
+    with open_index(
+        "memory:", chosen.scheme, max_distance=max_distance, confirmation=confirmation
+    ) as index:
         for key, body in values:
             verdict = detector.judge(index, key, detector.fingerprint_text(body))
             if verdict.observation is not None:
                 index.confirm(verdict.observation)
-            told.append((verdict.kind, verdict.representative, verdict.distance, verdict.reason))
+            told.append(tuple(verdict.to_dict()[name] for name in FIELDS))
     return told
 
 
 def said(verdicts):
-    return [(v["kind"], v["representative"], v["distance"], v["reason"]) for v in verdicts]
+    return [tuple(verdict[name] for name in FIELDS) for verdict in verdicts]
 
 
 MADE = st.lists(
@@ -42,7 +48,7 @@ MADE = st.lists(
         st.integers(0, 12),  # whose page
         st.integers(0, 6),  # which text
         st.one_of(st.none(), st.integers(0, 3)),  # edited where
-        st.sampled_from([10, 40, 120]),  # its words: skipped, weak, or neither
+        st.sampled_from([10, 40, 120]),  # its words: skipped, short, or neither
     ),
     max_size=60,
 )
@@ -58,12 +64,12 @@ def test_as_an_index_in_memory_says(tmp_path_factory, made):
     summary = run(folder, "in.jsonl", preset="classic")
     verdicts = read_lines(folder / "verdicts")
     assert said(verdicts) == crawl(values)
-    # What is left out is a strong duplicate, and what is kept is as it was.
+    # What is left out is a duplicate, and what is kept is as it was.
     seen = set()
     for verdict, (key, _) in zip(verdicts, values, strict=True):
         again = verdict["kind"] == "unchanged" and key in seen
         duplicate = verdict["kind"] == "near-duplicate" or again
-        assert verdict["dropped"] == (duplicate and not verdict["weak"])
+        assert verdict["dropped"] == duplicate
         if verdict["kind"] in ("new", "changed", "unchanged"):
             seen.add(key)
     kept = [
@@ -109,13 +115,83 @@ def test_the_fingerprints_are_those_of_the_detector(tmp_path):
         assert verdict["key"] == value["url"]
 
 
-def test_weak_duplicates_are_kept_unless_asked(tmp_path):
+def test_short_duplicates_are_dropped(tmp_path):
     lines = json_lines([{"url": str(n), "text": text(1, count=40)} for n in range(3)])
     (tmp_path / "in.jsonl").write_bytes(lines)
     summary = run(tmp_path, "in.jsonl")
-    assert (summary.kept, summary.weak_kept, summary.kinds["near-duplicate"]) == (3, 2, 2)
-    summary = run(tmp_path, "in.jsonl", drop_weak=True, overwrite=True)
-    assert (summary.kept, summary.weak_kept) == (1, 0)
+    assert (summary.kept, summary.dropped) == (1, 2)
+
+
+def form(number, count=240):
+    """A record of one template: every tenth word is its own."""
+    made = words(1, count)
+    made[::10] = words(number + 2, len(made[::10]))
+    return {"url": f"https://a.example/{number}", "text": " ".join(made)}
+
+
+def test_records_that_are_like_each_other_are_kept_and_say_so(tmp_path):
+    """Within k bits, and not alike enough."""
+    values = [form(number) for number in range(6)]
+    values.append({**values[0], "url": "https://b.example/"})
+    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
+    alike = {"max_distance": 64, "confirmation": Confirmation(min_resemblance=0.9)}
+    summary = run(tmp_path, "in.jsonl", **alike)
+    verdicts = read_lines(tmp_path / "verdicts")
+    texts = [(value["url"], value["text"]) for value in values]
+    assert said(verdicts) == crawl(texts, preset="wide", **alike)
+    assert [v["kind"] for v in verdicts] == ["new"] * 6 + ["near-duplicate"]
+    similar = [v for v in verdicts if v["similar_to"]]
+    assert len(similar) == summary.similar == 5
+    for verdict in similar:
+        assert 0 < verdict["distance"] <= 64
+        assert 0.3 < verdict["similarity"] < 0.9
+        assert verdict["similarity"] == round(verdict["similarity"], 2)
+        assert verdict["representative"] is None
+    assert (verdicts[-1]["similarity"], verdicts[-1]["dropped"]) == (1.0, True)
+    assert (summary.kept, summary.dropped, summary.tagged) == (6, 1, 0)
+    alike["confirmation"] = UNCONFIRMED
+    summary = run(tmp_path, "in.jsonl", overwrite=True, **alike)
+    assert (summary.kept, summary.dropped, summary.similar) == (1, 6, 0)
+
+
+def test_the_title_of_a_record_is_its_name_if_it_is_one_of_its_texts(tmp_path):
+    values = [
+        {"url": f"https://a.example/{name}", "title": name, "text": text(1)}
+        for name in ("Ferries", "Trains", "Ferries today")
+    ]
+    elsewhere = [{**v, "url": f"https://{v['title'][:3]}.example/"} for v in values]
+    any_name = Confirmation(same_name=False)
+    for made, names, confirmation, dropped in (
+        (values, ("title", "text"), Confirmation(), 1),
+        (values, ("title", "text"), any_name, 2),
+        (values, ("text",), Confirmation(), 2),
+        (elsewhere[:2], ("title", "text"), Confirmation(), 1),
+    ):
+        (tmp_path / "in.jsonl").write_bytes(json_lines(made))
+        summary = run(
+            *(tmp_path, "in.jsonl"),
+            fields=Fields(text=names, key="url"),
+            confirmation=confirmation,
+            overwrite=True,
+        )
+        assert summary.dropped == dropped
+        assert summary.similar == len(made) - 1 - dropped
+
+
+@pytest.mark.parametrize("action", ["drop", "tag"])
+def test_the_log_of_the_index_says_what_was_done(tmp_path, action):
+    values = [form(0), form(1), {**form(0), "url": "https://b.example/"}]
+    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
+    alike = Confirmation(min_resemblance=0.9)
+    index = tmp_path / "index"
+    summary = run(
+        *(tmp_path, "in.jsonl"), action=action, index=index, max_distance=64, confirmation=alike
+    )
+    assert (summary.dropped, summary.tagged) == ((1, 0) if action == "drop" else (0, 1))
+    with open_index(index_url(index)) as opened:
+        log = [(line.key, line.confirmed, line.action) for line in opened.near_duplicates()]
+    done = {"drop": "dropped", "tag": "tagged"}[action]
+    assert log == [("https://a.example/1", False, "passed"), ("https://b.example/", True, done)]
 
 
 def test_an_index_that_is_kept(tmp_path):

@@ -361,8 +361,8 @@ def mutations(stored):
 def bears_no_trace(stored, row, at, changed):
     """Whether rows may as well be those of a sound index: nothing else says what the byte says.
 
-    When pages were seen, their numbers if these were given before, all of the near-duplicate log
-    but the lengths in it, and numbers that come next but later than they need.
+    When pages were seen, of which site they are, their numbers if these were given before, all of
+    the near-duplicate log but the lengths in it, and numbers that come next but later than they need.
     """
     if row[:1] == b"N":
         if at is None:
@@ -372,8 +372,8 @@ def bears_no_trace(stored, row, at, changed):
     if at is None:
         return False
     if row[:1] == b"E":
-        later = range(9 + WIDTH_BYTES, 11 + WIDTH_BYTES)
-        return at < 9 or at in later
+        later_and_site = range(9 + WIDTH_BYTES, 15 + WIDTH_BYTES)
+        return at < 9 or at in later_and_site
     if row == records.STATE_KEY:
         before, after = state_of(stored), state_of(changed)
         return (

@@ -1,0 +1,90 @@
+"""Whether the indexes that a project has fit the settings that are proposed."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_simhash.commands.index_options import known_indexes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from scrapy.settings import Settings
+
+    from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.scheme import Scheme
+
+
+class IndexInUse(NamedTuple):
+    """An index of the project, and what it was made with."""
+
+    directory: Path
+    manifest: Manifest
+
+
+class Rebuild(NamedTuple):
+    """What has to be done with an index before a crawl takes the settings."""
+
+    directory: Path
+    why: str
+    command: str
+
+
+def indexes_in_use(settings: Settings | None) -> list[IndexInUse]:
+    """Return the project's indexes of pages that this release can open."""
+    from scrapy_simhash.commands.project import page_index_base
+    from scrapy_simhash.errors import StorageError
+    from scrapy_simhash.index.manifest import Manifest
+
+    found = []
+    base = page_index_base(settings)
+    for directory in known_indexes(base):
+        if directory.relative_to(base).parts[0].startswith(("spiders", "shared")):
+            try:
+                manifest = Manifest.read(directory)
+            except (StorageError, OSError):
+                continue  # a crawl says what is wrong with it
+            if manifest is not None:
+                found.append(IndexInUse(directory, manifest))
+    return found
+
+
+def serves(made: Manifest, max_distance: int) -> bool:
+    """Return True if a crawl with that k opens the index."""
+    from scrapy_simhash.index.plan import MIN_RECALL
+
+    if max_distance <= made.max_distance:
+        return True
+    return made.plan.expected_recall(max_distance) >= MIN_RECALL
+
+
+def served_distance(indexes: Sequence[IndexInUse], scheme: Scheme) -> int | None:
+    """Return the largest k that all indexes of the scheme serve, or None if there are none."""
+    served = []
+    for _, made in indexes:
+        if made.scheme == scheme:
+            most = made.max_distance
+            while most + 1 < scheme.bits and serves(made, most + 1):
+                most += 1
+            served.append(most)
+    return min(served, default=None)
+
+
+def rebuilds(
+    indexes: Sequence[IndexInUse], preset: str, scheme: Scheme, max_distance: int
+) -> list[Rebuild]:
+    """Return what has to be done before a crawl takes a preset and a k."""
+    found = []
+    for directory, made in indexes:
+        command = f"scrapy simhash rebuild --index {quote(str(directory))}"
+        if made.scheme != scheme:
+            why = "it has fingerprints of another scheme, and needs the texts of its pages"
+            command += f" --preset {preset}"
+        elif serves(made, max_distance):
+            continue
+        else:
+            why = "its tables do not serve this k"
+        found.append(Rebuild(directory, why, f"{command} --max-distance {max_distance}"))
+    return found

@@ -1,0 +1,187 @@
+"""Query-directed probing: where in few tables with long prefixes a copy of a page would be.
+
+Lv, Josephson, Wang, Charikar and Li, "Multi-Probe LSH" (VLDB 2007). A bit differs between
+near-duplicates where its sum was near zero. The page that asks knows its sums (`certainty`, see
+`scrapy_simhash.fingerprint.Fingerprint`), so it asks each table for its own prefix, and then all
+tables together for the prefixes that are most likely those of a copy: the ones with some of the
+least certain bits flipped. What is stored needs its fingerprint alone.
+
+The model: the sums of two texts are normal with a correlation of cos(πd/f), where d of f bits
+differ. So a bit with a sum of z standard deviations flips with a chance of Φ(-z·cot(πd/f)).
+
+Example, one table with a prefix of 4 bits, 0b1011, of certainties 9, 200, 3 and 90, and four
+probes: 0b1011; 0b1001 (the bit of certainty 3 flipped); 0b0011 (that of 9); 0b0001 (both).
+
+A fingerprint without certainty is asked for with each single bit of each prefix flipped.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from scrapy_simhash.index.plan import TablePlan
+
+CERTAINTY_SCALE = 64
+# Bits of a prefix that may be flipped at once are among so many of the least certain.
+_UNCERTAIN_BITS = 7
+# Chances are those of pairs at this share of differing bits, where probes matter most.
+_TYPICAL_SHARE = 40 / 256
+# How far real near-duplicates are from each other, in 256ths of the bits: quantiles of the 2,930
+# confirmed pairs of the open page sets, at twentieths. See docs/fingerprint-index.md.
+_QUANTILES = (0, 0, 0, 0, 0, 0, 0, 4, 8, 11, 13, 17, 19, 21, 23, 26, 29, 33, 37, 44, 52)
+_SAMPLES = 2000
+_SEED = 1
+
+
+class Probes(NamedTuple):
+    """Buckets to ask: a table and a prefix for each."""
+
+    tables: NDArray[np.int64]
+    prefixes: NDArray[np.int64]
+
+
+class Prober:
+    """Chooses the probes of a plan."""
+
+    def __init__(self, plan: TablePlan) -> None:
+        self._plan = plan
+        self._count = plan.probes
+        width, tables = plan.prefix_bits, plan.blocks
+        self._bits = plan.bits
+        self._shape = tables, width
+        self._uncertain = min(_UNCERTAIN_BITS, width)
+        subsets = np.arange(1 << self._uncertain)[:, None] >> np.arange(self._uncertain) & 1
+        self._subsets = subsets.astype(np.float32)
+        self._whole_subsets = subsets.astype(np.int64)
+        self._odds, self._agree = _chances()
+        singles = np.concatenate([[0], 1 << np.arange(width)])
+        self._bare_tables = np.repeat(np.arange(tables), width + 1)
+        self._bare_flips = np.tile(singles, tables)
+
+    def probes(self, fingerprint: int, certainty: bytes) -> Probes:
+        """Return the buckets to ask for a fingerprint; without certainty, see the module."""
+        prefixes = np.array(self._plan.prefixes(fingerprint))
+        if len(certainty) != self._bits:
+            return Probes(self._bare_tables, prefixes[self._bare_tables] ^ self._bare_flips)
+        tables, width = self._shape
+        known = np.frombuffer(certainty, np.uint8, tables * width).reshape(tables, width)
+        chosen, flips = self._chosen(known)
+        found = chosen >> self._uncertain
+        return Probes(found, prefixes[found] ^ flips)
+
+    def _chosen(self, known: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(table and subset, flipped bits) of the most likely probes."""
+        least, scores = self._scores(known)
+        flat = scores.ravel()
+        if self._count < len(flat):
+            chosen = np.argpartition(flat, -self._count)[-self._count :]
+        else:
+            chosen = np.arange(len(flat))
+        flips = np.einsum("tu,su->ts", 1 << (self._shape[1] - 1 - least), self._whole_subsets)
+        return chosen, flips.ravel()[chosen]
+
+    def _scores(self, known: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """(the least certain bits of each table, how likely each subset of them differs)."""
+        least = np.argsort(known, axis=-1, kind="stable")[..., : self._uncertain]
+        odds = self._odds[np.take_along_axis(known, least, axis=-1)]
+        scores = np.einsum("...u,su->...s", odds, self._subsets)
+        scores += self._agree[known].sum(axis=-1)[..., None]
+        scores[..., 0] = np.inf  # each table is asked for the page's own prefix
+        return least, scores
+
+    def finds(self, known: NDArray[np.uint8], differs: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return for many pages whether the probes find another one.
+
+        :param known: the certainties by page, table and bit of the prefix.
+        :param differs: which of these bits the other one has otherwise.
+        """
+        least, scores = self._scores(known)
+        flat = scores.reshape(len(scores), -1)
+        count = min(self._count, flat.shape[1])
+        last = np.partition(flat, -count, axis=1)[:, -count]
+        uncertain = np.take_along_axis(differs, least, axis=-1)
+        possible = uncertain.sum(axis=-1) == differs.sum(axis=-1)
+        subset = (uncertain << np.arange(self._uncertain)).sum(axis=-1)
+        score = np.take_along_axis(scores, subset[..., None], axis=-1)[..., 0]
+        found: NDArray[np.bool_] = (possible & (score >= last[:, None])).any(axis=1)
+        return found
+
+
+def row_keys(probes: Probes, prefix_bytes: int) -> list[bytes]:
+    """Return the rows of the buckets, see `scrapy_simhash.index.records`."""
+    rows = np.empty((len(probes.tables), 3 + prefix_bytes), np.uint8)
+    rows[:, 0] = ord("T")
+    rows[:, 1] = probes.tables >> 8
+    rows[:, 2] = probes.tables & 0xFF
+    for at in range(prefix_bytes):
+        rows[:, 3 + at] = probes.prefixes >> 8 * (prefix_bytes - 1 - at) & 0xFF
+    packed, length = rows.tobytes(), rows.shape[1]
+    return [packed[at : at + length] for at in range(0, len(packed), length)]
+
+
+@lru_cache(maxsize=256)
+def expected_recall(plan: TablePlan, distance: int) -> float:
+    """Return the share of near-duplicates at a distance that the probes find, by simulation of the
+    model; 1.0 up to the guaranteed distance.
+    """
+    if distance <= plan.guaranteed_distance:
+        return 1.0
+    return _simulated(plan, np.full(_SAMPLES, distance))
+
+
+@lru_cache(maxsize=256)
+def typical_recall(plan: TablePlan, max_distance: int) -> float:
+    """Return the share of real near-duplicates within a distance that the probes find, by their
+    distances on the open page sets and simulation of the model.
+    """
+    at = np.linspace(0, 1, len(_QUANTILES))
+    distances = np.interp(np.linspace(0, 1, _SAMPLES), at, _QUANTILES) * plan.bits / 256
+    whole = np.rint(distances).astype(int)
+    return _simulated(plan, whole[whole <= max_distance])
+
+
+def expected_recall_bare(plan: TablePlan, distance: int) -> float:
+    """Return the share of fingerprints at a distance that are found for one without certainty, if
+    the differing bits fall anywhere alike.
+    """
+    width, tables = plan.prefix_bits, plan.blocks
+    share = distance / plan.bits
+    hit = (1 - share) ** width + width * share * (1 - share) ** (width - 1)
+    return 1 - (1 - hit) ** tables
+
+
+def _simulated(plan: TablePlan, distances: NDArray[np.int64]) -> float:
+    if not len(distances):
+        return 1.0
+    random = np.random.default_rng(_SEED)
+    shape = len(distances), plan.blocks, plan.prefix_bits
+    sums = np.abs(random.standard_normal(shape))
+    share = np.clip(distances / plan.bits, 1e-9, 0.5)
+    slope = 1 / np.tan(np.pi * share)
+    # A bit differs where the other text's sum has the other sign.
+    differs = sums * slope[:, None, None] < random.standard_normal(shape)
+    known = np.minimum(np.rint(sums * CERTAINTY_SCALE), 255).astype(np.uint8)
+    return float(Prober(plan).finds(known, differs).mean())
+
+
+@lru_cache(maxsize=1)
+def _chances() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """By certainty: the logarithms of the odds that a bit flips, and of the chance that not."""
+    slope = 1 / math.tan(math.pi * _TYPICAL_SHARE)
+    chances = np.array(
+        [
+            math.erfc((certainty + 0.5) / CERTAINTY_SCALE * slope / math.sqrt(2)) / 2
+            for certainty in range(256)
+        ]
+    ).clip(1e-9, 0.5)
+    return (
+        np.log(chances / (1 - chances)).astype(np.float32),
+        np.log1p(-chances).astype(np.float32),
+    )

@@ -1,0 +1,438 @@
+"""Within k and no copy: what an index makes of evidence, over every back end."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.commands.main import main
+from scrapy_simhash.confirmation import (
+    NO_EVIDENCE,
+    UNCONFIRMED,
+    Confirmation,
+    Evidence,
+    name_bytes,
+    site_number,
+)
+from scrapy_simhash.errors import IndexMismatch
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.base import ACTIONS, Entry
+from scrapy_simhash.index.check import check
+from scrapy_simhash.index.exchange import Given, entry_records, import_entries
+from scrapy_simhash.index.explain import foresee
+from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.rules import Neighbour, Own, Rules, decide
+from scrapy_simhash.index.upkeep import merge, rebuild
+
+from .backends import PLAN, SCHEME, K, make_backend, seen
+
+SITE, OTHER_SITE = site_number("a.example"), site_number("b.example")
+
+
+def evidence(differing=0, *, site=SITE, title="", heading="", certainty=b""):
+    """Of texts whose sketches differ in so many of 128 bins."""
+    sketch = bytes([2] * differing + [1] * (128 - differing))
+    return Evidence(sketch, site, name_bytes(title), name_bytes(heading), certainty)
+
+
+@pytest.fixture
+def index(backend):
+    with backend.open(confirmation=Confirmation()) as opened:
+        yield opened
+
+
+def lines(index):
+    return [
+        (line.key, line.representative, line.distance, line.similarity, line.confirmed, line.action)
+        for line in index.near_duplicates()
+    ]
+
+
+def test_a_page_that_resembles_is_a_copy_and_says_how_much(index):
+    index.confirm(index.observe("a", 0, evidence()))
+    copy = index.observe("b", 1, evidence(26))
+    assert seen(copy) == ("near-duplicate", "a", 1)
+    assert copy.similarity == pytest.approx(102 / 128, abs=0.01)
+    assert copy.similar_to is None
+    assert lines(index) == [("b", "a", 1, round(copy.similarity, 2), True, "")]
+
+
+def test_a_page_that_does_not_is_new_similar_and_stored(index):
+    index.confirm(index.observe("a", 0, evidence()))
+    page = index.observe("b", 1, evidence(100))
+    assert seen(page) == ("new", None, 1)
+    assert page.similar_to == "a"
+    assert page.similarity < 0.3
+    index.confirm(page)
+    assert index.entry("b").evidence == evidence(100)
+    assert lines(index) == [("b", "a", 1, round(page.similarity, 2), False, "")]
+    # It is a representative: a copy of it is found, though the other one is as near.
+    assert seen(index.observe("c", 1, evidence(101)))[:2] == ("near-duplicate", "b")
+
+
+def test_the_nearest_confirmed_wins_over_a_nearer_one_that_is_not(index):
+    index.confirm(index.observe("near", 1, evidence(128)))
+    index.confirm(index.observe("copy", 7, evidence()))
+    assert seen(index.observe("page", 0, evidence())) == ("near-duplicate", "copy", 3)
+
+
+@pytest.mark.parametrize("pending", [True, False])
+def test_pending_pages_are_compared_by_the_same_rule(index, pending):
+    first = index.observe("a", 0, evidence())
+    if not pending:
+        index.confirm(first)
+    assert index.observe("b", 0, evidence(128)).kind == "new"
+    assert index.observe("c", 0, evidence()).representative == "a"
+    assert index.observe("d", 0, evidence(128)).representative == "b"
+
+
+def test_two_pages_of_one_site_need_names_that_agree_and_of_two_sites_none(index):
+    index.confirm(index.observe("a", 0, evidence(title="Red shoe")))
+    assert index.observe("b", 0, evidence(title="Blue shoe")).kind == "new"
+    assert index.observe("c", 0, evidence(title="Red shoe - A")).kind == "near-duplicate"
+    other = index.observe("d", 0, evidence(title="Green shoe", site=OTHER_SITE))
+    assert other.kind == "near-duplicate"
+
+
+def test_without_sketches_distance_and_names_decide(index):
+    index.confirm(index.observe("a", 0))
+    copy = index.observe("b", 0, evidence())
+    assert (copy.kind, copy.similarity) == ("near-duplicate", None)
+
+
+class TestThePageItself:
+    def test_another_text_within_k_is_changed(self, index):
+        index.confirm(index.observe("a", 0, evidence()))
+        page = index.observe("a", 1, evidence(100))
+        assert seen(page) == ("changed", None, 1)
+        index.confirm(page)
+        assert index.entry("a").evidence == evidence(100)
+
+    def test_another_name_is_none(self, index):
+        index.confirm(index.observe("a", 0, evidence(title="Red shoe")))
+        assert index.observe("a", 1, evidence(title="Blue shoe")).kind == "unchanged"
+
+    @pytest.mark.parametrize("incremental", [True, False])
+    def test_met_again_it_gets_a_sketch(self, backend, incremental):
+        with backend.open() as index:
+            index.confirm(index.observe("a", 0))
+        with backend.open(incremental=incremental) as index:
+            index.confirm(index.observe("a", 0, evidence()))
+        with backend.open() as index:
+            assert index.entry("a").evidence == evidence()
+
+
+def test_only_copies_yield_to_a_page_of_a_later_crawl(backend):
+    with backend.open(confirmation=Confirmation()) as index:
+        index.confirm(index.observe("copy", 0, evidence()))
+        index.confirm(index.observe("similar", 1, evidence(128)))
+    with backend.open(confirmation=Confirmation()) as index:
+        page = index.observe("page", 0, evidence())
+        # Pages of earlier crawls count for nothing, as if the index were empty.
+        assert (*seen(page), page.similar_to) == ("new", None, None, None)
+        index.confirm(page)
+        assert index.entry("copy") is None
+        assert index.entry("similar") is not None
+
+
+@pytest.mark.parametrize("resembles", [True, False])
+def test_a_copy_takes_the_place_of_its_representative(index, resembles):
+    index.confirm(index.observe("old", 0, evidence()))
+    page = index.observe("new", 0, evidence())
+    index.supersede(page)
+    if not resembles:  # it was crawled again
+        index.confirm(index.observe("old", 0, evidence(128)))
+    index.confirm(page)
+    assert index.entry("new").evidence == evidence()
+    assert (index.entry("old") is None) == resembles
+    assert (("old", "new", 0, 1.0, True, "") in lines(index)) == resembles
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_the_log_says_what_was_done(backend, action):
+    with backend.open(confirmation=Confirmation()) as index:
+        first = index.observe("a", 0, evidence())
+        copy = index.observe("b", 1, evidence())
+        similar = index.observe("c", 2, evidence(128))
+        for one in (first, copy, similar):
+            index.acted(one, action)
+    with backend.open() as index:
+        assert [(line[0], line[4], line[5]) for line in lines(index)] == [
+            ("b", True, action),
+            ("c", False, action),
+        ]
+
+
+def test_a_query_gives_the_confirmed_first(index):
+    index.confirm(index.observe("similar", 0, evidence(128)))
+    index.confirm(index.observe("far", 3, evidence()))
+    index.observe("near", 0x70, evidence(50))
+    found = index.query(0, evidence())
+    assert [(one.key, one.distance, one.confirmed) for one in found] == [
+        ("far", 2, True),
+        ("near", 3, True),
+        ("similar", 0, False),
+    ]
+    assert [one.key for one in index.query(0)] == ["similar", "far", "near"]
+    assert {one.similarity for one in index.query(0)} == {None}
+
+
+def test_certainty_is_not_stored(index):
+    index.confirm(index.observe("a", 0, evidence(certainty=bytes(16))))
+    assert index.entry("a").evidence == evidence()
+
+
+def test_what_is_foreseen_is_what_is_observed(index):
+    index.confirm(index.observe("a", 0, evidence()))
+    index.confirm(index.observe("b", 0xFF00, evidence()))
+    for key, fingerprint, shown in (
+        ("a", 1, evidence()),
+        ("a", 1, evidence(128)),
+        ("a", 0xFF00, evidence()),
+        ("c", 1, evidence(3)),
+        ("c", 1, evidence(128)),
+        ("c", 0x0FF0, evidence()),
+    ):
+        foreseen = foresee(index, key, fingerprint, shown)
+        found = index.observe(key, fingerprint, shown)
+        assert (
+            *(foreseen.kind, foreseen.representative, foreseen.distance),
+            *(foreseen.similarity, foreseen.similar_to),
+        ) == (*seen(found), found.similarity, found.similar_to)
+        index.discard(found)
+
+
+@pytest.mark.parametrize("asked", [None, UNCONFIRMED, Confirmation(0.9, same_name=False)])
+def test_who_opens_it_may_ask_for_another_confirmation(kind, tmp_path, asked):
+    url = f"{kind}:{tmp_path / 'index'}"
+    made = Confirmation(0.7, same_name=True)
+    open_index(url, SCHEME, max_distance=K, plan=PLAN, confirmation=made).close()
+    assert Manifest.read(tmp_path / "index").confirmation == made
+    with open_index(url, confirmation=asked) as index:
+        assert index.confirmation == (made if asked is None else asked)
+        with open_index(url) as other:
+            assert other.confirmation == made
+
+
+@pytest.mark.parametrize(
+    "confirmation",
+    [{}, {"min_resemblance": 2, "same_name": True}, {"min_resemblance": 0.5, "same_name": 1}, 7],
+)
+def test_a_confirmation_that_makes_no_sense_is_damage(kind, tmp_path, confirmation):
+    import json
+
+    backend = make_backend(kind, tmp_path / "index")
+    backend.open().close()
+    manifest = tmp_path / "index" / "manifest.json"
+    content = json.loads(manifest.read_text())
+    if confirmation == {}:
+        del content["confirmation"]
+    else:
+        content["confirmation"] = confirmation
+    manifest.write_text(json.dumps(content))
+    with pytest.raises(Exception, match=r"manifest\.json cannot be read"):
+        backend.open()
+
+
+def test_merged_only_copies_yield_and_sketches_stay(kind, tmp_path):
+    for name, pages in (
+        (
+            "mine",
+            [("copy", 0, evidence()), ("similar", 1, evidence(128)), ("a", 0xFFFF, evidence())],
+        ),
+        ("theirs", [("page", 0, evidence(1)), ("a", 0xFFFF, evidence(128))]),
+    ):
+        backend = make_backend(kind, tmp_path / name)
+        with backend.open(confirmation=Confirmation()) as index:
+            for page in pages:
+                index.confirm(index.observe(*page))
+    assert merge(tmp_path / "mine", tmp_path / "theirs").removed_entries == 1
+    with make_backend(kind, tmp_path / "mine").open() as index:
+        assert index.entry("copy") is None
+        assert index.entry("similar").evidence == evidence(128)
+        assert index.entry("page").evidence == evidence(1)
+        # Within k of itself, and yet changed: it is as old as its new text.
+        assert index.entry("a").number == index.entry("a").met
+
+
+def test_exported_and_imported_sketches_stay(kind, tmp_path):
+    backend = make_backend(kind, tmp_path / "index")
+    shown = evidence(5, title="Red shoe", heading="Shoe")
+    with backend.open(confirmation=Confirmation()) as index:
+        index.confirm(index.observe("a", 0, shown))
+        index.confirm(index.observe("b", 0xFFFF))
+    exported = list(entry_records(tmp_path / "index"))
+    assert exported[0]["sketch"] == shown.sketch.hex()
+    made = Manifest.read(tmp_path / "index")
+    import_entries(tmp_path / "new", made, [Given("?", record) for record in exported])
+    with make_backend(kind, tmp_path / "new").open() as index:
+        assert index.entry("a").evidence == shown
+        assert index.entry("b").evidence == NO_EVIDENCE
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"sketch": "00"}, {"sketch": "x"}, {"sketch": 7}, {"site": -1}, {"title_hashes": "00"}],
+)
+def test_evidence_that_makes_no_sense_is_not_imported(kind, tmp_path, wrong):
+    made = Manifest.read(_made(kind, tmp_path))
+    record = {"key": "a", "fingerprint": "0000", **wrong}
+    with pytest.raises(Exception, match=r"row 1: .*nothing was imported"):
+        import_entries(tmp_path / "new", made, [Given("row 1", record)])
+
+
+def _made(kind, tmp_path):
+    make_backend(kind, tmp_path / "index").open().close()
+    return tmp_path / "index"
+
+
+class TestFormat2:
+    """An index of the release before: rows without evidence, a manifest without confirmation."""
+
+    @pytest.fixture
+    def older(self, kind, tmp_path):
+        import json
+
+        from .backends import rows
+        from .raw import change_rows
+
+        backend = make_backend(kind, tmp_path / "index")
+        with backend.open() as index:
+            index.confirm(index.observe("a", 0))
+            index.confirm(index.observe("b", 0xFF00))
+            index.observe("copy", 1)
+            index.observe("other copy", 3)
+        puts = {}
+        for row, value in rows(backend.directory).items():
+            if row[:1] == b"E":
+                assert value[13:20] == bytes(7)
+                puts[row] = value[:13] + value[20:]
+            elif row[:1] == b"N":
+                assert value[6:8] == b"\xff\0"
+                # The flag of a weak verdict, which is no more.
+                flag = 0x80 if value.endswith(b"other copy") else 0
+                puts[row] = value[:4] + bytes((value[4] | flag,)) + value[5:6] + value[8:]
+        change_rows(backend.directory, puts)
+        manifest = backend.directory / "manifest.json"
+        content = json.loads(manifest.read_text())
+        del content["confirmation"]
+        manifest.write_text(json.dumps({**content, "format_version": 2}))
+        return backend
+
+    def test_a_crawl_refuses_it_and_names_the_command(self, older):
+        with pytest.raises(IndexMismatch, match=r"scrapy simhash rebuild --index .*/index`"):
+            older.open()
+
+    def test_rebuilt_it_keeps_all_and_gets_sketches_in_time(self, older, capsys):
+        assert main(["rebuild", "--index", str(older.directory)]) == 0
+        assert "2 entries, 2 lines" in capsys.readouterr().out
+        assert check(older.directory).problems == []
+        assert Manifest.read(older.directory).version == 3
+        with older.open(incremental=True, confirmation=Confirmation()) as index:
+            assert [(one[0], one[2], one[3:]) for one in lines(index)] == [
+                ("copy", 1, (None, True, "")),
+                ("other copy", 2, (None, True, "")),
+            ]
+            assert index.entry("a").evidence == NO_EVIDENCE
+            assert index.observe("c", 1, evidence()).representative == "a"
+            index.confirm(index.observe("a", 0, evidence()))
+            assert index.observe("c", 1, evidence(128)).similar_to == "a"
+
+    def test_with_other_tables_too(self, older):
+        assert rebuild(older.directory, max_distance=2).entries == 2
+        assert Manifest.read(older.directory).max_distance == 2
+
+
+class TestCommands:
+    @pytest.fixture
+    def made(self, kind, tmp_path):
+        backend = make_backend(kind, tmp_path / "index")
+        with backend.open(confirmation=Confirmation()) as index:
+            index.confirm(index.observe("a", 0, evidence()))
+            index.acted(index.observe("b", 1, evidence(13)), "dropped")
+            page = index.observe("c", 2, evidence(128))
+            index.acted(page, "passed")
+            index.confirm(page)
+        return str(tmp_path / "index")
+
+    def test_clusters_say_what_was_done_and_similar_pages_are_apart(self, made, capsys):
+        assert main(["clusters", "--index", made]) == 0
+        shown = capsys.readouterr()
+        assert shown.out.splitlines() == ["a", "  distance   1   90 %  dropped   b"]
+        assert "similar pages that are no copies: 1" in shown.err
+        assert main(["clusters", "--index", made, "--similar"]) == 0
+        assert capsys.readouterr().out.splitlines() == ["a", "  distance   1    0 %  passed    c"]
+
+    def test_explain_says_so_too(self, made, capsys):
+        assert main(["explain", "--index", made, "a"]) == 0
+        _, _, copy, similar = capsys.readouterr().out.splitlines()
+        assert copy.endswith("b was a near-duplicate of it at distance 1, similarity 90 %, dropped")
+        assert similar.endswith("c was similar to it at distance 1, similarity 0 %, passed")
+
+    def test_stats_count_them_apart(self, made, capsys):
+        assert main(["stats", "--index", made]) == 0
+        shown = capsys.readouterr().out
+        assert "near-duplicates  1, 33 % of the pages\n" in shown
+        assert "similar          1, within k and no copies\n" in shown
+
+
+def entries(count):
+    return st.lists(
+        st.builds(
+            Neighbour,
+            distance=st.integers(0, 3),
+            entry=st.builds(
+                lambda number, met: Entry(number, f"{number}", 0, met, 0, 0),
+                st.integers(1, 50),
+                st.integers(1, 50),
+            ),
+            similarity=st.none(),
+            confirmed=st.booleans(),
+        ),
+        max_size=count,
+        unique_by=lambda one: one.entry.number,
+    )
+
+
+@given(
+    stored=entries(5),
+    pending=entries(3),
+    own=st.none() | st.tuples(st.booleans(), st.integers(1, 50)),
+    began=st.integers(1, 50),
+)
+def test_what_is_decided(stored, pending, own, began):
+    def counts(entry):
+        return entry.met >= began
+
+    page = None if own is None else Own(0, Entry(1, "own", 0, own[1], 0, 0), None, own[0])
+    decision = decide(page, lambda: (stored, pending), counts)
+    everything = [*stored, *pending]
+    copies = [one for one in everything if one.confirmed and counts(one.entry)]
+    if page is not None and page.same and counts(page.entry):
+        assert decision == ("unchanged", None, False, ())
+    elif copies:
+        assert decision.kind == "near-duplicate"
+        assert decision.nearest.distance == min(one.distance for one in copies)
+        assert decision.nearest in copies
+        assert decision.provisional == (not any(one in stored for one in copies))
+        assert decision.yielding == ()
+    else:
+        assert decision.kind == ("new" if page is None else "unchanged" if page.same else "changed")
+        assert {entry.number for entry in decision.yielding} == {
+            one.entry.number for one in everything if one.confirmed
+        }
+        similar = [one for one in everything if counts(one.entry)]
+        if decision.kind != "unchanged" and similar:
+            assert decision.nearest.distance == min(one.distance for one in similar)
+        else:
+            assert decision.nearest is None
+
+
+def test_names_say_nothing_of_a_page_under_its_own_key():
+    rules = Rules(3, Confirmation())
+    entry = Entry(1, "a", 0, 1, 0, 0, evidence=evidence(title="Red shoe"))
+    assert rules.own(1, evidence(title="Blue shoe"), entry).same
+    assert rules.copy_of(entry._replace(evidence=evidence(title="Blue shoe")), entry) is None
+    assert rules.copy_of(entry._replace(evidence=evidence(title="Shoe, red")), entry) is not None
+    assert rules.copy_of(entry._replace(fingerprint=0xF), entry) is None
