@@ -26,6 +26,7 @@ from scrapy_simhash.errors import ExtractionError, SchemeError
 from scrapy_simhash.lines import join, lines_of, own_heading, without_marks
 from scrapy_simhash.readable import article_of, drop_all, element_class
 from scrapy_simhash.segments import content_lines, words_of
+from scrapy_simhash.selectors import Selectors, compiled_selector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,17 +72,6 @@ class Extraction:
     canonical: str = ""
     site: str = ""
     unmatched: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Selectors:
-    """What people know of their sites: CSS selectors, or XPath where they begin with ``/`` or
-    ``(``. What `select` finds is the content, without asking an extractor; what `remove` finds is
-    taken out first.
-    """
-
-    select: tuple[str, ...] = ()
-    remove: tuple[str, ...] = ()
 
 
 def extract(
@@ -330,30 +320,6 @@ def find_extractor(name: str) -> Callable[[Page], tuple[str, str]]:
         return text or "", name
 
     return extracted
-
-
-@lru_cache(maxsize=256)
-def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
-    """A CSS selector, or an XPath if it begins with ``/`` or ``(``, ready to be used.
-
-    :raises SchemeError: it is neither.
-    """
-    from cssselect import HTMLTranslator, SelectorError
-    from lxml import etree
-
-    try:
-        path = text if text.startswith(("/", "(")) else HTMLTranslator().css_to_xpath(text)
-        compiled = etree.XPath(path, namespaces={"re": "http://exslt.org/regular-expressions"})
-        # Functions and prefixes that don't exist come out when it is asked.
-        compiled(etree.Element("html"))
-    except (SelectorError, etree.XPathError, ValueError) as error:
-        raise SchemeError(f"selector {text!r} is neither CSS nor XPath: {error}") from error
-
-    def find(root: HtmlElement) -> list[HtmlElement]:
-        found = compiled(root)
-        return found if isinstance(found, list) else []
-
-    return find
 
 
 def visible_text(html: str) -> str:

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scrapy_simhash.extraction import Page, Selectors, compiled_selector, prepared
+from scrapy_simhash.extraction import Page, prepared
 from scrapy_simhash.lines import join
 from scrapy_simhash.segments import content_lines
+from scrapy_simhash.selectors import Selectors, compiled_selector
 
 
 class SelectorCount(NamedTuple):

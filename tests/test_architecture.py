@@ -39,6 +39,7 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 # What needs numpy all the time, and is imported when an index is opened or pairs are asked for.
 NUMERIC = {
     f"{NAME}.index.candidates",
+    f"{NAME}.index.probing",
     *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),
 }
 # It runs the commands.

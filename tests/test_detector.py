@@ -8,18 +8,16 @@ import readability
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.detector import (
-    DEFAULT_MIN_TOKENS,
-    SHORT_TOKENS,
-    Detector,
-    PageFingerprint,
-)
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence, name_bytes, site_number
+from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector, PageFingerprint
 from scrapy_simhash.errors import IndexClosed, SchemeError
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index import open_index
+from scrapy_simhash.hashes import token_hashes
+from scrapy_simhash.index import Observation, open_index
 from scrapy_simhash.scheme import PRESETS, Scheme
+from scrapy_simhash.sketch import SKETCH_BYTES, sketch
 from tests.real_pages import real_pages
-from tests.samples import CHINESE, PARAGRAPHS, REFERENCE_PAGE, article_page
+from tests.samples import CHINESE, ENGLISH, PARAGRAPHS, article_page
 
 SCHEME = Scheme.preset("wide")
 PAGE = article_page()
@@ -153,44 +151,66 @@ class TestFingerprint:
         assert together == alone
 
 
-class TestWeak:
-    @pytest.mark.parametrize("tokens", [30, SHORT_TOKENS - 1, SHORT_TOKENS, SHORT_TOKENS + 1])
-    def test_short_texts_are(self, tokens):
-        page = Detector(SCHEME).fingerprint_text(" ".join(f"word{n}" for n in range(tokens)))
-        assert page.tokens == tokens
-        assert page.fingerprint is not None
-        assert page.weak == (tokens < SHORT_TOKENS)
+class TestEvidence:
+    def test_it_is_what_confirmation_needs(self):
+        page = article_page(
+            *PARAGRAPHS, head='<link rel="canonical" href="https://www.ferry.example/news">'
+        )
+        found = Detector(SCHEME).fingerprint_page(page)
+        tokens = SCHEME.tokens("\n".join(["A new ferry", *PARAGRAPHS]))
+        assert found.evidence == Evidence(
+            sketch=sketch(token_hashes(tokens)),
+            site=site_number("ferry.example"),
+            title=name_bytes("Ferry news"),
+            heading=name_bytes("A new ferry"),
+            certainty=SCHEME.certain_fingerprint(tokens).certainty,
+        )
 
-    def test_fifty_tokens_are_not_short(self):
-        assert SHORT_TOKENS == 50
+    def test_a_ready_text_has_a_sketch_alone(self):
+        found = Detector(SCHEME).fingerprint_text(ENGLISH).evidence
+        assert found.sketch == sketch(token_hashes(SCHEME.tokens(ENGLISH)))
+        assert found == Evidence(sketch=found.sketch, certainty=found.certainty)
 
-    def test_an_extractors_fallback_is(self):
-        found = Detector(SCHEME).fingerprint_page(REFERENCE_PAGE)
-        assert found.tokens > 4 * SHORT_TOKENS
-        assert (found.way, found.weak) == ("content", True)
-        assert not Detector(SCHEME).fingerprint_page(PAGE).weak
-        selected = Detector(Scheme(select=["body"])).fingerprint_page(REFERENCE_PAGE)
-        assert (selected.way, selected.weak) == ("selected", False)
+    def test_without_sketches_there_is_only_what_the_index_asks_with(self):
+        found = Detector(SCHEME, sketches=False).fingerprint_page(PAGE)
+        with_sketch = Detector(SCHEME).fingerprint_page(PAGE)
+        assert found.fingerprint == with_sketch.fingerprint
+        assert found.evidence == Evidence(certainty=with_sketch.evidence.certainty)
 
-    def test_a_verdict_is_as_weak_as_the_page_it_is_about(self):
-        detector = Detector(SCHEME)
-        with open_index("memory:", SCHEME) as index:
-            kinds = [
-                (key, verdict.kind, verdict.weak)
-                for key, page in (
-                    ("a", REFERENCE_PAGE),
-                    ("b", REFERENCE_PAGE.replace("in a book", "on paper", 1)),
-                    ("c", PAGE),
-                    ("d", COPY),
-                )
-                for verdict in [detector.check(index, key, page)]
-            ]
-        assert kinds == [
-            ("a", "new", True),
-            ("b", "near-duplicate", True),
-            ("c", "new", False),
-            ("d", "near-duplicate", False),
-        ]
+    @pytest.mark.parametrize("preset", PRESETS)
+    def test_every_preset_gives_it(self, preset):
+        scheme = Scheme.preset(preset)
+        found = Detector(scheme).fingerprint_page(PAGE.replace("é", "e")).evidence
+        assert len(found.sketch) == SKETCH_BYTES
+        assert len(found.certainty) == scheme.bits
+
+    @pytest.mark.parametrize("html", ["", "<p>Only a few words.</p>"])
+    def test_a_page_without_a_fingerprint_has_none(self, html):
+        assert Detector(SCHEME).fingerprint_page(html).evidence == NO_EVIDENCE
+
+    @pytest.mark.parametrize(
+        ("key", "site"),
+        [
+            ("https://www.news.example.co.uk/a", "example.co.uk"),
+            ("GET https://shop.example.com:8080/ body", "example.com"),
+            ("http://10.0.0.1/a", "10.0.0.1"),
+            ("record 17", "ferry.example"),
+        ],
+    )
+    def test_the_site_is_that_of_the_key_where_it_is_a_url(self, key, site):
+        page = Detector(SCHEME).fingerprint_page(
+            article_page(head='<base href="https://ferry.example/">')
+        )
+        asked = []
+
+        class Index:
+            def observe(self, key, fingerprint, evidence, *, among):
+                asked.append((key, fingerprint, evidence, among))
+                return Observation("new", key, fingerprint, None, None, 1)
+
+        Detector(SCHEME).judge(Index(), key, page)
+        expected = page.evidence._replace(site=site_number(site))
+        assert asked == [(key, page.fingerprint, expected, None)]
 
 
 class TestVerdict:
@@ -220,6 +240,25 @@ class TestVerdict:
         verdict = check("b", COPY)
         assert (verdict.kind, verdict.key, verdict.representative) == ("near-duplicate", "b", "a")
         assert verdict.distance == hamming_distance(first.fingerprint, verdict.fingerprint) > 0
+
+        assert (verdict.similarity or 0) > 0.8
+        assert verdict.similar_to is None
+
+    @pytest.mark.parametrize("confirmed", [True, False])
+    def test_a_page_of_the_same_site_with_a_name_of_its_own_is_only_similar(
+        self, check, index, confirmed
+    ):
+        first = check("https://a.example.com/1", PAGE)
+        if confirmed:
+            index.confirm(first.observation)
+        page = COPY.replace("A new ferry", "A second boat").replace("Ferry news", "Boats")
+        verdict = check("https://b.example.com/2", page)
+        assert (verdict.kind, verdict.representative) == ("new", None)
+        assert verdict.similar_to == "https://a.example.com/1"
+        assert 0 < verdict.distance <= index.max_distance
+        assert verdict.similarity > 0.8
+        copy = check("https://b.example.org/2", page)
+        assert copy.kind == "near-duplicate"
 
     def test_unchanged(self, check, index):
         index.confirm(check("a", PAGE).observation)

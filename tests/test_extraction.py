@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.errors import ExtractionError
-from scrapy_simhash.extraction import MIN_PROSE_SHARE, Extraction, extract, visible_text
+from scrapy_simhash.extraction import MIN_SHARE_OF_SEGMENTS, Extraction, extract, visible_text
 from tests.extractors import INSTALLED, OURS
 from tests.samples import (
     CHINESE,
@@ -42,7 +42,7 @@ class TestVisibleText:
                     "<table><caption>one</caption><tr><th>two<th>three<tr><td>four"
                     "<td><table><tr><td>five</td><td>six</td></tr></table></td></table>seven"
                 ),
-                "one\ntwo\nthree\nfour\nfive\nsix\nseven",
+                "one\ntwo three\nfour\nfive six\nseven",
             ),
             ("<select><option>one<option>two</select>", "one\ntwo"),
             ("<article><header>one</header><section>two</section></article>", "one\ntwo"),
@@ -222,7 +222,6 @@ class TestReadability:
     def test_it_is_the_default_and_says_so(self):
         assert extract(article_page()) == extract(article_page(), "readability")
         assert extract(article_page()).way == "readability"
-        assert not extract(article_page()).weak
         assert extract("", "text") == Extraction("", way="text")
 
     def test_the_title_is_known_whatever_finds_the_text(self):
@@ -271,12 +270,13 @@ class TestReadability:
 
 
 class TestFallback:
-    def test_a_page_of_which_readability_takes_a_piece_gives_its_content(self):
+    def test_a_page_of_which_readability_takes_a_piece_gives_its_segments(self):
         piece = extract(REFERENCE_PAGE, "readability-only")
-        assert (piece.way, piece.weak) == ("readability-only", False)
+        assert piece.way == "readability-only"
         assert piece.text.count("Returns how many") == 1
         found = extract(REFERENCE_PAGE)
-        assert (found.way, found.weak, found.title) == ("content", True, "Counting boats")
+        assert (found.way, found.title) == ("segments", "Counting boats")
+        assert found == extract(REFERENCE_PAGE, "segments")
         assert found.text.count("Returns how many") == 9
         assert "front page" not in found.text, "navigation is no content"
 
@@ -284,30 +284,37 @@ class TestFallback:
         other = REFERENCE_PAGE.replace("yachts", "sailing boats").replace("ferries", "steamers")
         assert extract(other).text != extract(REFERENCE_PAGE).text
 
-    @pytest.mark.parametrize("page", [article_page(), article_page(CHINESE), article_page(ENGLISH)])
-    def test_an_article_does_not_need_it(self, page):
+    @pytest.mark.parametrize("text", [*PARAGRAPHS[:1], CHINESE + CHINESE[::-1], ENGLISH])
+    def test_an_article_does_not_need_it(self, text):
+        page = article_page(text, text)
         found = extract(page)
-        assert (found.way, found.weak) == ("readability", False)
+        assert found.way == "readability"
         assert found.text == extract(page, "readability-only").text
 
-    @pytest.mark.parametrize(("more", "way"), [(0, "readability"), (1, "content")])
-    def test_the_article_must_be_that_share_of_the_running_text(self, more, way):
-        def text(length: int) -> str:
-            return ("boats, " * 100)[: length - 1] + "."
-
-        # Comments, which readability leaves out: as many characters as it may, and one more.
-        rest = int(400 / MIN_PROSE_SHARE) - 400 + more
+    @pytest.mark.parametrize(("more", "way"), [(0, "readability"), (1, "segments")])
+    def test_the_article_must_have_that_share_of_the_words(self, more, way):
+        # Comments, which readability leaves out: as many words as it may, and one more.
+        rest = round(400 / MIN_SHARE_OF_SEGMENTS) - 400 + more
         page = (
-            f"<div class='content'><p>{text(400)}</p></div><div class='comment'>{text(rest)}</div>"
+            f"<div class='content'><p>{'boats, ' * 400}</p></div>"
+            f"<div class='comment'><p>{'ships, ' * rest}</p></div>"
         )
-        assert len(extract(page, "readability-only").text) == 400
+        assert extract(page, "readability-only").text.count(",") == 400
         found = extract(page)
-        assert (found.way, found.weak) == (way, way == "content")
+        assert found.way == way
         assert len(found.text.split("\n")) == 1 + more
 
-    def test_pages_without_running_text_do_not_need_it(self):
-        for page in ("<p>Closed.</p>", "<ul><li>one<li>two</ul>", "<nav><p>Menu</p></nav>"):
-            assert not extract(page).weak
+    @pytest.mark.parametrize("page", ["<p>Closed.</p>", "<nav><p>Menu</p></nav>"])
+    def test_a_page_with_hardly_a_word_gives_what_it_has(self, page):
+        found = extract(page)
+        assert found.way == "readability"
+        assert found.text in page
+
+    def test_so_does_one_that_readability_gives_up(self):
+        page = "<ul><li>one<li>two</ul>"
+        assert extract(page, "readability-only").text == ""
+        found = extract(page)
+        assert (found.way, found.text) == ("segments", "one\ntwo")
 
     def test_what_is_hidden_is_not_missed(self):
         hidden = "".join(f"<p hidden>{paragraph}</p>" for paragraph in PARAGRAPHS * 9)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scrapy_simhash import Detector, Scheme
-from scrapy_simhash.extraction import Selectors, extract
+from scrapy_simhash.extraction import extract
+from scrapy_simhash.selectors import Selectors
 from tests.extractors import INSTALLED
 from tests.samples import article_page
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
 from scrapy_simhash.errors import ExtractionError, SchemeError
-from scrapy_simhash.extraction import Extraction, Selectors, compiled_selector, extract
+from scrapy_simhash.extraction import Extraction, extract
 from scrapy_simhash.scheme import Scheme
+from scrapy_simhash.selectors import Selectors, compiled_selector
 from tests.extractors import INSTALLED
 from tests.samples import FOOTER, PARAGRAPHS, article_page
 
@@ -42,8 +44,12 @@ class TestSelect:
         ],
     )
     def test_what_is_selected_is_the_text_in_the_order_of_the_selectors(self, select, lines):
-        expected = Extraction(lines.replace("|", "\n"), "Ferry news", "selected")
-        assert selected(*select) == expected
+        found = selected(*select)
+        text = lines.replace("|", "\n")
+        assert found == Extraction(
+            text, "Ferry news", "A ferry", "selected", unmatched=found.unmatched
+        )
+        assert found.unmatched == tuple(text for text in select if text == "//p/text()")
 
     @pytest.mark.parametrize(
         "select",
@@ -57,11 +63,12 @@ class TestSelect:
         for extractor in ("readability", "text"):
             expected = extract(article_page(), extractor)
             found = extract(article_page(), extractor, Selectors((select,)))
-            assert found == expected
+            assert found == replace(expected, unmatched=(select,))
             assert found.way == extractor
 
     def test_one_that_is_found_suffices(self):
-        assert selected("article", "h1") == selected("h1")
+        found = selected("article", "h1", remove=(".none", "nav"))
+        assert found == replace(selected("h1"), unmatched=(".none", "article"))
 
     def test_what_is_hidden_in_it_is_left_out(self):
         page = "<div id=a>one<p hidden>no</p><p style='display:none'>no</p></div>"
@@ -81,7 +88,8 @@ class TestRemove:
     @pytest.mark.parametrize("remove", [".ad", "//*[@class='ad']", "p:contains('Buy')"])
     def test_what_is_removed_is_not_selected(self, remove):
         assert selected("main", remove=(remove,)).text == "A ferry\nOne.\nTwo."
-        assert selected(remove, remove=(remove,)).way == "readability"
+        found = selected(remove, remove=(remove,))
+        assert (found.way, found.unmatched) == ("segments", (remove,))
 
     def test_the_text_behind_it_stays(self):
         assert selected("p", remove=("b",), page="<p>one<b>two</b> three</p>").text == "one three"
@@ -107,7 +115,7 @@ class TestRemove:
             for n in range(8)
         )
         found = extract(page, "readability", Selectors(remove=(".x1",)))
-        assert (found.way, found.weak) == ("content", True)
+        assert found.way == "segments"
         assert len(found.text.splitlines()) == 4
 
 

@@ -11,12 +11,12 @@ from scrapy_simhash.errors import ExtractionError, SchemeError
 from scrapy_simhash.extraction import (
     EXTRACTORS,
     Extraction,
-    Selectors,
     extract,
     find_extractor,
     is_extractor,
 )
 from scrapy_simhash.scheme import Scheme
+from scrapy_simhash.selectors import Selectors
 from tests.extractors import OPTIONAL
 from tests.samples import PARAGRAPHS, article_page
 
@@ -26,7 +26,7 @@ PAGE = "<title>News</title><p>Seven boats came in.</p><i>advertisement</i>"
 
 class TestImportPath:
     def test_a_function_from_html_to_text_is_an_extractor(self):
-        assert extract(PAGE, OWN + "upper") == Extraction(PAGE.upper(), "News", OWN + "upper")
+        assert extract(PAGE, OWN + "upper") == Extraction(PAGE.upper(), "News", way=OWN + "upper")
 
     def test_it_sees_no_more_than_the_selectors_leave(self):
         found = extract(PAGE, OWN + "upper", Selectors(remove=("i",)))
@@ -95,7 +95,7 @@ class TestOptional:
     def test_one_that_is_installed_finds_the_article(self, name):
         pytest.importorskip(name)
         found = extract(article_page(), name)
-        assert (found.way, found.weak, found.title) == (name, False, "Ferry news")
+        assert (found.way, found.title, found.heading) == (name, "Ferry news", "A new ferry")
         for paragraph in PARAGRAPHS:
             assert paragraph in found.text
         assert "Timetable" not in found.text

@@ -197,9 +197,7 @@ class TestPairs:
 
     @given(tokens=token_lists, length=st.sampled_from([1, 3]))
     def test_each_counts_once_where_all_weigh_the_same(self, tokens, length):
-        features = weighted_features(
-            tokens, shingle_length=length, pairs=True, weighting="uniform"
-        )
+        features = weighted_features(tokens, shingle_length=length, pairs=True, weighting="uniform")
         pairs = shingles(tokens, 2) if len(tokens) > 1 else []
         assert features == dict.fromkeys([*shingles(tokens, length), *pairs], 1.0)
 

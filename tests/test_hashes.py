@@ -99,7 +99,18 @@ class TestMixed:
         assert widen(mixed, 512).tobytes() == FEATURE_HASHES["xxh3-mix"].digests([feature], 512)
 
     def test_neither_order_nor_length_nor_borders_of_tokens_are_lost(self):
-        features = ["a", "b", "ab", "a\x1fb", "b\x1fa", "a\x1fa", "a\x1fa\x1fa", "a\x1f", "\x1fa", ""]
+        features = [
+            "a",
+            "b",
+            "ab",
+            "a\x1fb",
+            "b\x1fa",
+            "a\x1fa",
+            "a\x1fa\x1fa",
+            "a\x1f",
+            "\x1fa",
+            "",
+        ]
         assert len(set(values("xxh3-mix", features, 64))) == len(features)
 
     def test_seeds_give_independent_bits(self):

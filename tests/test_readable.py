@@ -8,8 +8,7 @@ import random
 import pytest
 from readability import Document
 
-from scrapy_simhash.extraction import Page, Selectors, extract
-from scrapy_simhash.readable import article_of
+from scrapy_simhash.extraction import extract
 from tests.real_pages import real_pages, sets_with_pages
 from tests.samples import CHINESE, PARAGRAPHS, REFERENCE_PAGE, article_page
 
@@ -169,13 +168,6 @@ class TestIndependence:
     @pytest.mark.parametrize("name", PAGES)
     def test_the_same_page_has_the_same_text_again(self, name):
         assert len({lean(PAGES[name]) for _ in range(3)}) == 1
-
-
-def test_it_counts_the_characters_that_a_page_shows_at_most():
-    page = Page(body("<p>12345</p><p hidden>no</p><script>no</script>67"), Selectors())
-    article, characters = article_of(page.root, page.parse_again)
-    assert article.text_content() == "1234567"
-    assert characters == len("News" + "12345" + "67")
 
 
 def test_the_packages_own_document_is_left_as_it_is():

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unicodedata
 from pathlib import Path
 
@@ -39,7 +40,7 @@ class TestScripts:
         ("text", "tokens"),
         [
             ("The ferry, twice a day.", "the ferry twice a day"),
-            ("don't snake_case e-mail 3.14", "don t snake case e mail 3 14"),
+            ("don't snake_case e-mail 3.14", "don t snake case e mail 3.14"),
             ("Καλημέρα κόσμε, доброе утро", "καλημέρα κόσμε доброе утро"),
             ("한국어 문서 비교", "한국어 문서 비교"),
             ("カタカナ", "カタ タカ カナ"),
@@ -89,6 +90,88 @@ class TestScripts:
         assert "".join(tokens) == text
         known = jieba_tokenizer().FREQ
         assert all(known.get(token) for token in tokens if len(token) > 1)
+
+
+class TestNumbersAndLinks:
+    @pytest.mark.parametrize("tokenize", OF_WORDS.values(), ids=OF_WORDS)
+    @pytest.mark.parametrize("beside", ["", " é", " हिन्दी", " 渡"])
+    @pytest.mark.parametrize(
+        ("text", "tokens"),
+        [
+            ("08:15 3.5 1,299.00 2026-11-22 10/12/26", "08:15 3.5 1,299.00 2026-11-22 10/12/26"),
+            ("v2.1, 3rd; 4x4/5 1.0b2.3", "v2.1 3rd 4x4/5 1.0b2.3"),
+            ("2. 3, 4- :5 6.-7 8..9 a.b c-d 1.a a.1", "2 3 4 5 6 7 8 9 a b c d 1 a a 1"),
+            ("£3.50 (12:30) [1/2] 100% -4.5", "3.50 12:30 1/2 100 4.5"),
+            ("1\x012 1\x05.2", "1 2 1 2"),
+            (
+                "See https://a.example/x?y=1&z=%C3#p, or www.b.example/q_r.",
+                "see https://a.example/x?y=1&z=%c3#p or www.b.example/q_r",
+            ),
+            ("(http://a.example/b), <https://c.example>", "http://a.example/b https://c.example"),
+            ("https:// www. http://. https://)) x://y", "https www http https x y"),
+            (
+                "Mail a.b+c@d.example.org, or e_f@g.example!",
+                "mail a.b+c@d.example.org or e_f@g.example",
+            ),
+            ("@who a@b c@ d@e. @", "who a b c d e"),
+        ],
+    )
+    def test_each_is_one_token(self, tokenize, beside, text, tokens):
+        assert tokenize(text + beside) == [*tokens.split(" "), *beside.split()]
+
+    @pytest.mark.parametrize("tokenize", OF_WORDS.values(), ids=OF_WORDS)
+    def test_so_are_those_of_other_scripts(self, tokenize):
+        assert tokenize("٣٫٥ ०८:१५ ３．５ kl. 8:15 Uhr") == [
+            "٣",
+            "٥",
+            "०८:१५",
+            "3.5",
+            "kl",
+            "8:15",
+            "uhr",
+        ]
+        assert tokenize("每天08:15出发") == [*tokenize("每天"), "08:15", *tokenize("出发")]
+        assert tokenize("वि2.5, हि-2") == ["वि2.5", "हि", "2"]
+
+    @given(st.text("0123.,:/-a é渡ि@", max_size=12))
+    def test_marks_of_numbers_stand_between_digits_alone(self, text):
+        for token in word_tokens(text):
+            if "@" not in token:
+                inside = token.strip(".,:/-")
+                assert inside == token
+                assert all(
+                    one.isdigit() and other.isdigit()
+                    for one, mark, other in zip(token, token[1:], token[2:], strict=False)
+                    if mark in ".,:/-"
+                )
+
+    @pytest.mark.parametrize("tokenize", OF_WORDS.values(), ids=OF_WORDS)
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "1." * 500_000,
+            "1.a" * 300_000,
+            "1" * 10**6 + "\u0901",
+            "1,2" * 300_000 + "\u0901",
+            "渡1.2" * 100_000,
+            "a@" * 500_000,
+            "a." * 500_000 + "@",
+            "a" * 10**6 + "@b.example",
+            "a@" + "b." * 500_000,
+            ("a" * 64 + "@" + "b" * 63 + " ") * 8000,
+            "a@" + "-" * 10**6,
+            "www." * 250_000,
+            "https://" * 125_000,
+            "https://" + "." * 10**6,
+            ("https://a" + ")" * 1990) * 500,
+            "https://a.example/" + "b" * 10**6,
+        ],
+        ids=lambda text: text[:12],
+    )
+    def test_none_takes_longer_than_its_length(self, tokenize, text):
+        started = time.process_time()
+        assert tokenize(text)
+        assert time.process_time() - started < 10
 
 
 class TestNormalization:

@@ -14,7 +14,7 @@ FOUND = Verdict(
     fingerprint=0xAB,
     representative="https://a.example/1",
     distance=2,
-    weak=True,
+    similarity=0.8751,
 )
 SKIPPED = Verdict(kind="skipped", key="https://a.example/3", bits=64, reason="few_tokens")
 
@@ -39,7 +39,8 @@ def test_a_skipped_page_has_no_fingerprint():
                 "representative": "https://a.example/1",
                 "distance": 2,
                 "fingerprint": "00000000000000ab",
-                "weak": True,
+                "similarity": 0.88,
+                "similar_to": None,
                 "reason": None,
                 "canonical": None,
             },
@@ -51,7 +52,8 @@ def test_a_skipped_page_has_no_fingerprint():
                 "representative": None,
                 "distance": None,
                 "fingerprint": None,
-                "weak": False,
+                "similarity": None,
+                "similar_to": None,
                 "reason": "few_tokens",
                 "canonical": None,
             },

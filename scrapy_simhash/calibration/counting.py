@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy_simhash.calibration.pairs import Resemblances, distance_blocks
-from scrapy_simhash.confirmation import UNCONFIRMED, names_agree
+from scrapy_simhash.confirmation import MIN_RESEMBLANCE_IN_DOUBT, UNCONFIRMED, names_agree
 from scrapy_simhash.resemblance import DIFFERENT
 from scrapy_simhash.sketch import SKETCH_BYTES, estimate_resemblance
 
@@ -33,6 +33,8 @@ STEPS = 100
 """Similarities are counted in per cent."""
 # Who drops a page for one that has less than half in common with it loses content.
 LOSS = 0.5
+# More than any similarity in per cent.
+_NONE = STEPS + 1
 # No tables find pairs that differ in more bits.
 _REACH_SHARE = 3
 
@@ -105,7 +107,7 @@ class Pairs:
         self._contents = None if same else Resemblances([page.content for page in pages])
         self._sketches = [_sketches(pages, place) for place in range(len(bits))]
         self._names = [_name_numbers(pages, place) for place in range(len(bits))]
-        self._agree: dict[tuple[int, int, int], bool] = {}
+        self._asked_by_names: dict[tuple[int, int, int], int] = {}
 
     def count(
         self, *, moved: Callable[[int, int], object] = lambda _done, _of: None
@@ -125,7 +127,7 @@ class Pairs:
                 kinds_here = kinds
                 if self._confirmations[place].same_name:
                     rows, columns = np.nonzero((kinds == _NEAR) & known)
-                    other = ~self._names_agree(place, rows + start, columns)
+                    other = self._least_by_names(place, rows + start, columns) == _NONE
                     kinds_here = kinds.copy()
                     kinds_here[rows[other], columns[other]] = -1
                     named_apart[place] += int(np.count_nonzero(other))
@@ -154,10 +156,11 @@ class Pairs:
             steps = np.full(apart.shape, STEPS)
         else:
             asked &= apart <= bits // _REACH_SHARE
-            rows, columns = np.nonzero(asked)
-            if confirmation.same_name:
-                asked[rows, columns] = self._names_agree(place, rows + start, columns)
             steps = self._similarity_steps(place, start, asked)
+            if confirmation.same_name:
+                rows, columns = np.nonzero(asked)
+                least = self._least_by_names(place, rows + start, columns)
+                asked[rows, columns] = steps[rows, columns] >= least
         rows, columns = np.nonzero(asked)
         cells = steps[rows, columns] * (bits + 1) + apart[rows, columns]
         for kind, group in enumerate(groups):
@@ -172,7 +175,7 @@ class Pairs:
         import numpy as np
 
         sketches = self._sketches[place]
-        has: Array = sketches.any(axis=1)
+        has = np.any(sketches, axis=1)
         steps = np.full(asked.shape, STEPS)
         for row in np.flatnonzero(asked.any(axis=1) & has[start : start + len(asked)]):
             columns = np.flatnonzero(asked[row] & has)
@@ -181,22 +184,24 @@ class Pairs:
             steps[row, columns] = np.floor(estimates * STEPS + 1e-9)
         return steps
 
-    def _names_agree(self, place: int, ones: Array, others: Array) -> Array:
-        """Whether the names of pages allow that they are copies, pair by pair."""
+    def _least_by_names(self, place: int, ones: Array, others: Array) -> Array:
+        """The least similarity that the names of pages ask for, pair by pair."""
         import numpy as np
 
         pairs, inverse = np.unique(
             self._names[place][np.stack((ones, others))], axis=1, return_inverse=True
         )
-        agree = [self._agrees(place, int(a), int(b)) for a, b in pairs.T]
-        return np.array(agree, dtype=bool)[inverse.reshape(-1)]
+        least = [self._least_by_name(place, int(a), int(b)) for a, b in pairs.T]
+        return np.array(least, dtype=np.int64)[inverse.reshape(-1)]
 
-    def _agrees(self, place: int, a: int, b: int) -> bool:
-        agree = self._agree.get((place, a, b))
-        if agree is None:
+    def _least_by_name(self, place: int, a: int, b: int) -> int:
+        if (place, a, b) not in self._asked_by_names:
             one, other = (self._pages[at].fingerprints[place].evidence for at in (a, b))
-            agree = self._agree[place, a, b] = names_agree(one, other)
-        return agree
+            agree = names_agree(one, other)
+            in_doubt = round(MIN_RESEMBLANCE_IN_DOUBT * STEPS)
+            least = in_doubt if agree is None else 0 if agree else _NONE
+            self._asked_by_names[place, a, b] = least
+        return self._asked_by_names[place, a, b]
 
     def near(self, place: int, max_distance: int, confirmation: Confirmation) -> list[Pair]:
         """The pairs to look at: those that k gets wrong, then those close to it; 1,000 at most."""
@@ -222,7 +227,7 @@ class Pairs:
                 evidence = [page.fingerprints[place].evidence for page in (one, other)]
                 [(similarity, confirmed)] = confirmation.similarities(evidence[0], evidence[1:])
                 kind = kinds[a, b]
-                if kind == _NEAR and confirmation.same_name and not names_agree(*evidence):
+                if kind == _NEAR and confirmation.same_name and names_agree(*evidence) is False:
                     kind = _NAMED_APART
                 found.append(
                     Pair(

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands import calibrate_output
+from scrapy_simhash.commands import calibrate_json, calibrate_output
 from scrapy_simhash.commands.fitting import indexes_in_use, served_distance
 from scrapy_simhash.commands.index_options import known_indexes
 from scrapy_simhash.commands.output import escaped, note, progress, show
@@ -140,7 +140,7 @@ def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
             index_distances(path, options.sample, options.seed, moved=moved) for path in indexes
         ]
     if options.json:
-        report = [calibrate_output.index_as_json(one) for one in found]
+        report = [calibrate_json.index_as_json(one) for one in found]
         show(json.dumps({"indexes": report}, indent=2))
     else:
         for one in found:
@@ -190,7 +190,7 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     if options.pairs is not None:
         _write_pairs(Path(options.pairs), calibration)
     if options.json:
-        show(json.dumps(calibrate_output.as_json(calibration, indexes), indent=2))
+        show(json.dumps(calibrate_json.as_json(calibration, indexes), indent=2))
     else:
         calibrate_output.show_calibration(calibration, indexes)
     return 0

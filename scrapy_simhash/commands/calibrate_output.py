@@ -1,15 +1,14 @@
-"""What ``calibrate`` shows."""
+"""What ``calibrate`` shows to people."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES
 from scrapy_simhash.calibration.counting import STEPS
-from scrapy_simhash.commands.fitting import rebuilds
+from scrapy_simhash.commands.calibrate_json import needed_rebuilds, proposed_settings
 from scrapy_simhash.commands.output import escaped, show
 
 if TYPE_CHECKING:
@@ -22,122 +21,6 @@ if TYPE_CHECKING:
 
 _ROWS = 24
 _BAR_CHARACTERS = 24
-
-
-# JSON
-
-
-def as_json(calibration: Calibration, indexes: Sequence[IndexInUse]) -> dict[str, Any]:
-    """All there is.
-
-    :param indexes: those of the project.
-    """
-    best = calibration.best
-    return {
-        "read": calibration.read,
-        "sampled": calibration.sampled,
-        "seed": calibration.seed,
-        "unreadable": dict(calibration.unreadable),
-        "repeated": calibration.repeated,
-        "threshold": calibration.threshold,
-        "best_preset": None if best is None else best.preset.name,
-        "settings": None if best is None else _settings(best),
-        "rebuild_first": [one.command for one in _rebuilds(best, indexes)],
-        "presets": [_preset_as_json(one) for one in calibration.presets],
-    }
-
-
-def _preset_as_json(one: Calibrated) -> dict[str, Any]:
-    choice = one.choice
-    return {
-        "preset": one.preset.name,
-        "scheme": one.preset.scheme.id,
-        "bits": one.preset.scheme.bits,
-        "fingerprints": one.fingerprints,
-        "skipped": dict(one.skipped),
-        "near_duplicate_pairs": one.near_duplicate_pairs,
-        "edited_copy_pairs": one.made_pairs,
-        "between_pairs": sum(one.counts.between),
-        "different_pairs": sum(one.counts.different),
-        "named_apart_pairs": one.counts.named_apart,
-        "basis": _basis(one),
-        "max_distance": None if choice is None else choice.max_distance,
-        "best_from": None if choice is None else choice.low,
-        "best_to": None if choice is None else choice.high,
-        "min_resemblance": None if one.least is None else one.least.per_cent / STEPS,
-        "least_from": None if one.least is None else one.least.low / STEPS,
-        "least_to": None if one.least is None else one.least.high / STEPS,
-        "min_resemblance_now": one.preset.confirmation.min_resemblance,
-        "chosen": None if one.found is None else _found_as_json(one.found),
-        "now": _found_as_json(one.now),
-        "tables": None if choice is None else _tables_as_json(one, choice),
-        "distances": {
-            "near_duplicate": one.counts.near_duplicate,
-            "edited_copies": one.made.distances,
-            "between": one.counts.between,
-            "different": one.counts.different,
-        },
-        "curve": [
-            {
-                "max_distance": row.max_distance,
-                "recall": row.recall,
-                "precision": row.precision,
-                "f1": row.f1,
-            }
-            for row in one.rows
-        ],
-    }
-
-
-def _found_as_json(found: Found) -> dict[str, Any]:
-    return {
-        **found._asdict(),
-        "recall": found.recall,
-        "recall_95": found.recall_95,
-        "precision": found.precision,
-        "precision_95": found.precision_95,
-        "f1": found.f1,
-    }
-
-
-def _tables_as_json(one: Calibrated, choice: Choice) -> dict[str, Any] | None:
-    plan = choice.plan
-    if plan is None:
-        return None
-    return {
-        "plan": {**asdict(plan), "tables": len(plan.tables)},
-        "guaranteed_distance": plan.guaranteed_distance,
-        "expected_recall": one.table_recall,
-        "expected_recall_at_max_distance": plan.expected_recall(choice.max_distance),
-    }
-
-
-def _basis(one: Calibrated) -> str | None:
-    """What the choice rests on."""
-    if one.choice is None:
-        return None
-    if not one.made_pairs:
-        return "pairs"
-    return "pairs and edited copies" if one.near_duplicate_pairs else "edited copies"
-
-
-def _settings(one: Calibrated) -> dict[str, Any]:
-    settings: dict[str, Any] = {"SIMHASH_PRESET": one.preset.name}
-    if one.choice is not None:
-        settings["SIMHASH_MAX_DISTANCE"] = one.choice.max_distance
-    if one.least is not None:
-        settings["SIMHASH_MIN_RESEMBLANCE"] = one.least.per_cent / STEPS
-    return settings
-
-
-def _rebuilds(best: Calibrated | None, indexes: Sequence[IndexInUse]) -> list[Rebuild]:
-    if best is None or best.choice is None:
-        return []
-    preset = best.preset
-    return rebuilds(indexes, preset.name, preset.scheme, best.choice.max_distance)
-
-
-# For people
 
 
 def show_calibration(calibration: Calibration, indexes: Sequence[IndexInUse]) -> None:
@@ -161,10 +44,10 @@ def show_calibration(calibration: Calibration, indexes: Sequence[IndexInUse]) ->
     show()
     if len(calibration.presets) > 1:
         show(f"The best of these presets on these pages is {best.preset.name}.")
-    _show_rebuilds(_rebuilds(best, indexes))
+    _show_rebuilds(needed_rebuilds(best, indexes))
     show("For settings.py:")
     show()
-    for name, value in _settings(best).items():
+    for name, value in proposed_settings(best).items():
         show(f"{name} = {value!r}".replace("'", '"'))
 
 
@@ -314,26 +197,6 @@ def _floor(value: float) -> str:
 
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-# Of an index
-
-
-def index_as_json(found: IndexDistances) -> dict[str, Any]:
-    """All there is."""
-    return {
-        "index": found.directory,
-        "scheme": found.scheme_id,
-        "bits": found.bits,
-        "max_distance": found.max_distance,
-        "near_duplicates": sum(found.logged),
-        "similar": found.similar,
-        "representatives": found.representatives,
-        "sampled": found.sampled,
-        "late_share": found.late_share,
-        "nearest_representatives": found.nearest,
-        "distances": {"near_duplicates": found.logged, "representatives": found.apart},
-    }
 
 
 def show_index(found: IndexDistances) -> None:

@@ -17,7 +17,9 @@ def unconfirmed_because(confirmation: Confirmation, one: Evidence, other: Eviden
     """Return the reasons, of which there are none for copies."""
     from scrapy_simhash.confirmation import names_agree
 
-    [(similarity, _)] = confirmation.similarities(one, [other])
+    [(similarity, confirmed)] = confirmation.similarities(one, [other])
+    if confirmed:
+        return []
     reasons = []
     if similarity is not None and similarity < confirmation.min_resemblance:
         reasons.append(_below(confirmation))

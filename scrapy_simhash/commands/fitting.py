@@ -57,7 +57,7 @@ def serves(made: Manifest, max_distance: int) -> bool:
 
     if max_distance <= made.max_distance:
         return True
-    return made.plan.expected_recall(max_distance) >= MIN_RECALL
+    return made.plan.recall(max_distance) >= MIN_RECALL
 
 
 def served_distance(indexes: Sequence[IndexInUse], scheme: Scheme) -> int | None:

@@ -20,11 +20,13 @@ _DESCRIPTION = """\
 Says what the tables of an index would guarantee, find and cost, before a crawl is started with
 them: those that would be chosen, or others.
 
-  {program} plan --bits 256 --max-distance 36 --pages 5000000
+  {program} plan --bits 256 --max-distance 52 --pages 5000000
   {program} plan --bits 64 --max-distance 3 --tables 5,2
 """
 
 
+# Each distance of tables that are probed is simulated.
+_PROBED_STEP = 4
 DEFAULT = PRESETS[DEFAULT_PRESET]
 
 
@@ -72,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
             "plan": asdict(plan),
             "tables": len(plan.tables),
             "guaranteed_distance": plan.guaranteed_distance,
+            "recall": plan.recall(distance),
             "expected_recall": {str(beyond): recall for beyond, recall in recalls.items()},
             "candidates_per_query": plan.expected_candidates(pages),
             "bytes_per_page": bytes_per_page(plan, distance),
@@ -81,6 +84,8 @@ def run(options: argparse.Namespace) -> int:
         return 0
     show(f"{plan} of {plan.bits} bits: {plan!r}")
     show(f"guaranteed distance: {plan.guaranteed_distance}")
+    if plan.probes:
+        show(f"of real near-duplicates within {distance} bits it finds {plan.recall(distance):.3f}")
     for beyond, recall in recalls.items():
         show(f"expected recall at distance {beyond}: {recall:.3f}")
     show(f"candidates per query at {pages:,} pages: {plan.expected_candidates(pages):,.1f}")
@@ -106,7 +111,8 @@ def _plan(options: argparse.Namespace) -> TablePlan:
 def _distances(plan: TablePlan, distance: int) -> list[int]:
     """From the guaranteed one on, until more is missed than found."""
     found = []
-    for beyond in range(plan.guaranteed_distance + 1, plan.bits + 1):
+    step = _PROBED_STEP if plan.probes else 1
+    for beyond in range(plan.guaranteed_distance + 1, plan.bits + 1, step):
         found.append(beyond)
         if beyond >= distance and plan.expected_recall(beyond) < 0.5:  # noqa: PLR2004 - half
             break

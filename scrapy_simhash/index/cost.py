@@ -29,7 +29,7 @@ _MAX_CHOSEN = 3
 # Narrower fingerprints have no room for tables with long prefixes of their own.
 _MIN_PROBED_BITS = 128
 # (bits of a prefix, tables, probes): the fewest that find enough of real near-duplicates.
-_PROBING = ((16, 8, 112), (18, 10, 128), (20, 12, 192), (22, 11, 256))
+_PROBING = ((16, 8, 80), (18, 10, 128), (20, 12, 192))
 MIN_TYPICAL_RECALL = 0.985
 
 
@@ -57,12 +57,13 @@ def cost_us(plan: TablePlan, max_distance: int, pages: int) -> float:
 
 
 def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
-    """Bytes on disk that a page takes besides its key: its records, and the entry's numbers.
+    """Bytes on disk that a page takes besides its key and evidence: its records, and the entry's
+    numbers.
 
     Without what the database adds to rows, and what it has not yet dropped of old ones.
     """
     record = check_bits(plan.bits, max_distance) // 8 + 4
-    entry = 5 + 11 + plan.bits // 8
+    entry = 5 + 18 + plan.bits // 8
     return len(plan.tables) * record + 8 + entry
 
 
@@ -74,33 +75,22 @@ def choose_plan(
     *,
     probing: bool = True,
 ) -> TablePlan:
-    """The cheapest tables that find at least 95 % of the pairs at `max_distance`.
-
-    For fingerprints of 128 bits and more, tables that are probed: they find 98.5 % of real
-    near-duplicates within `max_distance`, by the model of `scrapy_simhash.index.probing`.
+    """The cheapest tables that find at least 95 % of the pairs at `max_distance`; or, for
+    fingerprints of 128 bits and more, tables that are probed and find 98.5 % of real
+    near-duplicates within it, by the model of `scrapy_simhash.index.probing`.
 
     :param probing: whether pages come with the certainty of their bits.
     :raises PlanError: that would take prefixes shorter than 10 bits.
     """
     if not 0 <= max_distance < bits:
         raise PlanError(f"distance {max_distance} of {bits} bits: from 0 to {bits - 1}")
-    if probing and bits >= _MIN_PROBED_BITS:
-        from scrapy_simhash.index.probing import typical_recall
-
-        probed = [
-            TablePlan(bits, tables, prefix_bits=width, probes=probes)
-            for width, tables, probes in _PROBING
-            if width * tables <= bits
-        ]
-        probed.sort(key=lambda plan: cost_us(plan, max_distance, expected_pages))
-        for found in probed:
-            if typical_recall(found, max_distance) >= MIN_TYPICAL_RECALL:
-                return found
     plans = [
         plan
         for chosen in range(1, _MAX_CHOSEN + 1)
         if (plan := _fewest_tables(bits, max_distance, chosen)) is not None
     ]
+    if probing and bits >= _MIN_PROBED_BITS:
+        plans += _probed(bits, max_distance)
     if not plans:
         raise PlanError(
             f"no tables with prefixes of {_MIN_PREFIX_BITS} bits or more find {MIN_RECALL:.0%} of "
@@ -108,6 +98,18 @@ def choose_plan(
             "more bits"
         )
     return min(plans, key=lambda plan: cost_us(plan, max_distance, expected_pages))
+
+
+def _probed(bits: int, max_distance: int) -> list[TablePlan]:
+    """Tables that are probed, and find enough."""
+    from scrapy_simhash.index.probing import typical_recall
+
+    plans = [
+        TablePlan(bits, tables, prefix_bits=width, probes=probes)
+        for width, tables, probes in _PROBING
+        if width * tables <= bits
+    ]
+    return [plan for plan in plans if typical_recall(plan, max_distance) >= MIN_TYPICAL_RECALL]
 
 
 def _fewest_tables(bits: int, max_distance: int, chosen: int) -> TablePlan | None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CERTAINTY_SCALE = 64
 # Bits of a prefix that may be flipped at once are among so many of the least certain.
-_UNCERTAIN_BITS = 7
+_UNCERTAIN_BITS = 6
 # Chances are those of pairs at this share of differing bits, where probes matter most.
 _TYPICAL_SHARE = 40 / 256
 # How far real near-duplicates are from each other, in 256ths of the bits: quantiles of the 2,930
@@ -84,13 +84,16 @@ class Prober:
             chosen = np.argpartition(flat, -self._count)[-self._count :]
         else:
             chosen = np.arange(len(flat))
-        flips = np.einsum("tu,su->ts", 1 << (self._shape[1] - 1 - least), self._whole_subsets)
-        return chosen, flips.ravel()[chosen]
+        bits = (1 << (self._shape[1] - 1 - least))[chosen >> self._uncertain]
+        subsets = self._whole_subsets[chosen & (1 << self._uncertain) - 1]
+        return chosen, (bits * subsets).sum(axis=1)
 
     def _scores(self, known: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """(the least certain bits of each table, how likely each subset of them differs)."""
         least = np.argsort(known, axis=-1, kind="stable")[..., : self._uncertain]
-        odds = self._odds[np.take_along_axis(known, least, axis=-1)]
+        # Flat, as numpy's own take_along_axis costs more than the rest.
+        starts = np.arange(0, known.size, known.shape[-1]).reshape(*known.shape[:-1], 1)
+        odds = self._odds[known.ravel()[starts + least]]
         scores = np.einsum("...u,su->...s", odds, self._subsets)
         scores += self._agree[known].sum(axis=-1)[..., None]
         scores[..., 0] = np.inf  # each table is asked for the page's own prefix

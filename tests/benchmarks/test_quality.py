@@ -16,7 +16,10 @@ import numpy as np
 import pytest
 from lxml.html import document_fromstring
 
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation, Evidence
+from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.scheme import Scheme
+from scrapy_simhash.sketch import sketch
 from tests.samples import ENGLISH, PARAGRAPHS, article_page
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -90,13 +93,13 @@ def tiny(tmp_path):
     )
 
 
-def hand_served(q, page_set, fingerprints, weak=(), tokens=None):
+def hand_served(q, page_set, fingerprints, tokens=None, texts=None):
     return [
         q.served.Served(
             fingerprints[doc.id],
             (tokens or {}).get(doc.id, 120),
             None if fingerprints[doc.id] is not None else "no_text",
-            doc.id in weak,
+            evidence=Evidence(sketch=sketch(token_hashes((texts or {}).get(doc.id, "").split()))),
         )
         for doc in page_set.documents
     ]
@@ -106,8 +109,10 @@ def hand_served(q, page_set, fingerprints, weak=(), tokens=None):
 FINGERPRINTS = {"a": 0, "b": 0b111, "c": 0, "d": 0, "f": None}
 
 
-def score(q, page_set, served, distances=(3,)):
-    found = q.results.scheme_results("hand", Scheme(bits=64), distances, [page_set], [served])
+def score(q, page_set, served, distances=(3,), confirmation=UNCONFIRMED):
+    found = q.results.scheme_results(
+        "hand", Scheme(bits=64), distances, [page_set], [served], confirmation=confirmation
+    )
     return {(r.finder.k, r.finder.by, r.finder.pairs): r for r in found}
 
 
@@ -217,7 +222,7 @@ class TestScoring:
     def test_counts_at_a_distance(self, q, tiny):
         page_set = q.corpus.load(tiny)
         served = hand_served(q, page_set, FINGERPRINTS)
-        figures = score(q, page_set, served)[3, "within k", "tagged"].figures()
+        figures = score(q, page_set, served)[3, "within k", "all"].figures()
         # Reported: ab, ac, ad, bc, and bd, cd, which are not judged. af is missed: f is skipped.
         assert figures == q.scoring.Figures(
             found=1, must=2, wrong=2, must_not=4, between=1, between_all=1
@@ -230,20 +235,21 @@ class TestScoring:
     def test_distance_is_inclusive(self, q, tiny):
         page_set = q.corpus.load(tiny)
         served = hand_served(q, page_set, FINGERPRINTS)
-        figures = score(q, page_set, served, (2,))[2, "within k", "tagged"].figures()
+        figures = score(q, page_set, served, (2,))[2, "within k", "all"].figures()
         assert (figures.found, figures.wrong, figures.between) == (0, 1, 1)  # ad; ac
 
-    def test_weak_pages_with_and_without(self, q, tiny):
+    def test_confirmed_pairs_beside_all_pairs(self, q, tiny):
         page_set = q.corpus.load(tiny)
-        served = hand_served(q, page_set, FINGERPRINTS, weak=["c"])
-        found = score(q, page_set, served)
-        assert {key[2] for key in found} == {"tagged", "dropped"}
-        tagged = found[3, "within k", "tagged"].figures()
-        dropped = found[3, "within k", "dropped"].figures()
-        assert (tagged.found, tagged.wrong, tagged.between) == (1, 2, 1)
+        texts = dict.fromkeys("abd", "one text of a few words") | {"c": "words that are others"}
+        served = hand_served(q, page_set, FINGERPRINTS, texts=texts)
+        found = score(q, page_set, served, confirmation=Confirmation())
+        assert {key[2] for key in found} == {"all", "confirmed"}
+        every = found[3, "within k", "all"].figures()
+        confirmed = found[3, "within k", "confirmed"].figures()
+        assert (every.found, every.wrong, every.between) == (1, 2, 1)
         # Without ac and bc.
-        assert (dropped.found, dropped.wrong, dropped.between) == (1, 1, 0)
-        assert (dropped.must, dropped.must_not) == (2, 4)
+        assert (confirmed.found, confirmed.wrong, confirmed.between) == (1, 1, 0)
+        assert (confirmed.must, confirmed.must_not) == (2, 4)
 
     def test_tables_find_what_they_guarantee_and_may_miss_more(self, q, tiny):
         page_set = q.corpus.load(tiny)
@@ -254,14 +260,14 @@ class TestScoring:
         for other, hit in ((spread, 0), (gathered, 1)):
             served = hand_served(q, page_set, {**FINGERPRINTS, "b": other, "c": 2**64 - 1})
             found = score(q, page_set, served, (5,))
-            assert found[5, "within k", "tagged"].figures().found == 1
-            assert found[5, "tables", "tagged"].figures().found == hit
+            assert found[5, "within k", "all"].figures().found == 1
+            assert found[5, "tables", "all"].figures().found == hit
 
     def test_no_plan_is_said(self, q, tiny):
         page_set = q.corpus.load(tiny)
         found = score(q, page_set, hand_served(q, page_set, FINGERPRINTS), (3, 28))
-        assert found[28, "tables", "tagged"].missing == "no plan"
-        assert found[28, "within k", "tagged"].figures().found == 1
+        assert found[28, "tables", "all"].missing == "no plan"
+        assert found[28, "within k", "all"].figures().found == 1
         assert "no plan" in q.results.summary_table(list(found.values()))
 
     def test_groups(self, q, tiny, monkeypatch):
@@ -269,7 +275,7 @@ class TestScoring:
         # f's 20 tokens are too few to be short, a and c are.
         tokens = {"a": 30, "c": 100, "f": 20}
         served = hand_served(q, page_set, FINGERPRINTS, tokens=tokens)
-        result = score(q, page_set, served)[3, "within k", "tagged"]
+        result = score(q, page_set, served)[3, "within k", "all"]
         assert result.groups("lang") == {}
         monkeypatch.setattr(q.results, "MIN_PAIRS_OF_A_LANGUAGE", 2)
         assert list(result.groups("lang")) == ["en"]
@@ -292,7 +298,7 @@ class TestScoring:
         page_set = q.corpus.load(tiny)
         # All pairs but those of f: ab 0.8, ac 0.2, ad 0.1999, bc unlisted; bd and cd unjudged.
         served = hand_served(q, page_set, dict.fromkeys("abcd", 0) | {"f": None})
-        result = score(q, page_set, served)[3, "within k", "tagged"]
+        result = score(q, page_set, served)[3, "within k", "all"]
         assert list(result.by_resemblance().values()) == [3, 3, 3, 3, 4]
         listed = page_set.listed[0]
         edges = {
@@ -689,7 +695,7 @@ class TestMain:
         out, report, lines = run(q, capsys, tiny, tmp_path)
         assert out.startswith("command: ")
         found = {(r["k"], r["by"], r["pairs"]): r for r in report["page"]["results"]}
-        micro = found[3, "tables", "tagged"]["micro"]
+        micro = found[3, "tables", "all"]["micro"]
         # The equal pages a and b; f is a page without text.
         assert (micro["found"], micro["must_be_found"], micro["wrong"]) == (1, 2, 0)
         assert micro["must_not_be_found"] == 4
@@ -699,7 +705,7 @@ class TestMain:
         assert len(lines[0]["fingerprint"]) == 16
         assert (lines[4]["fingerprint"], lines[4]["skipped"]) == (None, "no_text")
         assert {*lines[0]} == {
-            *("set", "id", "scheme", "text", "fingerprint", "tokens", "way", "weak", "skipped")
+            *("set", "id", "scheme", "text", "fingerprint", "tokens", "way", "skipped")
         }
 
     def test_truth(self, q, tiny, tmp_path, capsys):
@@ -708,31 +714,6 @@ class TestMain:
         # Now f has its text, which is a's and b's; bf isn't listed.
         assert (micro["found"], micro["must_be_found"], micro["wrong"]) == (2, 2, 1)
         assert lines[4]["way"] == "text"
-
-    def test_weak_pages_as_the_detector_tells(self, q, tiny, tmp_path, capsys, monkeypatch):
-        class WeakDetector(q.served.Detector):
-            def fingerprint_page(self, html):
-                page = self.fingerprint_text(text_of(1) if html else "")
-                return SimpleNamespace(
-                    fingerprint=page.fingerprint,
-                    tokens=page.tokens,
-                    skipped=page.skipped,
-                    weak=True,
-                    way="fallback",
-                )
-
-        monkeypatch.setattr(q.served, "Detector", WeakDetector)
-        out, report, lines = run(q, capsys, tiny, tmp_path)
-        found = {(r["by"], r["pairs"]): r["micro"] for r in report["page"]["results"]}
-        # All pages read a's text: ab and af are found, bc, bf and cf are wrong; d is no page.
-        assert (found["tables", "tagged"]["found"], found["tables", "tagged"]["wrong"]) == (2, 3)
-        assert (found["tables", "dropped"]["found"], found["tables", "dropped"]["wrong"]) == (0, 0)
-        assert found["tables", "dropped"]["precision"] is None
-        assert "weak 4 (4 fallback)" in out
-        assert [(line["way"], line["weak"]) for line in lines if line["id"] in "ad"] == [
-            ("fallback", True),
-            ("text", False),
-        ]
 
     def test_kept(self, q, tiny, tmp_path, capsys):
         report = tmp_path / "report.json"
@@ -766,7 +747,7 @@ class TestMain:
         [
             ([], "a page set is needed"),
             (["--kept", "--templates"], "a page set is needed"),
-            (["x", "--dedupe=--drop-weak"], "is for --kept and --templates"),
+            (["x", "--dedupe=--extractor text"], "is for --kept and --templates"),
         ],
     )
     def test_wrong_usage(self, q, arguments, message, capsys):

@@ -74,7 +74,11 @@ def test_a_k_that_tells_them_apart():
     wide, classic = found.presets
     assert wide.made_pairs == classic.made_pairs == 0
     assert wide.least is None
-    assert (wide.found.recall, wide.found.precision, wide.table_recall) == (1, 1, pytest.approx(1))
+    assert (wide.found.recall, wide.found.precision, wide.table_recall) == (
+        1,
+        1,
+        pytest.approx(1, abs=1e-3),
+    )
     farthest = max(d for d, count in enumerate(wide.counts.near_duplicate) if count)
     nearest = next(d for d, count in enumerate(wide.counts.different) if count)
     assert (wide.choice.low, wide.choice.high) == (farthest, nearest - 1)
@@ -154,7 +158,10 @@ def test_pairs_are_counted_by_similarity_and_names():
     """As two pages at a time are judged by a crawl."""
     titles = ["Ferries", "Boats", "Ferries to the island"]
     pages = [
-        HtmlDocument(f"https://a{n % 2}.example/{n}", page(text, titles[n % 3]))
+        HtmlDocument(
+            f"https://a{n % 2}.example/{n}",
+            page(text, titles[n % 3]).replace("<p>", "<h1>Harbour</h1><p>" if n % 5 else "<p>"),
+        )
         for n, text in enumerate(TEXTS)
     ]
     one = calibrated(pages, presets=[confirmed()]).presets[0]
@@ -170,9 +177,10 @@ def test_pairs_are_counted_by_similarity_and_names():
             )
             alike = resemblance(page_a.extraction.text, other.extraction.text)
             agree = names_agree(*evidence)
-            apart += alike >= 0.8 and not agree
-            if agree and distance <= 256 // 3:
-                ((similarity, _),) = confirmation.similarities(evidence[0], evidence[1:])
+            apart += alike >= 0.8 and agree is False
+            ((similarity, _),) = confirmation.similarities(evidence[0], evidence[1:])
+            # Names that leave a doubt ask for more.
+            if distance <= 256 // 3 and (agree or (agree is None and similarity >= 0.8)):
                 step = int(similarity * 100 + 1e-9)
                 expected[0][step][distance] += alike >= 0.8
                 expected[1][step][distance] += alike < 0.2

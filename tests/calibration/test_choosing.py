@@ -64,12 +64,12 @@ def test_where_they_overlap_the_best_balance():
 
 
 def test_tables_that_are_very_many_lower_it():
-    rows = figures(counts(256, d21=20), counts(256, d110=100))
-    choice = choose(rows, 256)
-    assert (choice.low, choice.middle, choice.high) == (21, 65, 109)
-    assert 21 <= choice.max_distance < 65
+    rows = figures(counts(64, d3=20), counts(64, d32=100))
+    choice = choose(rows, 64)
+    assert (choice.low, choice.middle, choice.high) == (3, 17, 31)
+    assert 3 <= choice.max_distance < 17
     assert len(choice.plan.tables) <= 100
-    assert len(choose_plan(256, choice.max_distance + 1).tables) > 100
+    assert len(choose_plan(64, choice.max_distance + 1).tables) > 100
     # There is no lower one that is as good.
     choice = choose(figures(counts(32, d15=20), counts(32, d16=100)), 32)
     assert choice.max_distance == 15

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.commands.main import build_parser
-from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.errors import PlanError
+from scrapy_simhash.index import TablePlan, index_url, open_index
 from scrapy_simhash.index.exchange import entry_records, near_duplicate_records
 from scrapy_simhash.index.manifest import FILE_NAME
 from scrapy_simhash.scheme import PRESETS, Scheme
@@ -58,7 +59,14 @@ def test_pages(run, pages):
     assert lines[0] == "sample      65 pages"
     assert "preset      wide, 256 bits" in lines
     assert "pages       65 with a fingerprint" in lines
-    assert lines[-2:] == ['SIMHASH_PRESET = "wide"', f"SIMHASH_MAX_DISTANCE = {k}"]
+    assert lines[-3:] == [
+        'SIMHASH_PRESET = "wide"',
+        f"SIMHASH_MAX_DISTANCE = {k}",
+        "SIMHASH_MIN_RESEMBLANCE = 0.6",
+    ]
+    assert (report["min_resemblance"], report["min_resemblance_now"]) == (0.6, 0.6)
+    assert report["least_from"] <= 0.6 <= report["least_to"]
+    assert any(line.startswith("resemblance 0.6 at least: ") for line in lines)
     assert f"pairs       25 near-duplicate (resemblance of 0.8 and more), {65 * 32 - 25:,} " in (
         ran.out
     )
@@ -76,10 +84,15 @@ def test_json(run, pages):
     assert [one["preset"] for one in report["presets"]] == ["classic", "wide"]
     best = report["best_preset"]
     (chosen,) = [one for one in report["presets"] if one["preset"] == best]
+    # The preset classic asks for no resemblance.
+    least = {"SIMHASH_MIN_RESEMBLANCE": 0.6} if best == "wide" else {}
     assert report["settings"] == {
         "SIMHASH_PRESET": best,
         "SIMHASH_MAX_DISTANCE": chosen["max_distance"],
+        **least,
     }
+    assert [one["min_resemblance"] for one in report["presets"]] == [None, 0.6]
+    assert report["rebuild_first"] == []
     assert chosen["chosen"]["f1"] == max(one["chosen"]["f1"] for one in report["presets"])
     assert (report["read"], report["sampled"], report["threshold"]) == (65, 65, 0.8)
     for one in report["presets"]:
@@ -118,7 +131,79 @@ def test_a_sample_of_json_lines(run, folder):
     assert "left out more, which are counted below" in ran.err
 
 
-def test_what_a_crawl_would_skip_or_call_weak(run, pages, folder):
+def test_names_of_pages_of_one_site(run, folder):
+    """Copies of articles under other titles: no copies, if they are of one site."""
+    lines = [
+        json.dumps(
+            {"url": f"https://a.example/{number}", "html": page(text, f"Story {number % 41}")}
+        )
+        for number, text in enumerate(TEXTS)
+    ]
+    written(folder, "\n".join(lines), "feed.jl")
+    (report,) = calibrated(run, "--text-field", "html", "feed.jl")["presets"]
+    assert (report["named_apart_pairs"], report["near_duplicate_pairs"]) == (25, 0)
+    ran = run("calibrate", "--text-field", "html", "--pairs", "p.csv", "feed.jl")
+    assert (
+        "25 more resemble each other as much, but are pages of one site whose names differ"
+        in ran.out
+    )
+    with (folder / "p.csv").open(encoding="utf-8", newline="") as file:
+        kinds = {(row["kind"], row["confirmed"]) for row in csv.DictReader(file)}
+    assert ("near-duplicate", "True") not in kinds
+    (report,) = calibrated(run, "--no-same-title", "--text-field", "html", "feed.jl")["presets"]
+    assert (report["named_apart_pairs"], report["near_duplicate_pairs"]) == (0, 25)
+
+
+def test_what_is_proposed_fits_the_indexes_that_are_there(run, pages, folder):
+    """A k that their tables serve is taken; else it is said what comes first."""
+    directory = folder / ".scrapy" / "simhash" / "spiders" / "my news"
+    scheme = Scheme.preset("wide")
+
+    def proposed(*options):
+        ran = run("calibrate", *options, pages)
+        assert (ran.code, ran.err) == (0, "")
+        k = int(re.search("^SIMHASH_MAX_DISTANCE = ([0-9]+)$", ran.out, re.MULTILINE)[1])
+        return k, ran.out
+
+    free = calibrated(run, pages)["presets"][0]
+    low = free["best_from"]
+    plans = [TablePlan(256, blocks) for blocks in range(1, 40)]
+    enough = next(plan for plan in plans if plan.expected_recall(low) >= 0.95)
+    too_few = next(plan for plan in reversed(plans) if plan.expected_recall(low) < 0.95)
+    for made_for, plan in ((low, enough), (1, too_few)):
+        with open_index(index_url(directory), scheme, max_distance=made_for, plan=plan):
+            pass
+        k, out = proposed()
+        if made_for == low:
+            assert low <= k < free["max_distance"]
+            assert "and the tables of your indexes serve no larger one" in out
+            assert "rebuild" not in out
+            with open_index(index_url(directory), scheme, max_distance=k):
+                pass
+            with (
+                pytest.raises(PlanError),
+                open_index(index_url(directory), scheme, max_distance=k + 1),
+            ):
+                pass
+        else:
+            assert k == free["max_distance"]
+            (command,) = re.findall("^scrapy simhash (rebuild .*)$", out, re.MULTILINE)
+            assert out.index(command) < out.index("SIMHASH_PRESET")
+            assert "its tables do not serve this k" in out
+            # After that, a crawl takes them.
+            assert run(*shlex.split(command)).code == 0
+            with open_index(index_url(directory), scheme, max_distance=k):
+                pass
+            assert "rebuild" not in proposed()[1]
+        shutil.rmtree(directory)
+    with open_index(index_url(directory), Scheme.preset("classic")):
+        pass
+    out = proposed()[1]
+    assert "it has fingerprints of another scheme, and needs the texts of its pages" in out
+    assert "--preset wide --max-distance" in out
+
+
+def test_what_a_crawl_would_skip(run, pages, folder):
     written(folder, page(FERRY.split(".")[0]), "pages/short.html")
     written(folder, page(CHINESE * 9), "pages/chinese.html")
     arguments = ("--preset", "wide", "--preset", "ascii-mt19937", pages)
@@ -126,7 +211,7 @@ def test_what_a_crawl_would_skip_or_call_weak(run, pages, folder):
     assert wide["skipped"] == {"few_tokens": 1}
     assert ascii_only["skipped"]["unsupported_text"] == 1
     ran = run("calibrate", "--min-tokens", "5", pages)
-    assert "pages       67 with a fingerprint, 1 of them weak" in ran.out
+    assert "pages       67 with a fingerprint" in ran.out.splitlines()
     ran = run("calibrate", *arguments)
     assert "skipped     1 few_tokens" in ran.out.splitlines()
 
@@ -142,9 +227,11 @@ def test_pairs_to_look_at(run, pages, folder):
         rows = list(csv.DictReader(file))
     assert rows
     assert list(rows[0]) == [
-        *("preset", "kind", "distance", "resemblance", "content_resemblance", "a", "b"),
+        *("preset", "kind", "distance", "similarity", "resemblance", "content_resemblance"),
+        *("confirmed", "a", "b"),
     ]
     assert {row["kind"] for row in rows} <= {"near-duplicate", "between", "different"}
+    assert all(0 <= float(row["similarity"]) <= 1 for row in rows)
     assert all("\n" not in row["a"] + row["b"] for row in rows)
     assert any("mixed\\n" in row["b"] for row in rows)
     assert all(row["a"].startswith("pages/") for row in rows)
@@ -175,18 +262,22 @@ def test_an_index(run, index):
     log = list(near_duplicate_records(index))
     entries = list(entry_records(index))
     assert report["representatives"] == report["sampled"] == len(entries)
-    assert report["near_duplicates"] == len(log)
+    similar = [line for line in log if not line["confirmed"]]
+    log = [line for line in log if line["confirmed"]]
+    assert (report["near_duplicates"], report["similar"]) == (len(log), len(similar))
     assert report["distances"]["near_duplicates"] == [
         sum(line["distance"] == distance for line in log) for distance in range(257)
     ]
     apart = report["distances"]["representatives"]
     assert sum(apart) == len(entries) * (len(entries) - 1) // 2
     assert report["nearest_representatives"] == next(d for d, count in enumerate(apart) if count)
-    late = sum(line["distance"] >= 28 for line in log) / len(log)
+    k = report["max_distance"]
+    late_from = k + 1 - round((k + 1) / 4)
+    late = sum(line["distance"] >= late_from for line in log) / len(log)
     assert report["late_share"] == pytest.approx(late)
     ran = run("calibrate", index)
     assert (ran.code, ran.err) == (0, "")
-    assert f"{len(log):,} near-duplicates in the log" in ran.out
+    assert f"{len(log):,} near-duplicates in the log, and {len(similar):,} similar" in ran.out
     assert "To choose a k, give pages." in ran.out
     assert "SIMHASH_MAX_DISTANCE" not in ran.out
     ran = run("calibrate", "--sample", "10", index, index)
@@ -215,7 +306,7 @@ def damage(index):
             lambda index: (index / FILE_NAME).write_text(
                 (index / FILE_NAME)
                 .read_text()
-                .replace('"format_version": 2', '"format_version": 9')
+                .replace('"format_version": 3', '"format_version": 9')
             ),
             "format",
         ),

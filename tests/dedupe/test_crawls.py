@@ -40,9 +40,7 @@ def crawled(server, tmp_path_factory):
         "SIMHASH_ACTION": "tag",
         "SIMHASH_CLUSTER_LIMIT": "0",
         "SIMHASH_DIR": str(folder / "simhash"),
-        "SIMHASH_ITEM_TAGS": json.dumps(
-            {name: name for name in TOLD}
-        ),
+        "SIMHASH_ITEM_TAGS": json.dumps({name: name for name in TOLD}),
         "DOWNLOADER_MIDDLEWARES": '{"tests.dedupe.warc_middleware.WarcMiddleware": 1}',
         "WARC_FILE": str(folder / "crawl.warc.gz"),
         "CONCURRENT_REQUESTS": "1",
@@ -81,9 +79,7 @@ def test_the_verdicts_of_the_crawl(crawled, tmp_path, workers):
     summary = run(tmp_path, "crawl.warc.gz", out="out.warc.gz", workers=workers)
     items = read_lines(crawled / "items.jsonl")
     by_crawl = {
-        item["url"]: tuple(item.get(name) for name in TOLD)
-        for item in items
-        if "kind" in item
+        item["url"]: tuple(item.get(name) for name in TOLD) for item in items if "kind" in item
     }
     found = verdicts_of(tmp_path)
     assert found == by_crawl

@@ -49,10 +49,10 @@ def test_the_cheapest_plan_that_finds_enough_is_chosen(bits, distance):
     for pages in PAGES:
         if not plans:
             with pytest.raises(PlanError, match="95%") as caught:
-                choose_plan(bits, distance, pages)
+                choose_plan(bits, distance, pages, probing=False)
             assert f"distance {distance} of {bits} bits" in str(caught.value)
             continue
-        plan = choose_plan(bits, distance, pages)
+        plan = choose_plan(bits, distance, pages, probing=False)
         assert plan in plans
         assert cost_us(plan, distance, pages) == min(cost_us(p, distance, pages) for p in plans)
     assert MIN_RECALL == 0.95
@@ -79,11 +79,12 @@ def test_tables_are_traded_for_candidates_as_pages_grow():
 
 def test_presets_have_plans_that_find_enough():
     assert choose_plan(64, 3) == TablePlan(64, 4)
-    assert choose_plan(256, 36) == TablePlan(256, 19)
+    wide = PRESETS["wide"]
+    assert choose_plan(wide.scheme.bits, wide.max_distance).probes
     for preset in PRESETS.values():
         if preset.has_tables:
             plan = choose_plan(preset.scheme.bits, preset.max_distance)
-            assert plan.expected_recall(preset.max_distance) >= 0.95
+            assert plan.recall(preset.max_distance) >= 0.95
 
 
 @pytest.mark.parametrize("distance", [-1, 64, 1000])

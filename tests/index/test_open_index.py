@@ -29,6 +29,7 @@ from scrapy_simhash.index import (
     tables,
 )
 from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.scheme import PRESETS
 
 from .backends import INSTALLED_KINDS, PACKAGES, PLAN, SCHEME, K, files
 
@@ -81,16 +82,16 @@ def test_records_are_in_memory_as_far_as_was_asked_for(url, monkeypatch, buffer_
 def test_without_more_an_index_is_of_the_default_preset(url):
     with open_index(url) as index:
         assert index.scheme == Scheme.preset("wide")
-        assert index.max_distance == 36
-        assert index.plan == choose_plan(256, 36)
+        assert index.max_distance == PRESETS["wide"].max_distance
+        assert index.plan == choose_plan(256, PRESETS["wide"].max_distance)
         assert index.incremental is False
 
 
 def test_without_more_so_is_one_in_memory_which_scans_and_misses_nothing():
     with open_index("memory:") as index:
         assert index.scheme == Scheme.preset("wide")
-        assert index.max_distance == 36
-        assert index.plan.guaranteed_distance >= 36
+        assert index.max_distance == PRESETS["wide"].max_distance
+        assert index.plan.guaranteed_distance >= PRESETS["wide"].max_distance
         assert index.incremental is False
 
 

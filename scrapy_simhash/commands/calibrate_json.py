@@ -1,0 +1,146 @@
+"""What ``calibrate --json`` shows, and what is proposed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.calibration.counting import STEPS
+from scrapy_simhash.commands.fitting import rebuilds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_simhash.calibration.calibrating import Calibrated, Calibration
+    from scrapy_simhash.calibration.choosing import Choice, Found
+    from scrapy_simhash.calibration.of_index import IndexDistances
+    from scrapy_simhash.commands.fitting import IndexInUse, Rebuild
+
+
+def as_json(calibration: Calibration, indexes: Sequence[IndexInUse]) -> dict[str, Any]:
+    """All there is.
+
+    :param indexes: those of the project.
+    """
+    best = calibration.best
+    return {
+        "read": calibration.read,
+        "sampled": calibration.sampled,
+        "seed": calibration.seed,
+        "unreadable": dict(calibration.unreadable),
+        "repeated": calibration.repeated,
+        "threshold": calibration.threshold,
+        "best_preset": None if best is None else best.preset.name,
+        "settings": None if best is None else proposed_settings(best),
+        "rebuild_first": [one.command for one in needed_rebuilds(best, indexes)],
+        "presets": [_preset_as_json(one) for one in calibration.presets],
+    }
+
+
+def _preset_as_json(one: Calibrated) -> dict[str, Any]:
+    choice = one.choice
+    return {
+        "preset": one.preset.name,
+        "scheme": one.preset.scheme.id,
+        "bits": one.preset.scheme.bits,
+        "fingerprints": one.fingerprints,
+        "skipped": dict(one.skipped),
+        "near_duplicate_pairs": one.near_duplicate_pairs,
+        "edited_copy_pairs": one.made_pairs,
+        "between_pairs": sum(one.counts.between),
+        "different_pairs": sum(one.counts.different),
+        "named_apart_pairs": one.counts.named_apart,
+        "basis": _basis(one),
+        "max_distance": None if choice is None else choice.max_distance,
+        "best_from": None if choice is None else choice.low,
+        "best_to": None if choice is None else choice.high,
+        "min_resemblance": None if one.least is None else one.least.per_cent / STEPS,
+        "least_from": None if one.least is None else one.least.low / STEPS,
+        "least_to": None if one.least is None else one.least.high / STEPS,
+        "min_resemblance_now": one.preset.confirmation.min_resemblance,
+        "chosen": None if one.found is None else _found_as_json(one.found),
+        "now": _found_as_json(one.now),
+        "tables": None if choice is None else _tables_as_json(one, choice),
+        "distances": {
+            "near_duplicate": one.counts.near_duplicate,
+            "edited_copies": one.made.distances,
+            "between": one.counts.between,
+            "different": one.counts.different,
+        },
+        "curve": [
+            {
+                "max_distance": row.max_distance,
+                "recall": row.recall,
+                "precision": row.precision,
+                "f1": row.f1,
+            }
+            for row in one.rows
+        ],
+    }
+
+
+def _found_as_json(found: Found) -> dict[str, Any]:
+    return {
+        **found._asdict(),
+        "recall": found.recall,
+        "recall_95": found.recall_95,
+        "precision": found.precision,
+        "precision_95": found.precision_95,
+        "f1": found.f1,
+    }
+
+
+def _tables_as_json(one: Calibrated, choice: Choice) -> dict[str, Any] | None:
+    plan = choice.plan
+    if plan is None:
+        return None
+    return {
+        "plan": {**asdict(plan), "tables": len(plan.tables)},
+        "guaranteed_distance": plan.guaranteed_distance,
+        "expected_recall": one.table_recall,
+        "expected_recall_at_max_distance": plan.expected_recall(choice.max_distance),
+    }
+
+
+def _basis(one: Calibrated) -> str | None:
+    """What the choice rests on."""
+    if one.choice is None:
+        return None
+    if not one.made_pairs:
+        return "pairs"
+    return "pairs and edited copies" if one.near_duplicate_pairs else "edited copies"
+
+
+def proposed_settings(one: Calibrated) -> dict[str, Any]:
+    """Return the settings to paste."""
+    settings: dict[str, Any] = {"SIMHASH_PRESET": one.preset.name}
+    if one.choice is not None:
+        settings["SIMHASH_MAX_DISTANCE"] = one.choice.max_distance
+    if one.least is not None:
+        settings["SIMHASH_MIN_RESEMBLANCE"] = one.least.per_cent / STEPS
+    return settings
+
+
+def needed_rebuilds(best: Calibrated | None, indexes: Sequence[IndexInUse]) -> list[Rebuild]:
+    """Return what has to be done before a crawl takes them."""
+    if best is None or best.choice is None:
+        return []
+    preset = best.preset
+    return rebuilds(indexes, preset.name, preset.scheme, best.choice.max_distance)
+
+
+def index_as_json(found: IndexDistances) -> dict[str, Any]:
+    """All there is."""
+    return {
+        "index": found.directory,
+        "scheme": found.scheme_id,
+        "bits": found.bits,
+        "max_distance": found.max_distance,
+        "near_duplicates": sum(found.logged),
+        "similar": found.similar,
+        "representatives": found.representatives,
+        "sampled": found.sampled,
+        "late_share": found.late_share,
+        "nearest_representatives": found.nearest,
+        "distances": {"near_duplicates": found.logged, "representatives": found.apart},
+    }
