@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 OFF = "off"
 TODAY = "today"
-_EXTRACTORS = {"readability": (), "resiliparse": ("resiliparse",)}
+_EXTRACTORS = {"readability": (), "segments": (), "resiliparse": ("resiliparse",)}
 _WORKERS = (0, 1, 2)
 
 

@@ -54,6 +54,13 @@ def beyond_ms(one: Figures, off: Figures, prefix: str = "") -> float:
     return added - one[prefix + "extraction_ms"] - one[prefix + "tokenization_ms"]
 
 
+def own_process_ms(one: Figures, off: Figures, prefix: str = "") -> float:
+    """Return the CPU time that the plugin adds to a page in the crawl's own process."""
+    added: float = one[prefix + "cpu_ms"] - off[prefix + "cpu_ms"]
+    workers: float = one[prefix + "workers_cpu_ms"]
+    return added - workers
+
+
 def spread(
     rounds: Iterable[Round], names: Iterable[str], of: Callable[[Round], float]
 ) -> Spread | None:
@@ -92,17 +99,23 @@ def summary(rounds: Sequence[Round], names: Sequence[str]) -> dict[str, dict[str
                 base: {figure: ratio(rounds, name, base, figure) for figure in _WAYS.values()}
                 for base in (TODAY, OFF)
             },
-            "beyond_ms": _beyond(rounds, name, ""),
-            "warm_beyond_ms": _beyond(rounds, name, "warm_"),
+            "beyond_ms": _added(rounds, name, beyond_ms, ""),
+            "warm_beyond_ms": _added(rounds, name, beyond_ms, "warm_"),
+            "warm_own_process_ms": _added(rounds, name, own_process_ms, "warm_"),
         }
         for name in names
     }
 
 
-def _beyond(rounds: Sequence[Round], name: str, prefix: str) -> Spread | None:
+def _added(
+    rounds: Sequence[Round],
+    name: str,
+    added_ms: Callable[[Figures, Figures, str], float],
+    prefix: str,
+) -> Spread | None:
     if CONTESTANTS[name].workers is None:
         return None
-    return spread(rounds, [name, OFF], lambda round_: beyond_ms(round_[name], round_[OFF], prefix))
+    return spread(rounds, [name, OFF], lambda round_: added_ms(round_[name], round_[OFF], prefix))
 
 
 def print_crawls(rounds: Sequence[Round], names: Sequence[str]) -> None:
@@ -155,9 +168,15 @@ def print_ratios(rounds: Sequence[Round], names: Sequence[str]) -> None:
 
 
 def print_costs(rounds: Sequence[Round], names: Sequence[str]) -> None:
-    """Where the plugin's CPU time goes, once warm; ``beyond`` also of the whole crawl."""
-    print("\nms of CPU time per page; beyond: what is neither Scrapy's nor extraction nor tokens\n")
-    header = ("contestant", "without", "with", *STEPS, "beyond", "beyond, whole crawl")
+    """Print where the plugin's CPU time goes, once warm; ``beyond`` also of the whole crawl."""
+    print(
+        "\nms of CPU time per page; own process: what the plugin adds there; beyond: what is "
+        "neither Scrapy's nor extraction nor tokens\n"
+    )
+    header = (
+        *("contestant", "without", "with", *STEPS),
+        *("own process", "beyond", "beyond, whole crawl"),
+    )
     rows = [
         (
             name,
@@ -167,8 +186,9 @@ def print_costs(rounds: Sequence[Round], names: Sequence[str]) -> None:
                 _shown(of_contestant(rounds, name, f"warm_{step}_ms"), 2, bare=True)
                 for step in STEPS
             ),
-            _shown(_beyond(rounds, name, "warm_"), 2),
-            _shown(_beyond(rounds, name, ""), 2),
+            _shown(_added(rounds, name, own_process_ms, "warm_"), 2),
+            _shown(_added(rounds, name, beyond_ms, "warm_"), 2),
+            _shown(_added(rounds, name, beyond_ms, ""), 2),
         )
         for name in names
         if CONTESTANTS[name].workers is not None

@@ -7,6 +7,7 @@ that fails later is counted and its pages pass.
 
 from __future__ import annotations
 
+import gc
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
@@ -171,6 +172,9 @@ class SimhashExtension:
             return
         item_index = self.item_index.index if self.item_index else None
         self._syncer.start(self.index.index, item_index, self.page_passages.index)
+        # Modules and tables live as long as the crawl: full collections, each of which stops the
+        # event loop for a twentieth of a second and more, need not visit them.
+        gc.freeze()
         index = self.index.index
         logger.info(
             "simhash: scheme %s (preset %s), k = %d, least resemblance %g, same title %s, %s, "
@@ -228,6 +232,8 @@ class SimhashExtension:
         self.unmatched_selectors.close()
         self.unmatched_fields.close()
         opened = self.index is not None
+        if opened:
+            gc.unfreeze()
         self._close_indexes()
         if reason == "finished":
             self._job.finished()

@@ -113,7 +113,7 @@ class Fingerprinter:
             page = await run_in_thread(self._fingerprint, response)
         else:
             # Finding out an undeclared encoding takes long: not in the event loop.
-            page = await result_of(self.pool.fingerprint_page(partial(_page, response)))
+            page = await result_of(self.pool.fingerprint_page(partial(page_for_worker, response)))
         self._memo.put(checksum, page)
         return page, False
 
@@ -130,10 +130,9 @@ class Fingerprinter:
             raise RuntimeError(f"SystemExit({error}) in extraction") from error
 
 
-def _page(response: TextResponse) -> str | bytes:
-    """Return the page as workers take it: if that is UTF-8, its bytes; else its text.
-
-    Workers decode UTF-8 as Scrapy does, and this process need not encode the text again.
+def page_for_worker(response: TextResponse) -> str | bytes:
+    """Return the bytes of a page in UTF-8, which a worker decodes as Scrapy does; else its text,
+    which this process has to encode again.
     """
     plain = type(response).text is TextResponse.text and read_bom(response.body)[0] is None
     return response.body if plain and response.encoding == "utf-8" else response.text

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 # Of the time-out, after which a worker whose parent does not end it ends itself.
 ALARM_FACTOR = 2
 PARENTS_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# The first byte of a page: what follows is text that the parent encoded, or UTF-8 as it was served.
-TEXT, BODY = b"T", b"B"
+# The first byte of a page: text that the parent encoded, or UTF-8 as it was served.
+_TEXT, _BODY = b"T", b"B"
 _WARM_UP = (
     "<html><body>" + "<p>山坡上的茶园天还没亮就热闹起来。 Warm up.</p>" * 9 + "</body></html>"
 )
@@ -87,11 +87,24 @@ def _serve(channel: Channel) -> None:
 
 def _fingerprint(detector: Detector, page: bytes) -> dict[str, Any]:
     try:
-        # Scrapy, too, replaces what is not UTF-8; only text has lone surrogates.
-        html = page[1:].decode("utf-8", "surrogatepass" if page.startswith(TEXT) else "replace")
-        return {"page": plain_page(detector.fingerprint_page(html))}
+        return {"page": plain_page(detector.fingerprint_page(decoded(page)))}
     except BaseException as error:  # noqa: BLE001 - SystemExit of an extractor, too
         return {"error": f"{type(error).__name__}: {error}"}
+
+
+def encoded(page: str | bytes) -> tuple[bytes, bytes]:
+    """Return the parts of the message with a page, see `WorkerProcess.ask`."""
+    if isinstance(page, str):
+        return _TEXT, page.encode("utf-8", "surrogatepass")
+    return _BODY, page
+
+
+def decoded(message: bytes) -> str:
+    """Return the text of a page that came as a message.
+
+    What is not UTF-8 in a body is replaced, as Scrapy does.
+    """
+    return message[1:].decode("utf-8", "surrogatepass" if message[:1] == _TEXT else "replace")
 
 
 def plain_page(page: PageFingerprint) -> dict[str, Any]:

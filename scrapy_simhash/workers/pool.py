@@ -175,16 +175,16 @@ class WorkerPool:
     def _asked_ahead(self, seat: _Seat) -> _Job | None:
         """Take a page if one waits, and send it to the worker if that is well."""
         process = seat.process
-        job = None if process is None else self._taken(wait=False)
-        if process is not None and job is not None:
-            with suppress(BaseException):  # it comes again when the page is answered
-                page = job.page()
-                try:
-                    process.ask(page)
-                except BaseException:
-                    self._lost(seat)
-                    raise
+        if process is None or (job := self._taken(wait=False)) is None:
+            return None
+        with suppress(BaseException):  # the page's own turn follows, and says so
+            page = job.page()
+            try:
+                process.ask(page)
                 seat.asked = job
+            except BaseException:
+                self._lost(seat)
+                raise
         return job
 
     def _answered(self, seat: _Seat, job: _Job) -> Callable[[], None]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers.channel import Channel
-from scrapy_simhash.workers.child import ALARM_FACTOR, BODY, PARENTS_SIGNALS, TEXT, page_from
+from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS, encoded, page_from
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -130,10 +130,7 @@ class WorkerProcess:
         :param page: its text, or its bytes if they are UTF-8 without a byte order mark.
         :raises OSError: the worker died, or has stopped reading. It is to be ended then.
         """
-        if isinstance(page, str):
-            self._channel.send(TEXT, page.encode("utf-8", "surrogatepass"))
-        else:
-            self._channel.send(BODY, page)
+        self._channel.send(*encoded(page))
 
     def answer(self, timeout_s: float) -> PageFingerprint:
         """Return the page's fingerprint.

@@ -153,6 +153,9 @@ def test_what_is_beyond_is_neither_scrapys_nor_extraction_nor_tokens(lib):
         a_result(20.0, 3.0, extraction=1000, tokenization=500, fingerprint=100), 100
     )
     assert lib.results.beyond_ms(one, off) == pytest.approx(20.0 - 10.0 - 5.0)
+    shared = lib.results.figures(a_result(20.0, 2.0, children_cpu_s=0.8), 100)
+    assert shared["cpu_ms"] == pytest.approx(28.0)
+    assert lib.results.own_process_ms(shared, off) == pytest.approx(10.0)
     assert lib.results.ratio([{"a": one, "b": off}], "a", "b", "pages_per_s").median == 0.5
 
 

@@ -259,6 +259,41 @@ def test_pages_are_made_when_their_turn_has_come(start_pool, tmp_path):
     assert made == [0, *range(2, 100)]
 
 
+def test_a_worker_has_its_next_page_before_others_hear_of_the_last(start_pool, tmp_path):
+    pool = start_pool()
+    heard = []
+    (tmp_path / GO).touch()
+    first = pool.fingerprint_page(page_with)
+    # Called in the thread of the worker, which would otherwise wait until here is the end.
+    first.add_done_callback(
+        lambda _: heard.append(eventually(lambda: arrived(tmp_path), deadline_s=10))
+    )
+    second = pool.fingerprint_page(lambda: page_with(f"meet {tmp_path}"))
+    assert second.result(DEADLINE_S).skipped is None
+    assert heard == [None]
+
+
+def test_pages_that_are_asked_for_ahead_fail_for_themselves(start_pool, tmp_path):
+    pool = start_pool()
+
+    def unreadable():
+        raise LookupError("no such codec")
+
+    makers = [
+        lambda: page_with(number=0),
+        unreadable,
+        lambda: page_with(f"die 1 {tmp_path}", number=2),
+        lambda: page_with("kill"),
+        lambda: page_with(number=4),
+    ]
+    pages = [pool.fingerprint_page(make) for make in makers]
+    assert isinstance(pages[1].exception(DEADLINE_S), LookupError)
+    assert pages[3].result(DEADLINE_S) == PageFingerprint(skipped="worker_died")
+    for number in (0, 2, 4):
+        assert pages[number].result(DEADLINE_S).fingerprint == fingerprint_of(number)
+    assert pool.replaced == 3
+
+
 def test_workers_that_cannot_start_are_not_tried_for_each_page(start_pool, monkeypatch):
     starts = count_starts(monkeypatch)
     pool = start_pool(scheme=replace(SCHEME, extractor="__main__.text_of"))

@@ -1,0 +1,34 @@
+"""What a crawl asks of Python's garbage collector."""
+
+from __future__ import annotations
+
+import gc
+
+from scrapy import Spider
+from scrapy.utils.test import get_crawler
+
+from scrapy_simhash.crawl.extension import SimhashExtension
+
+
+class NoSpider(Spider):
+    """It asks for nothing."""
+
+    name = "none"
+
+
+def test_what_lives_as_long_as_the_crawl_is_passed_over_until_its_end(tmp_path):
+    settings = {
+        "ADDONS": {"scrapy_simhash.Addon": 500},
+        "SIMHASH_ENABLED": True,
+        "SIMHASH_WORKERS": 0,
+        "SIMHASH_DIR": str(tmp_path),
+    }
+    crawler = get_crawler(NoSpider, settings)
+    crawler.spider = NoSpider()
+    extension = SimhashExtension.of(crawler)
+    extension.spider_opened(crawler.spider)
+    try:
+        assert gc.get_freeze_count() > len(gc.get_objects())
+    finally:
+        extension.spider_closed(crawler.spider, "finished")
+    assert gc.get_freeze_count() == 0
