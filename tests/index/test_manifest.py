@@ -73,8 +73,12 @@ def test_a_person_can_read_it(tmp_path):
     assert content["database"] == "leveldb"
     assert content["scheme_id"] == MANIFEST.scheme.id
     assert content["plan"] == {
-        **{"bits": 64, "blocks": 6, "chosen": 3, "inner_blocks": 0},
-        **{"prefix_bits": 0, "probes": 0},
+        "bits": 64,
+        "blocks": 6,
+        "chosen": 3,
+        "inner_blocks": 0,
+        "prefix_bits": 0,
+        "probes": 0,
     }
     assert content["confirmation"] == {"min_resemblance": 0.0, "same_name": False}
     assert content["max_distance"] == 3
