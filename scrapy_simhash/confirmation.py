@@ -8,13 +8,14 @@ timetables or job offers of one template have names of their own, while copies k
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from scrapy_simhash.resemblance import shingle_tokens
 from scrapy_simhash.sketch import estimate_resemblance
+from scrapy_simhash.tokenization import MARKS, normalize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,10 +24,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEFAULT_MIN_RESEMBLANCE = 0.6
-# Where the names of two pages leave a doubt, they must resemble each other as near-duplicates do.
-MIN_RESEMBLANCE_IN_DOUBT = 0.8
+# Where the names of two pages leave a doubt, they must resemble each other more.
+MIN_RESEMBLANCE_IN_DOUBT = 0.85
 _NAME_TOKENS = 32
 _NAME_TOKEN_BYTES = 2
+# Words with the signs that tell names apart: C++, A-, 3.11, 50 %.
+_NAME_TOKEN = re.compile(f"(?:[^\\W_]|[{MARKS}]|(?<=\\d)[.,:/](?=\\d))+(?:[+#%°]|-(?!\\w))*")
+_HAS_DIGIT = 1
 
 
 class Evidence(NamedTuple):
@@ -94,46 +98,51 @@ UNCONFIRMED = Confirmation(min_resemblance=0.0, same_name=False)
 def names_agree(one: Evidence, other: Evidence) -> bool | None:
     """Return whether two pages have the same name; None if that is in doubt.
 
-    Names agree if all words of one are words of the other. Where both pages have a heading of
-    their own, different headings are different names, for a site may give all of its pages one
-    title. Equal headings under different titles leave a doubt: the heading may be that of a
-    section. Without two headings the titles decide. Pages of different sites need no equal names,
-    and pages without names cannot be told apart by them.
+    Where both pages have a heading of their own, different headings are different names, for a
+    site may give all of its pages one title. Without two headings the titles decide. A name that
+    holds the other leaves a doubt: a print version adds words, but so does the next model of a
+    product. So do equal headings under different titles, for the heading may be that of a section.
+    Pages of different sites need no equal names, and pages without names cannot be told apart by
+    them.
     """
     if one.site != other.site:
         return True
     headings = _agree(one.heading, other.heading)
-    titles = _agree(one.title, other.title)
-    if headings is None:
-        return titles is not False
+    titles = _agree(one.title, other.title) if one.title and other.title else True
+    if not (one.heading and other.heading):
+        return titles
     if headings and titles is False:
         return None
     return headings
 
 
 def _agree(one: bytes, other: bytes) -> bool | None:
-    if not one or not other:
-        return None
-    tokens, others = _name_tokens(one), _name_tokens(other)
-    for name in (tokens, others):
-        if len(name) == _NAME_TOKENS:  # the greater ones may have been cut off
-            greatest = max(name)
-            tokens = {token for token in tokens if token <= greatest}
-            others = {token for token in others if token <= greatest}
-    if not tokens or not others:
-        return False
-    return tokens <= others or others <= tokens
+    """Return True for equal names, None if one is the other with words added, else False."""
+    if one == other:
+        return True
+    shorter, longer = sorted((_name_tokens(one), _name_tokens(other)), key=len)
+    wanted = iter(shorter)
+    token = next(wanted, None)
+    for other_token in longer:
+        if other_token == token:
+            token = next(wanted, None)
+        elif other_token & _HAS_DIGIT:
+            return False  # another page, part or model
+    return None if token is None and shorter else False
 
 
 def name_bytes(text: str) -> bytes:
-    """Return the set of a name's words as sorted 16-bit hashes, at most 32 of them."""
-    hashes = {
-        xxh3_64_intdigest(token.encode("utf-8", "surrogatepass")) & 0xFFFF
-        for token in shingle_tokens(text)
-    }
-    return b"".join(
-        number.to_bytes(_NAME_TOKEN_BYTES, "big") for number in sorted(hashes)[:_NAME_TOKENS]
-    )
+    """Return the words of a name, in order, as 16-bit numbers; the first 32 of them.
+
+    A number is a hash, and its lowest bit says whether the word has a digit.
+    """
+    folded = normalize(text)
+    tokens = _NAME_TOKEN.findall(folded) or folded.split()
+    numbers = []
+    for token in tokens[:_NAME_TOKENS]:
+        number = xxh3_64_intdigest(token.encode("utf-8", "surrogatepass")) & 0xFFFF & ~_HAS_DIGIT
+        numbers.append(number | (_HAS_DIGIT if any(map(str.isdigit, token)) else 0))
+    return b"".join(number.to_bytes(_NAME_TOKEN_BYTES, "big") for number in numbers)
 
 
 def site_number(site: str) -> int:
@@ -144,8 +153,11 @@ def site_number(site: str) -> int:
     return xxh3_64_intdigest(site.encode("utf-8", "surrogatepass")) >> 32 if site else 0
 
 
-def _name_tokens(name: bytes) -> set[bytes]:
-    return {name[at : at + _NAME_TOKEN_BYTES] for at in range(0, len(name), _NAME_TOKEN_BYTES)}
+def _name_tokens(name: bytes) -> list[int]:
+    return [
+        int.from_bytes(name[at : at + _NAME_TOKEN_BYTES], "big")
+        for at in range(0, len(name), _NAME_TOKEN_BYTES)
+    ]
 
 
 def _estimates(one: bytes, others: Sequence[bytes]) -> list[float | None]:

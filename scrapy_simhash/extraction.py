@@ -187,16 +187,17 @@ class Page:
         """What the page says of itself, without its text."""
         if self.root is None:
             return Extraction("")
-        head = self.root.find("head")
-        if head is None:
-            head = self.root
-        title = head.find(".//title")
         heading = own_heading(self.lines)
-        canonical = declared = ""
+        title = canonical = declared = ""
         stylesheets = []
-        for element in head.iter("link", "meta", "base"):
+        # In all of the page, for the parser ends the head at the first element of a body.
+        for element in self.root.iter("title", "link", "meta", "base"):
             relation = element.get("rel", "").lower().split()
-            if "canonical" in relation:
+            if element.tag == "title":
+                above = element.getparent()
+                if not title and (above is None or above.tag != "svg"):
+                    title = " ".join(element.text_content().split())
+            elif "canonical" in relation:
                 canonical = canonical or element.get("href", "").strip()
             elif "stylesheet" in relation:
                 stylesheets.append(element.get("href", "").partition("?")[0])
@@ -206,7 +207,7 @@ class Page:
                 declared = declared or _host(element.get("content", ""))
         return Extraction(
             "",
-            title="" if title is None else " ".join(title.text_content().split()),
+            title=title,
             heading="" if heading is None else heading.text,
             canonical=canonical,
             site=_host(canonical) or declared or " ".join(sorted(set(stylesheets))),

@@ -44,10 +44,21 @@ DISPLAY_NONE = re.compile(
     r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\s*(?:!\s*important\s*)?(?:;|$)",
     re.IGNORECASE,
 )
-_LOGO = re.compile(r"logo|masthead|brand|site-?(?:title|name|header)|^header$", re.IGNORECASE)
+_LOGO = re.compile(
+    r"(?:^|[-_])(?:logo|masthead|branding|navbar-brand|site-?(?:title|name|header))(?:[-_]|$)"
+    r"|^(?:header|brand)$",
+    re.IGNORECASE,
+)
+# A form with one of these may be a whole page.
+_CONTENT_TAGS = ("p", "h1", "h2", "h3", "table", "article")
 _DIALOG_ROLES = frozenset(("dialog", "alertdialog"))
 _CONSENT_TAGS = ("div", "section", "aside", "form", "dialog")
 _CONSENT = re.compile("cookie|consent|gdpr", re.IGNORECASE)
+# Names that say something about cookies, but are no banner: of a state, or of a topic.
+_NO_CONSENT = re.compile(
+    r"(?:^|[-_])(?:not?|has|category|tag|topic|set|accepted|allowed|enabled|disabled)(?:[-_]|$)",
+    re.IGNORECASE,
+)
 _HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
 
 # Private-use characters, which `prepared` takes out of pages.
@@ -169,7 +180,7 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
                 rename(element, "nav")
         if element.tag == "form":
             # A form may wrap a whole page.
-            prosaic = _holders(root, "p") if prosaic is None else prosaic
+            prosaic = _holders(root, *_CONTENT_TAGS) if prosaic is None else prosaic
             if element not in prosaic:
                 rename(element, "nav")
     return renamed
@@ -199,10 +210,10 @@ class _Ancestry:
         return answer
 
 
-def _holders(root: HtmlElement, tag: str) -> set[HtmlElement]:
-    """Return the elements that have one of that tag inside."""
+def _holders(root: HtmlElement, *tags: str) -> set[HtmlElement]:
+    """Return the elements that have one of these tags inside."""
     holders: set[HtmlElement] = set()
-    for element in root.iter(tag):
+    for element in root.iter(*tags):
         above = element.getparent()
         while above is not None and above not in holders:
             holders.add(above)
@@ -215,11 +226,11 @@ def _is_consent(element: HtmlElement) -> bool:
 
     A policy about cookies has such classes, too.
     """
-    return (
-        element.tag == "dialog"
-        or element.get("role") in _DIALOG_ROLES
-        or _CONSENT.search(element.get("class") or "") is not None
-        or _CONSENT.search(element.get("id") or "") is not None
+    if element.tag == "dialog" or element.get("role") in _DIALOG_ROLES:
+        return True
+    names = f"{element.get('class', '')} {element.get('id', '')}"
+    return _CONSENT.search(names) is not None and any(
+        _CONSENT.search(name) and not _NO_CONSENT.search(name) for name in names.split()
     )
 
 
@@ -241,6 +252,8 @@ def _is_link_home(heading: HtmlElement) -> bool:
 
 
 def _leads_home(href: str) -> bool:
+    if not href.strip() or href.strip().startswith("#"):
+        return False
     try:
         parts = urlsplit(href.strip())
     except ValueError:
@@ -312,7 +325,13 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
         + template(_BLOCK_TAGS, _BREAK, _BREAK)
         + template(_ROW_TAGS, _BREAK + _ROW, _BREAK)
         + template(_CELL_TAGS, " ", " ")
-        + template(["h1"], _BREAK + _HEADING, _BREAK)
+        + f'<xsl:template match="h1"><xsl:text>{_BREAK}{_HEADING}</xsl:text>'
+        f'<xsl:apply-templates mode="heading"/><xsl:text>{_BREAK}</xsl:text></xsl:template>'
+        # A heading is one line, whatever blocks are inside.
+        f'<xsl:template mode="heading" match="{"|".join((*_BLOCK_TAGS, *_ROW_TAGS))}">'
+        '<xsl:text> </xsl:text><xsl:apply-templates mode="heading"/><xsl:text> </xsl:text>'
+        "</xsl:template>"
+        f'<xsl:template mode="heading" match="{"|".join(_INVISIBLE_TAGS)}"/>'
         + template(_LINK_TAGS, _LINK, _END_LINK)
         + template(_CHROME_TAGS, _BREAK + _CHROME, _BREAK + _END_CHROME)
         + f'<xsl:template match="{"|".join(_INVISIBLE_TAGS)}"/></xsl:stylesheet>'

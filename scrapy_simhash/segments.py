@@ -26,8 +26,6 @@ _CHROME_SCORE = -12
 _MAX_LINK_SHARE = 0.4
 # Fewer words say too little of a page.
 MIN_CONTENT_WORDS = 60
-# With fewer, a page cannot be judged at all.
-_MIN_WORDS = 30
 # A run that is short, and a small part of the page, is the introduction to a list.
 _SHORT_CONTENT_WORDS = 150
 _MIN_SHARE = 0.4
@@ -69,7 +67,7 @@ def _widened(lines: Sequence[Line]) -> list[Line]:
     found = [line for line in lines if _is_content(line)]
     if words_of(found) < MIN_CONTENT_WORDS:
         found = outside_chrome
-    return found if words_of(found) >= _MIN_WORDS else list(lines)
+    return found
 
 
 def _best_run(lines: Sequence[Line]) -> Sequence[Line]:

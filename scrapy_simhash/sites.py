@@ -39,4 +39,5 @@ def _extractor() -> Callable[[str], Any]:
     from tldextract import TLDExtract
 
     # The list that comes with the package: nothing is fetched, nothing is written.
-    return TLDExtract(cache_dir=None, suffix_list_urls=())
+    # Blogs under one private suffix, such as blogspot.com, are sites of their own.
+    return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)

@@ -39,12 +39,12 @@ _UNSPACED = (
 )
 # Combining marks are no word characters to `re`, yet Hindi, Tamil, Hebrew or pointed Arabic
 # words hold them: whole Indic blocks but the danda, and the marks of the others.
-_MARKS = (
+MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
     "\u0900-\u0963\u0966-\u0dff\u200c\u200d"
 )
-_SPECIAL = re.compile(f"[{_HAN}{_UNSPACED}{_MARKS}]")
+_SPECIAL = re.compile(f"[{_HAN}{_UNSPACED}{MARKS}]")
 _IN_NUMBERS = ".,:/-"
 _INSIDE_NUMBER = f"(?<=\\d)[{_IN_NUMBERS}](?=\\d)"
 _PLAIN_WORD = re.compile(f"[^\\W_]+(?:{_INSIDE_NUMBER}[^\\W_]+)*")
@@ -65,7 +65,7 @@ _TOKEN = re.compile(
     f"[0-9A-Za-z]+(?:{_INSIDE_NUMBER}[0-9A-Za-z]+)*"
     f"(?![0-9A-Za-z\x80-\U0010ffff]|[{_IN_NUMBERS}]\\d)"
     f"|(?P<han>[{_HAN}]+)|(?P<unspaced>[{_UNSPACED}]+)"
-    f"|(?P<word>(?:(?![{_HAN}{_UNSPACED}])(?:[^\\W_]|{_INSIDE_NUMBER})|[{_MARKS}])+)"
+    f"|(?P<word>(?:(?![{_HAN}{_UNSPACED}])(?:[^\\W_]|{_INSIDE_NUMBER})|[{MARKS}])+)"
 )
 _SIMHASH_PACKAGE_WORD = re.compile("[\\w\u4e00-\u9fcc]+")
 # Soft hyphen, word joiner, byte order mark: shown as nothing, and inside words.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -171,8 +171,12 @@ def new_manifest(
 
 
 def preset_confirmation(scheme: Scheme) -> Confirmation:
-    """Return the confirmation of the preset with that scheme, else none."""
-    known = [p.confirmation for p in PRESETS.values() if p.scheme == scheme]
+    """Return the confirmation of the preset with that scheme, whatever its extraction, or none."""
+    known = [
+        p.confirmation
+        for p in PRESETS.values()
+        if p.scheme == replace(scheme, extractor=p.scheme.extractor, select=(), remove=())
+    ]
     return known[0] if known else UNCONFIRMED
 
 

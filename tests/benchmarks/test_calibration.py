@@ -72,7 +72,7 @@ def test_a_set_on_which_it_is_close(tmp_path, with_pages):
         assert one["best_from"] <= one["max_distance"] <= one["best_to"]
         assert (one["recall"], one["precision"]) == (one["best_recall"], one["best_precision"])
         assert one["is_close"]
-    assert wide["own_max_distance"] == 36
+    assert wide["own_max_distance"] == 52
 
 
 def test_a_set_whose_pages_say_nothing_of_its_pairs(tmp_path):
