@@ -115,6 +115,13 @@ def _agree(one: bytes, other: bytes) -> bool | None:
     if not one or not other:
         return None
     tokens, others = _name_tokens(one), _name_tokens(other)
+    for name in (tokens, others):
+        if len(name) == _NAME_TOKENS:  # the greater ones may have been cut off
+            greatest = max(name)
+            tokens = {token for token in tokens if token <= greatest}
+            others = {token for token in others if token <= greatest}
+    if not tokens or not others:
+        return False
     return tokens <= others or others <= tokens
 
 
@@ -137,10 +144,8 @@ def site_number(site: str) -> int:
     return xxh3_64_intdigest(site.encode("utf-8", "surrogatepass")) >> 32 if site else 0
 
 
-def _name_tokens(name: bytes) -> frozenset[bytes]:
-    return frozenset(
-        name[at : at + _NAME_TOKEN_BYTES] for at in range(0, len(name), _NAME_TOKEN_BYTES)
-    )
+def _name_tokens(name: bytes) -> set[bytes]:
+    return {name[at : at + _NAME_TOKEN_BYTES] for at in range(0, len(name), _NAME_TOKEN_BYTES)}
 
 
 def _estimates(one: bytes, others: Sequence[bytes]) -> list[float | None]:

@@ -26,9 +26,12 @@ _CHROME_SCORE = -12
 _MAX_LINK_SHARE = 0.4
 # Fewer words say too little of a page.
 MIN_CONTENT_WORDS = 60
+# With fewer, a page cannot be judged at all.
+_MIN_WORDS = 30
 # A run that is short, and a small part of the page, is the introduction to a list.
 _SHORT_CONTENT_WORDS = 150
 _MIN_SHARE = 0.4
+_MAX_LINES_BETWEEN = 10
 
 
 def content_lines(lines: Sequence[Line]) -> list[Line]:
@@ -40,7 +43,13 @@ def content_lines(lines: Sequence[Line]) -> list[Line]:
     heading = own_heading(lines)
     if heading is None or heading in found:
         return found
-    return [heading, *found]
+    between: list[Line] = []
+    if found:
+        # What stands between them, such as a price, is no running text, and yet content.
+        start, end = lines.index(heading) + 1, lines.index(found[0])
+        if end - start <= _MAX_LINES_BETWEEN:
+            between = [line for line in lines[start:end] if _is_content(line)]
+    return [heading, *between, *found]
 
 
 def words_of(lines: Iterable[Line]) -> int:
@@ -58,10 +67,9 @@ def _widened(lines: Sequence[Line]) -> list[Line]:
             return found
         return outside_chrome
     found = [line for line in lines if _is_content(line)]
-    for wider in (outside_chrome, list(lines)):
-        if words_of(found) < MIN_CONTENT_WORDS:
-            found = wider
-    return found
+    if words_of(found) < MIN_CONTENT_WORDS:
+        found = outside_chrome
+    return found if words_of(found) >= _MIN_WORDS else list(lines)
 
 
 def _best_run(lines: Sequence[Line]) -> Sequence[Line]:

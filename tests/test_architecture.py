@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(scrapy_simhash.__file__).parent
 NAME = scrapy_simhash.__name__
-MOST_LINES = 350
 # The adapters to Scrapy; the rest is the core.
 ADAPTERS = ("crawl", "commands")
 # Back ends that need a driver.
@@ -134,11 +133,6 @@ def test_the_package_itself_imports_no_module_of_its_own():
 def test_there_are_no_import_cycles():
     graph = {name: {m for m, _ in imports(name) if m in MODULES and m != name} for name in MODULES}
     assert len(list(TopologicalSorter(graph).static_order())) == len(MODULES)
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_no_file_is_too_long_to_read(name):
-    assert len(MODULES[name].read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
 BLOCK = """

@@ -83,14 +83,16 @@ def test_readme_in_a_fresh_environment_and_project(tmp_path, site):
         encoding="utf-8",
     )
 
-    log = run(python, "-m", "scrapy", "crawl", "pages", "-O", "dropped.jsonl", cwd=project)
-    assert "1 near-duplicates (50.0%)" in log
-    dropped = json_lines(project / "dropped.jsonl")
-    assert [item["simhash_kind"] for item in dropped] == ["new"]
-    assert (project / ".scrapy" / "simhash" / "spiders" / "pages" / "manifest.json").exists()
-
-    tag = ("-s", "SIMHASH_ACTION=tag", "-s", "SIMHASH_RESET=1", "-O", "tagged.jsonl")
-    log = run(python, "-m", "scrapy", "crawl", "pages", *tag, cwd=project)
+    log = run(python, "-m", "scrapy", "crawl", "pages", "-O", "tagged.jsonl", cwd=project)
     tagged = json_lines(project / "tagged.jsonl")
     assert sorted(item["simhash_kind"] for item in tagged) == ["near-duplicate", "new"]
     assert re.search(r"INFO: \S+ is a copy of \S+", log)
+    assert (project / ".scrapy" / "simhash" / "spiders" / "pages" / "manifest.json").exists()
+    assert "<html" in (project / "report.html").read_text(encoding="utf-8")
+
+    drop = ("-s", "SIMHASH_ACTION=drop", "-s", "SIMHASH_RESET=1", "-O", "dropped.jsonl")
+    log = run(python, "-m", "scrapy", "crawl", "pages", *drop, cwd=project)
+    assert "1 near-duplicates (50.0%)" in log
+    dropped = json_lines(project / "dropped.jsonl")
+    assert len(dropped) == 1
+    assert "simhash_kind" not in dropped[0]

@@ -110,9 +110,11 @@ def _show_choice(one: Calibrated, choice: Choice) -> None:
     shown = {choice.low: "least of the best", choice.high: "most of the best"}
     shown[choice.max_distance] = "to choose"
     now = one.preset.max_distance
-    for k in sorted({*shown, now}):
-        _show_found(one.rows[k], shown.get(k, "the present k"))
-    if one.now != one.rows[now] or now in shown:
+    unchanged = one.now == one.rows[now]  # by the least resemblance to choose
+    shown.setdefault(now, "now" if unchanged else "the present k")
+    for k in sorted(shown):
+        _show_found(one.rows[k], shown[k])
+    if not unchanged:
         _show_found(one.now, "now")
     show()
     show(f"k to choose {choice.max_distance}: {_rule(choice, one.preset)}")

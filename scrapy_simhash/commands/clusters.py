@@ -172,7 +172,7 @@ def _found(options: argparse.Namespace) -> list[Cluster]:
         for line in found.similar:
             groups.setdefault(line.representative, []).append(line)
     elif found.similar:
-        note(f"similar pages that are no copies: {len(found.similar):,}, which --similar shows")
+        note(f"similar pages that are no copies: {len(found.similar):,}; --similar lists them")
     clusters = [
         Cluster(key, [Member(one.key, one.distance, one.similarity, one.action) for one in lines])
         for key, lines in groups.items()

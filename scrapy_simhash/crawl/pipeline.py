@@ -16,7 +16,7 @@ from scrapy_simhash.crawl.reader import TAGGED_WHERE_KNOWN
 from scrapy_simhash.crawl.second_chances import DroppedCopy
 from scrapy_simhash.crawl.settings import SETTINGS
 from scrapy_simhash.crawl.tagging import tag
-from scrapy_simhash.extraction import visible_text
+from scrapy_simhash.extraction import Extraction, visible_text
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.policy import PASS, Policy
 
@@ -164,8 +164,9 @@ class SimhashPipeline:
         """Return the fingerprint of an item, and the fields in which it has no text."""
         texts = self._texts(item)
         missing = [name for name, text in texts.items() if not text.strip()]
-        page = self._extension.detector.fingerprint_text("\n".join(filter(None, texts.values())))
-        return page, missing
+        # As in dedupe, a field `title` among the texts is the item's name.
+        content = Extraction("\n".join(filter(None, texts.values())), texts.get("title", ""))
+        return self._extension.detector.fingerprint_extraction(content), missing
 
 
 def _plain(value: Any) -> str:

@@ -26,6 +26,9 @@ _MAX_CHANCE = 1e-5
 # Buckets of fewer bits would hold a thousandth of all pages each.
 _MIN_PREFIX_BITS = 10
 _MAX_CHOSEN = 3
+# Unrelated texts differ in half of their bits, give or take a sixteenth: nearer ones alone can be
+# copies.
+_MAX_SHARE = 3 / 8
 # Narrower fingerprints have no room for tables with long prefixes of their own.
 _MIN_PROBED_BITS = 128
 # (bits of a prefix, tables, probes): the fewest that find enough of real near-duplicates.
@@ -104,6 +107,8 @@ def _probed(bits: int, max_distance: int) -> list[TablePlan]:
     """Tables that are probed, and find enough."""
     from scrapy_simhash.index.probing import typical_recall
 
+    if max_distance > _MAX_SHARE * bits:
+        return []
     plans = [
         TablePlan(bits, tables, prefix_bits=width, probes=probes)
         for width, tables, probes in _PROBING

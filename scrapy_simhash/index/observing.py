@@ -110,13 +110,20 @@ class ObservingIndex:
 
             def neighbours() -> tuple[Sequence[Neighbour], Sequence[Neighbour]]:
                 found, pending = shared.within(fingerprint, self.max_distance, evidence.certainty)
-                others = [
-                    (distance, entry)
-                    for distance, entry in found + pending
-                    if entry.key != key and (among is None or among(entry.key))
-                ]
-                compared = self.rules.neighbours(evidence, others)
-                waiting = {id(entry) for _, entry in pending}
+                if not found and not pending:
+                    return (), ()
+                stored_others, pending_others = (
+                    [
+                        (distance, entry)
+                        for distance, entry in some
+                        if entry.key != key and (among is None or among(entry.key))
+                    ]
+                    for some in (found, pending)
+                )
+                compared = self.rules.neighbours(evidence, stored_others + pending_others)
+                if not pending_others:
+                    return compared, ()
+                waiting = {id(entry) for _, entry in pending_others}
                 return (
                     [one for one in compared if id(one.entry) not in waiting],
                     [one for one in compared if id(one.entry) in waiting],
@@ -269,15 +276,9 @@ class ObservingIndex:
     def _new_entry(self, observation: Observation) -> Entry:
         now = int(self._clock())
         sequence = observation.sequence
-        return Entry(
-            sequence,
-            observation.key,
-            observation.fingerprint,
-            sequence,
-            now,
-            now,
-            evidence=_kept(observation.evidence),
-        )
+        key, fingerprint = observation.key, observation.fingerprint
+        evidence = _kept(observation.evidence)
+        return Entry(sequence, key, fingerprint, sequence, now, now, -1, evidence)
 
     def _log(self, observation: Observation, nearest: Neighbour) -> None:
         """Log a page that is like another one."""
@@ -411,6 +412,8 @@ class ObservingIndex:
             )
             others = [(distance, other) for distance, other in found if other.key != entry.key]
             neighbours = self.rules.neighbours(entry.evidence, others)
+        elif not pending.unmet:
+            return []
         else:
             now = [shared.store.entry(other.key) for other in pending.unmet]
             copies = [self.rules.copy_of(entry, other) for other in now if other is not None]

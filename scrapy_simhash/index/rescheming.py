@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 class Rescheming:
     """What became of the pages of an index.
 
+    :param near_duplicates: lines of the near-duplicate log.
     :param without_text: left out, for no text of them is kept.
     :param too_short: left out, for their texts have no fingerprint in the new scheme.
     """
@@ -184,8 +185,8 @@ def _meet(
             ),
             next_sequence,
         )
-    if decision.kind == "near-duplicate":
         report.near_duplicates += 1
+    if decision.kind == "near-duplicate":
         return
     kept = page.evidence._replace(certainty=b"")
     store.write(page._replace(ordinal=-1, evidence=kept), None, (), next_sequence)

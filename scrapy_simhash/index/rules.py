@@ -63,6 +63,9 @@ class Decision(NamedTuple):
     yielding: Sequence[Entry] = ()
 
 
+_NEW = Decision("new")
+
+
 @dataclass(frozen=True)
 class Rules:
     """What makes a copy.
@@ -125,6 +128,10 @@ def decide(
     if own is not None and own.same and counts(own.entry):
         return Decision("unchanged")
     stored, pending = neighbours()
+    if not stored and not pending:
+        if own is None:
+            return _NEW
+        return Decision("unchanged" if own.same else "changed")
     copies = [one for one in stored if one.confirmed and counts(one.entry)]
     others = [one for one in pending if one.confirmed and counts(one.entry)]
     if copies or others:

@@ -97,10 +97,11 @@ class TableStore:
         certainty: bytes = b"",
     ) -> list[tuple[int, Entry]]:
         """See `Store.within`."""
+        ordinals = self._buckets.find_near(fingerprint, max_distance, certainty)
+        if not ordinals:
+            return []
         found = []
-        for entry in self._entries_of(
-            self._buckets.find_near(fingerprint, max_distance, certainty)
-        ):
+        for entry in self._entries_of(ordinals):
             distance = hamming_distance(fingerprint, entry.fingerprint)
             if distance <= max_distance:
                 found.append((distance, entry))

@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 
 from scrapy_simhash.commands import page_source, scheme_options
 from scrapy_simhash.errors import SettingsError, SimhashError
-from scrapy_simhash.scheme import PRESETS, Scheme
+from scrapy_simhash.scheme import PRESETS
 from tests.crawl.site import serving
 
 from .samples import CHINESE, FERRY, NOTICE, PAGE, written
@@ -147,7 +147,8 @@ def test_several_urls_in_one_process(run_process, folder):
 
 def test_the_scheme_is_that_of_the_settings_or_options():
     chosen = scheme_options.scheme_and_distance(options_of())
-    assert chosen == (Scheme.preset("wide"), 36, "wide")
+    wide = PRESETS["wide"]
+    assert chosen == (wide.scheme, wide.max_distance, wide.confirmation, "wide")
     settings = {
         "SIMHASH_PRESET": "classic",
         "SIMHASH_MAX_DISTANCE": 5,
@@ -156,15 +157,18 @@ def test_the_scheme_is_that_of_the_settings_or_options():
         "SIMHASH_CONTENT_REMOVE": [".ad"],
         "SIMHASH_MIN_TOKENS": 7,
     }
-    scheme, max_distance, preset = scheme_options.scheme_and_distance(options_of(settings=settings))
-    assert (max_distance, preset, scheme.bits) == (5, "classic", 64)
+    chosen = scheme_options.scheme_and_distance(options_of(settings=settings))
+    scheme = chosen.scheme
+    assert (chosen.max_distance, chosen.preset, scheme.bits) == (5, "classic", 64)
     assert (scheme.extractor, scheme.select, scheme.remove) == ("text", ("main",), (".ad",))
     assert scheme_options.detector(options_of(settings=settings)).min_tokens == 7
     arguments = ["--preset", "wide", "--extractor", "readability-only", "--select", "article"]
     arguments += ["--select", "//p", "--min-tokens", "9"]
     options = options_of(*arguments, settings=settings)
-    scheme, max_distance, preset = scheme_options.scheme_and_distance(options)
-    assert (max_distance, preset, scheme.bits) == (36, "wide", 256)
+    chosen = scheme_options.scheme_and_distance(options)
+    assert (chosen.max_distance, chosen.preset) == (wide.max_distance, "wide")
+    scheme = chosen.scheme
+    assert scheme.bits == 256
     assert (scheme.extractor, scheme.remove) == ("readability-only", (".ad",))
     assert scheme.select == ("article", "//p")
     made = scheme_options.detector(options, keep_text=True)
@@ -175,7 +179,10 @@ def test_the_scheme_is_that_of_the_settings_or_options():
 def test_several_presets():
     options = options_of("--preset", "wide", "--preset", "classic", several=True)
     found = scheme_options.schemes_and_distances(options)
-    assert [(one.preset, one.max_distance) for one in found] == [("wide", 36), ("classic", 3)]
+    assert [(one.preset, one.max_distance) for one in found] == [
+        ("wide", PRESETS["wide"].max_distance),
+        ("classic", 3),
+    ]
     assert scheme_options.scheme_and_distance(options).preset == "wide"
     found = scheme_options.schemes_and_distances(options_of("--preset", "all", several=True))
     assert [one.preset for one in found] == list(PRESETS)

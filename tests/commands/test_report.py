@@ -63,7 +63,7 @@ def test_standard_output_has_the_page_and_no_more(run_process, index, folder, mo
     piped = run_process(*MODULE, "report", *index, name)
     assert (piped.code, piped.err) == (0, "")
     assert is_a_page(piped.out)
-    assert "−" in piped.out  # it is in UTF-8, whatever the terminal is
+    assert "–" in piped.out  # it is in UTF-8, whatever the terminal is
     with (folder / "sent.html").open("w") as file:
         sent = run_process(*MODULE, "report", *index, name, stdout=file)
     assert (sent.code, sent.err) == (0, "")

@@ -36,4 +36,5 @@ def test_copies_are_well_within_k_of_each_other(fingerprint, name):
 def test_different_articles_are_far_apart(fingerprint):
     prints = [fingerprint(page(name)) for name in ARTICLES]
     distances = [hamming_distance(a, b) for a, b in combinations(prints, 2)]
-    assert min(distances) > 2 * PRESET.max_distance
+    # Copies are within k - MARGIN of theirs, so none is within k of another article.
+    assert min(distances) > 2 * PRESET.max_distance - MARGIN

@@ -69,10 +69,18 @@ def test_a_person_can_read_it(tmp_path):
     MANIFEST.write(tmp_path)
     content = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
     assert content["format"] == "scrapy-simhash index"
-    assert content["format_version"] == 2
+    assert content["format_version"] == 3
     assert content["database"] == "leveldb"
     assert content["scheme_id"] == MANIFEST.scheme.id
-    assert content["plan"] == {"bits": 64, "blocks": 6, "chosen": 3, "inner_blocks": 0}
+    assert content["plan"] == {
+        "bits": 64,
+        "blocks": 6,
+        "chosen": 3,
+        "inner_blocks": 0,
+        "prefix_bits": 0,
+        "probes": 0,
+    }
+    assert content["confirmation"] == {"min_resemblance": 0.0, "same_name": False}
     assert content["max_distance"] == 3
     assert content["check_bits"] == 32
     assert content["environment"] == {"lxml": "5.0", "jieba": "0.42.1"}

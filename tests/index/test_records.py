@@ -27,6 +27,7 @@ EVIDENCE = st.builds(
     site=st.integers(0, 2**32 - 1),
     title=st.binary(max_size=64),
     heading=st.binary(max_size=64),
+    certainty=st.just(b""),
 )
 SIMILARITIES = st.none() | st.integers(0, 100).map(lambda percent: percent / 100)
 WIDTHS = st.sampled_from([1, 2, 8, 32, 64])
@@ -290,4 +291,4 @@ def test_a_state_of_another_length_is_refused(value):
 @pytest.mark.parametrize("key", [b"\xff", b"\xc3", b"abc\x80"])
 def test_keys_that_are_not_utf_8_are_refused(key):
     with pytest.raises(ValueError, match="utf-8"):
-        records.decode_entry(1, bytes(5 + 4 + 2 + 1 + 1) + key, 2)
+        records.decode_entry(1, bytes(5 + 4 + 2 + 1 + 1 + 7) + key, 2)

@@ -436,7 +436,7 @@ def test_a_state_row_that_makes_no_sense_is_corrupt(closed_rows, value, match):
     [
         (None, "entry 1 is missing"),
         (b"short", "entry 1 has 5 bytes"),
-        (bytes(14) + b"\xff", "utf-8"),
+        (bytes(21) + b"\xff", "utf-8"),
     ],
 )
 def test_an_entry_that_makes_no_sense_is_corrupt_when_it_is_met(closed_rows, value, match):

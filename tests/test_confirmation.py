@@ -1,0 +1,239 @@
+"""What confirms that two pages with near fingerprints are copies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.confirmation import (
+    DEFAULT_MIN_RESEMBLANCE,
+    MIN_RESEMBLANCE_IN_DOUBT,
+    NO_EVIDENCE,
+    UNCONFIRMED,
+    Confirmation,
+    Evidence,
+    name_bytes,
+    names_agree,
+    site_number,
+)
+from scrapy_simhash.hashes import token_hashes
+from scrapy_simhash.sketch import estimate_resemblance, sketch
+
+SITE = site_number("example.com")
+
+
+def page(title: str = "", heading: str = "", text: str = "", site: int = SITE) -> Evidence:
+    made = sketch(token_hashes(text.split()))
+    return Evidence(made, site, name_bytes(title), name_bytes(heading))
+
+
+def words(first: int, last: int) -> str:
+    return " ".join(f"word{number}" for number in range(first, last))
+
+
+TEXT = words(0, 2000)
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("one", "other", "agree"),
+        [
+            # Title and heading of either page.
+            (("Boat 7", "Boat 7"), ("Boat 7", "Boat 7"), True),
+            (("Boat 7", "Boat 7"), ("Boat 8", "Boat 8"), False),
+            (("Boat 7 - Shop", "Boat 7"), ("Boat 7 - Shop, page 2", "Boat 7"), True),
+            (("Shop", "Boat 7"), ("Shop", "Boat 8"), False),
+            (("Shop", "Boat 7"), ("Shop", "The boat 7"), True),
+            (("Boat 7", "Boats"), ("Boat 8", "Boats"), None),
+            (("Boat 7", "Boat 7"), ("Print: boat 7", "Boat 7"), True),
+            (("Boat 7", "Boat 7"), ("Boats", "Boat 7"), None),
+            # Without two headings the titles decide.
+            (("Boat 7", ""), ("Boat 7", ""), True),
+            (("Boat 7", ""), ("Boat 8", ""), False),
+            (("Boat 7", "Boat"), ("Boat 7 | Shop", ""), True),
+            (("Boat 7", "Boat"), ("Boat 8", ""), False),
+            (("Boat", ""), ("Boat 8", ""), True),
+            # What has no name cannot be told apart by it.
+            (("", ""), ("Boat 8", "Boat 8"), True),
+            (("", ""), ("", ""), True),
+            (("", "Boat 7"), ("", "Boat 8"), False),
+            (("", "Boat 7"), ("", "Boat 7"), True),
+            (("", "Boats"), ("Boat 8", "Boats"), True),
+            (("", "Boat 7"), ("Boat 8", ""), True),
+            (("...", "!"), ("Boat 8", "Boat 8"), True),
+        ],
+    )
+    def test_of_one_site(self, one, other, agree):
+        assert names_agree(page(*one), page(*other)) is agree
+        assert names_agree(page(*other), page(*one)) is agree
+
+    def test_of_different_sites_need_not_be_equal(self):
+        one, other = page("Boat 7", "Boat 7"), page("Boat 8", "Boat 8", site=SITE + 1)
+        assert names_agree(one, other) is True
+        assert names_agree(one, other._replace(site=0)) is True
+
+    def test_pages_of_sites_that_nobody_knows_are_of_one(self):
+        one, other = page("Boat 7", site=0), page("Boat 8", site=0)
+        assert names_agree(one, other) is False
+
+    @given(st.lists(st.text(max_size=8), max_size=6), st.lists(st.text(max_size=8), max_size=3))
+    def test_a_name_with_more_words_agrees(self, words, more):
+        one, other = page(" ".join(words)), page(" ".join([*words, *more]))
+        assert names_agree(one, other) is True
+
+    @pytest.mark.parametrize("count", [30, 31, 32, 33, 34, 40, 60])
+    def test_so_does_a_long_one_of_which_only_a_part_is_kept(self, count):
+        characters = "".join(chr(0x4E00 + 7 * number) for number in range(count))
+        for more in ("a", "- news", "the front page of all the news there is"):
+            one, other = page(characters), page(f"{characters} {more}")
+            assert names_agree(one, other) is names_agree(other, one) is True
+
+    @pytest.mark.parametrize("count", [5, 31, 32, 33, 40, 400])
+    def test_a_long_one_with_other_words_does_not(self, count):
+        one = page(words(0, count))
+        for other in (words(count // 2, 2 * count), words(count, 2 * count), "boats"):
+            assert names_agree(one, page(other)) is False
+
+    def test_up_to_31_words_one_other_is_enough(self):
+        assert names_agree(page(words(0, 31)), page(words(1, 32))) is False
+
+
+class TestNameBytes:
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("A new Ferry!", "new ferry a"),
+            ("Ferry — ferry", "FERRY"),
+            ("渡轮离开", "离开渡轮"),
+            ("ｆｅｒｒｙ １", "ferry 1"),
+        ],
+    )
+    def test_case_order_marks_and_repetition_are_no_difference(self, one, other):
+        assert name_bytes(one) == name_bytes(other) != b""
+
+    @pytest.mark.parametrize("text", ["", "…", " \n", "\ud800"])
+    def test_without_a_word_there_is_no_name(self, text):
+        assert name_bytes(text) == b""
+
+    def test_a_long_one_is_cut_the_same_way_in_any_order(self):
+        tokens = [f"word{number}" for number in range(500)]
+        assert len(name_bytes(" ".join(tokens))) == 64
+        assert name_bytes(" ".join(tokens)) == name_bytes(" ".join(tokens[::-1]))
+
+    def test_what_an_index_has_stored_never_changes(self):
+        assert name_bytes("A new ferry, 渡轮").hex() == "31b84e1f8107daf1fb2b"
+
+
+class TestSites:
+    def test_names_have_numbers_of_32_bits(self):
+        numbers = {site_number(f"{name}.example") for name in range(10_000)}
+        assert len(numbers) == 10_000
+        assert all(0 < number < 2**32 for number in numbers)
+        assert site_number("") == 0
+        assert site_number("example.com") == 2338721918
+
+
+class TestResemblance:
+    @pytest.mark.parametrize(
+        ("own", "confirmed"),
+        # n shared words and m of its own in each text resemble each other by n / (n + 2m).
+        [(0, True), (300, True), (700, False), (2000, False)],
+    )
+    def test_from_the_least_on_pages_are_confirmed(self, own, confirmed):
+        one, other = page(text=TEXT), page(text=words(own, 2000 + own))
+        ((similarity, found),) = Confirmation().similarities(one, [other])
+        assert similarity == pytest.approx((2000 - own) / (2000 + own), abs=0.13)
+        assert found is confirmed
+        assert found == (similarity >= DEFAULT_MIN_RESEMBLANCE)
+
+    def test_the_bound_is_inclusive(self):
+        one, other = page(text=TEXT), page(text=words(300, 2300))
+        ((similarity, _),) = UNCONFIRMED.similarities(one, [other])
+        for least, confirmed in ((similarity, True), (similarity + 1e-9, False)):
+            found = Confirmation(min_resemblance=least).similarities(one, [other])
+            assert found == [(similarity, confirmed)]
+
+    def test_each_of_several_is_judged_by_itself_in_order(self):
+        one = page("Boat 7", text=TEXT)
+        others = [
+            page("Boat 7", text=TEXT),
+            page("Boat 8", text=TEXT),
+            page("Boat 7"),
+            page("Boat 7", text=words(1900, 3900)),
+            page("Boat 8", text=words(100, 2100), site=7),
+            page("Boat 8"),
+        ]
+        found = Confirmation().similarities(one, others)
+        assert [confirmed for _, confirmed in found] == [True, False, True, False, True, False]
+        assert [similarity is None for similarity, _ in found] == [False, False, True] + [
+            False
+        ] * 2 + [True]
+        assert found == [Confirmation().similarities(one, [other])[0] for other in others]
+        assert found[0][0] == found[1][0] == 1.0
+        row = np.frombuffer(others[3].sketch, dtype=np.uint8).reshape(1, -1)
+        assert found[3][0] == estimate_resemblance(one.sketch, row)[0]
+
+    def test_of_none_there_is_none(self):
+        assert Confirmation().similarities(page(text=TEXT), []) == []
+
+    @pytest.mark.parametrize("missing", [b"", b"\1" * 64])
+    def test_a_sketch_that_is_missing_or_of_another_kind_speaks_neither_for_nor_against(
+        self, missing
+    ):
+        one, other = page("Boat 7", text=TEXT), page("Boat 7", text=TEXT)._replace(sketch=missing)
+        assert Confirmation().similarities(one, [other]) == [(None, True)]
+        assert Confirmation().similarities(other, [one]) == [(None, True)]
+        named = other._replace(title=name_bytes("Boat 8"))
+        assert Confirmation().similarities(one, [named]) == [(None, False)]
+        assert Confirmation().similarities(NO_EVIDENCE, [NO_EVIDENCE]) == [(None, True)]
+
+
+class TestDoubt:
+    """Equal headings under different titles."""
+
+    ONE = page("Boat 7", "Boats", TEXT)
+
+    @pytest.mark.parametrize("own", [0, 100, 200, 250, 300, 400, 600])
+    def test_they_must_resemble_each_other_as_near_duplicates_do(self, own):
+        other = page("Boat 8", "Boats", words(own, 2000 + own))
+        ((similarity, confirmed),) = Confirmation().similarities(self.ONE, [other])
+        assert confirmed == (similarity >= MIN_RESEMBLANCE_IN_DOUBT)
+
+    def test_a_bound_that_is_higher_stays(self):
+        other = page("Boat 8", "Boats", words(60, 2060))
+        ((similarity, _),) = Confirmation().similarities(self.ONE, [other])
+        assert MIN_RESEMBLANCE_IN_DOUBT < similarity < 0.99
+        assert not Confirmation(0.99).similarities(self.ONE, [other])[0][1]
+
+    def test_without_sketches_they_are_copies(self):
+        other = page("Boat 8", "Boats")
+        assert Confirmation().similarities(self.ONE, [other]) == [(None, True)]
+
+
+class TestSwitches:
+    ONE = page("Boat 7", "Boat 7", TEXT)
+
+    def test_names_can_be_left_out_of_it(self):
+        other = page("Boat 8", "Boat 8", TEXT)
+        assert Confirmation().similarities(self.ONE, [other]) == [(1.0, False)]
+        assert Confirmation(same_name=False).similarities(self.ONE, [other]) == [(1.0, True)]
+
+    def test_and_so_can_resemblance(self):
+        other = page("Boat 7", "Boat 7", words(2000, 4000))
+        ((similarity, confirmed),) = Confirmation(min_resemblance=0).similarities(self.ONE, [other])
+        assert similarity < 0.05
+        assert confirmed
+        named = other._replace(heading=name_bytes("Boat 8"))
+        assert Confirmation(min_resemblance=0).similarities(self.ONE, [named])[0][1] is False
+
+    def test_without_confirmation_every_page_is_a_copy(self):
+        others = [page("Boat 8", "Boat 8", words(2000, 4000)), NO_EVIDENCE, self.ONE]
+        assert [confirmed for _, confirmed in UNCONFIRMED.similarities(self.ONE, others)] == [
+            True, True, True
+        ]  # fmt: skip
+
+    def test_the_default_is_both(self):
+        assert Confirmation() == Confirmation(min_resemblance=0.6, same_name=True)
+        assert MIN_RESEMBLANCE_IN_DOUBT == 0.8

@@ -1,0 +1,56 @@
+"""The site of a page, from its key."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from scrapy_simhash.sites import hostname_of, registered_domain, site_of
+
+
+@pytest.mark.parametrize(
+    ("key", "host", "site"),
+    [
+        (
+            "https://www.example.com/a?b=https://other.example.org/",
+            "www.example.com",
+            "example.com",
+        ),
+        ("http://a.b.example.co.uk:8080/", "a.b.example.co.uk", "example.co.uk"),
+        ("HTTPS://Shop.Example.COM/", "shop.example.com", "example.com"),
+        ("POST https://api.example.org/q body", "api.example.org", "example.org"),
+        ("https://user:secret@example.net:1/x", "example.net", "example.net"),
+        ("https://10.0.0.1:80/", "10.0.0.1", "10.0.0.1"),
+        ("http://[2001:db8::1]/", "2001:db8::1", "2001:db8::1"),
+        ("http://localhost:6800/", "localhost", "localhost"),
+        ("https://co.uk/", "co.uk", "co.uk"),
+        ("https://böcker.example.se/", "böcker.example.se", "example.se"),
+        ("ftp://files.example.com/a", "files.example.com", "example.com"),
+        ("file:///home/a.html", "", ""),
+        ("http://[", "", ""),
+        ("record 17", "", ""),
+        ("shard-3.warc.gz:12", "", ""),
+        ("://", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_it_is_the_registered_domain_of_the_first_url(key, host, site):
+    assert hostname_of(key) == host
+    assert site_of(key) == site
+
+
+def test_hosts_of_one_domain_are_one_site_and_users_of_one_host_are_several():
+    assert registered_domain("a.example.com") == registered_domain("b.example.com")
+    # The rules of names, private ones such as github.io left aside, are those of registries.
+    assert registered_domain("") == ""
+
+
+def test_no_list_is_fetched(monkeypatch):
+    def refuse(*_args, **_options):
+        raise AssertionError("the network was asked")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    registered_domain.cache_clear()
+    assert registered_domain("www.example.co.jp") == "example.co.jp"
