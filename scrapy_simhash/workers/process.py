@@ -18,12 +18,14 @@ from scrapy_simhash.workers.channel import Channel
 from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS, encoded, page_from
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Self
 
     from scrapy_simhash.detector import PageFingerprint
 
 START_TIMEOUT_S = 60.0
-_WAIT_S = 0.5
+_WAIT_S = 0.05
 # The path of the parent, before this package can be imported; nothing out of the working
 # directory by chance; and an end to a start that hangs while the parent is dead.
 _BOOTSTRAP = """
@@ -132,14 +134,17 @@ class WorkerProcess:
         """
         self._channel.send(*encoded(page))
 
-    def answer(self, timeout_s: float) -> PageFingerprint:
+    def answer(
+        self, timeout_s: float, meanwhile: Callable[[], object] = lambda: None
+    ) -> PageFingerprint:
         """Return the page's fingerprint.
 
+        :param meanwhile: called twenty times a second while there is none.
         :raises WorkerTimeout: no answer in time.
         :raises EOFError, OSError: the worker died. It is to be ended after either.
         :raises WorkerError: the fingerprint failed, and the worker is well.
         """
-        answer = self._receive(timeout_s)
+        answer = self._receive(timeout_s, meanwhile)
         if "error" in answer:
             raise WorkerError(str(answer["error"]))
         return page_from(answer["page"])
@@ -154,11 +159,14 @@ class WorkerProcess:
         self._channel.close()
         self._process.wait()
 
-    def _receive(self, timeout_s: float) -> dict[str, Any]:
+    def _receive(
+        self, timeout_s: float, meanwhile: Callable[[], object] = lambda: None
+    ) -> dict[str, Any]:
         while True:
             try:
                 answer: dict[str, Any] = json.loads(self._channel.receive())
             except BlockingIOError:  # noqa: PERF203 - it mostly runs once
+                meanwhile()
                 timeout_s -= self._wait_s
                 if timeout_s <= 0:
                     raise WorkerTimeout from None

@@ -229,7 +229,7 @@ def test_an_answer_that_was_not_taken_is_not_the_next_pages(start_pool, monkeypa
     answer(pool)
     take = WorkerProcess.answer
 
-    def out_of_memory(process, timeout_s):
+    def out_of_memory(process, timeout_s, meanwhile):
         monkeypatch.setattr(WorkerProcess, "answer", take)
         raise MemoryError
 
@@ -271,6 +271,37 @@ def test_a_worker_has_its_next_page_before_others_hear_of_the_last(start_pool, t
     second = pool.fingerprint_page(lambda: page_with(f"meet {tmp_path}"))
     assert second.result(DEADLINE_S).skipped is None
     assert heard == [None]
+
+
+def test_answers_are_told_together(start_pool, monkeypatch):
+    monkeypatch.setattr(pool_module, "_TOLD_AFTER_S", DEADLINE_S)
+    pool = start_pool()
+    made, told = [], []
+
+    def make(number):
+        made.append(number)
+        return page_with(number=number)
+
+    pages = [pool.fingerprint_page(lambda n=n: make(n)) for n in range(20)]
+    for page in pages:
+        page.add_done_callback(lambda _: told.append(len(made)))
+    assert pages[-1].result(DEADLINE_S).fingerprint == fingerprint_of(19)
+    # Eight, and the next one is under way; then all but those that wait; then the last ones.
+    assert told[:9] == [9] * 8 + [told[8]]
+    assert told == sorted(told)
+    assert len(set(told)) < 8
+
+
+def test_no_answer_waits_for_a_page_that_takes_long(start_pool, tmp_path):
+    pool = start_pool()
+    pages = [pool.fingerprint_page(lambda n=n: page_with(number=n)) for n in range(3)]
+    pages.append(pool.fingerprint_page(lambda: page_with(f"meet {tmp_path}")))
+    pages += [pool.fingerprint_page(lambda n=n: page_with(number=n)) for n in range(4, 30)]
+    for number in range(3):
+        assert pages[number].result(DEADLINE_S).fingerprint == fingerprint_of(number)
+    assert not pages[3].done()
+    (tmp_path / GO).touch()
+    assert pages[-1].result(DEADLINE_S).fingerprint == fingerprint_of(29)
 
 
 def test_pages_that_are_asked_for_ahead_fail_for_themselves(start_pool, tmp_path):
