@@ -117,9 +117,16 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
 
 
 def _agree(one: bytes, other: bytes) -> bool | None:
-    """Return True for equal names, None if one is the other with words added, else False."""
+    """Return True for equal names, None if one is the other with words added, or with its parts
+    turned round (``Site - Page``, ``Page - Site``), else False.
+    """
     if one == other:
         return True
+    if len(one) == len(other):
+        turned = _name_tokens(one) * 2
+        tokens = _name_tokens(other)
+        starts = range(len(tokens))
+        return None if any(turned[at : at + len(tokens)] == tokens for at in starts) else False
     shorter, longer = sorted((_name_tokens(one), _name_tokens(other)), key=len)
     wanted = iter(shorter)
     token = next(wanted, None)

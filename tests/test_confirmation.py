@@ -43,18 +43,21 @@ class TestNames:
             # Title and heading of either page.
             (("Boat 7", "Boat 7"), ("Boat 7", "Boat 7"), True),
             (("Boat 7", "Boat 7"), ("Boat 8", "Boat 8"), False),
-            (("Boat 7 - Shop", "Boat 7"), ("Boat 7 - Shop, page 2", "Boat 7"), True),
+            (("Boat 7 - Shop", "Boat 7"), ("Boat 7 - Shop, page 2", "Boat 7"), None),
             (("Shop", "Boat 7"), ("Shop", "Boat 8"), False),
-            (("Shop", "Boat 7"), ("Shop", "The boat 7"), True),
+            (("Shop", "Boat 7"), ("Shop", "The boat 7"), None),
+            (("Shop", "Phone 15"), ("Shop", "Phone 15 Pro"), None),
+            (("Shop", "Dollars to euros"), ("Shop", "Euros to dollars"), False),
+            (("Shop", "Phone"), ("Shop", "Phone 15"), False),
             (("Boat 7", "Boats"), ("Boat 8", "Boats"), None),
             (("Boat 7", "Boat 7"), ("Print: boat 7", "Boat 7"), True),
             (("Boat 7", "Boat 7"), ("Boats", "Boat 7"), None),
             # Without two headings the titles decide.
             (("Boat 7", ""), ("Boat 7", ""), True),
             (("Boat 7", ""), ("Boat 8", ""), False),
-            (("Boat 7", "Boat"), ("Boat 7 | Shop", ""), True),
+            (("Boat 7", "Boat"), ("Boat 7 | Shop", ""), None),
             (("Boat 7", "Boat"), ("Boat 8", ""), False),
-            (("Boat", ""), ("Boat 8", ""), True),
+            (("Boat", ""), ("Boat 8", ""), False),
             # What has no name cannot be told apart by it.
             (("", ""), ("Boat 8", "Boat 8"), True),
             (("", ""), ("", ""), True),
@@ -62,7 +65,13 @@ class TestNames:
             (("", "Boat 7"), ("", "Boat 7"), True),
             (("", "Boats"), ("Boat 8", "Boats"), True),
             (("", "Boat 7"), ("Boat 8", ""), True),
-            (("...", "!"), ("Boat 8", "Boat 8"), True),
+            (("...", "!"), ("Boat 8", "Boat 8"), False),
+            (("Shop - Boat 7", ""), ("Boat 7 - Shop", ""), None),
+            (("C++", ""), ("C#", ""), False),
+            (("Group A+", ""), ("Group A-", ""), False),
+            (("Release 3.11", ""), ("Release 3.11.3", ""), False),
+            (("王明", ""), ("王小明", ""), False),
+            (("किला", ""), ("काला", ""), False),
         ],
     )
     def test_of_one_site(self, one, other, agree):
@@ -78,17 +87,21 @@ class TestNames:
         one, other = page("Boat 7", site=0), page("Boat 8", site=0)
         assert names_agree(one, other) is False
 
-    @given(st.lists(st.text(max_size=8), max_size=6), st.lists(st.text(max_size=8), max_size=3))
-    def test_a_name_with_more_words_agrees(self, words, more):
+    @given(
+        st.lists(st.text("abc", min_size=1, max_size=8), min_size=1, max_size=6),
+        st.lists(st.text("abc", min_size=1, max_size=8), min_size=1, max_size=3),
+    )
+    def test_a_name_with_more_words_leaves_a_doubt(self, words, more):
         one, other = page(" ".join(words)), page(" ".join([*words, *more]))
-        assert names_agree(one, other) is True
+        assert names_agree(one, other) is None
+        assert names_agree(other, one) is None
+        assert names_agree(one, one) is True
 
-    @pytest.mark.parametrize("count", [30, 31, 32, 33, 34, 40, 60])
-    def test_so_does_a_long_one_of_which_only_a_part_is_kept(self, count):
-        characters = "".join(chr(0x4E00 + 7 * number) for number in range(count))
-        for more in ("a", "- news", "the front page of all the news there is"):
-            one, other = page(characters), page(f"{characters} {more}")
-            assert names_agree(one, other) is names_agree(other, one) is True
+    @pytest.mark.parametrize("count", [33, 40, 60])
+    def test_of_a_long_one_the_first_words_count(self, count):
+        name = " ".join(chr(0x61 + number % 26) * (1 + number // 26) for number in range(count))
+        one, other = page(name), page(f"{name} more")
+        assert names_agree(one, other) is names_agree(other, one) is True
 
     @pytest.mark.parametrize("count", [5, 31, 32, 33, 40, 400])
     def test_a_long_one_with_other_words_does_not(self, count):
@@ -104,26 +117,32 @@ class TestNameBytes:
     @pytest.mark.parametrize(
         ("one", "other"),
         [
-            ("A new Ferry!", "new ferry a"),
-            ("Ferry — ferry", "FERRY"),
-            ("渡轮离开", "离开渡轮"),
+            ("A new Ferry!", "a new ferry"),
+            ("Ferry — harbour", "FERRY | Harbour"),
+            ("FTP-Archive", "ftp archive"),
             ("ｆｅｒｒｙ １", "ferry 1"),
         ],
     )
-    def test_case_order_marks_and_repetition_are_no_difference(self, one, other):
+    def test_case_and_punctuation_are_no_difference(self, one, other):
         assert name_bytes(one) == name_bytes(other) != b""
 
-    @pytest.mark.parametrize("text", ["", "…", " \n", "\ud800"])
-    def test_without_a_word_there_is_no_name(self, text):
+    @pytest.mark.parametrize(
+        ("one", "other"), [("a b", "b a"), ("a", "a a"), ("50 x 70", "70 x 50"), ("!!", "??")]
+    )
+    def test_order_and_repetition_are(self, one, other):
+        assert name_bytes(one) != name_bytes(other)
+
+    @pytest.mark.parametrize("text", ["", " \n"])
+    def test_without_a_sign_there_is_no_name(self, text):
         assert name_bytes(text) == b""
 
-    def test_a_long_one_is_cut_the_same_way_in_any_order(self):
+    def test_of_a_long_one_the_beginning_is_kept(self):
         tokens = [f"word{number}" for number in range(500)]
         assert len(name_bytes(" ".join(tokens))) == 64
-        assert name_bytes(" ".join(tokens)) == name_bytes(" ".join(tokens[::-1]))
+        assert name_bytes(" ".join(tokens)) == name_bytes(" ".join(tokens[:32]))
 
     def test_what_an_index_has_stored_never_changes(self):
-        assert name_bytes("A new ferry, 渡轮").hex() == "31b84e1f8107daf1fb2b"
+        assert name_bytes("A new ferry 7, 渡轮").hex() == "4e1e31b8fb2a85fbfd66"
 
 
 class TestSites:
@@ -236,4 +255,4 @@ class TestSwitches:
 
     def test_the_default_is_both(self):
         assert Confirmation() == Confirmation(min_resemblance=0.6, same_name=True)
-        assert MIN_RESEMBLANCE_IN_DOUBT == 0.8
+        assert MIN_RESEMBLANCE_IN_DOUBT == 0.85
