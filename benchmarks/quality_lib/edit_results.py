@@ -104,7 +104,7 @@ def with_originals(
             apart.append(hamming_distance(first, second))
     plans = {f.k: plan for f in finders if f.k and (plan := plan_for(scheme.bits, f.k))}
     numbers = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return close(fingerprints, numbers, np.array(apart, dtype=np.int16), plans)
+    return close(pages, numbers, np.array(apart, dtype=np.int16), plans)
 
 
 def table(report: Sequence[dict[str, Any]], size: str) -> str:

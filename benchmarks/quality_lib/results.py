@@ -164,13 +164,20 @@ class Close(NamedTuple):
 
 
 def close(
-    fingerprints: Sequence[int | None],
+    pages: Sequence[Served],
     pairs: np.ndarray,
     apart: np.ndarray,
     plans: Mapping[int, TablePlan],
 ) -> Close:
     """Return pairs with what the tables of each k say of them."""
-    together = {k: scoring.sharing_a_prefix(fingerprints, pairs, p) for k, p in plans.items()}
+    fingerprints = [page.fingerprint for page in pages]
+    certainties = [page.evidence.certainty for page in pages]
+    together = {
+        k: scoring.probed(fingerprints, certainties, pairs, plan)
+        if plan.probes
+        else scoring.sharing_a_prefix(fingerprints, pairs, plan)
+        for k, plan in plans.items()
+    }
     return Close(pairs, apart, together)
 
 
@@ -218,7 +225,7 @@ def scheme_results(
         fingerprints = [page.fingerprint for page in pages]
         existing = page_set.kinds(short)
         pairs, apart = scoring.close_pairs(fingerprints, scheme.bits, max(distances))
-        found = close(fingerprints, pairs, apart, plans)
+        found = close(pages, pairs, apart, plans)
         for finder, result in results.items():
             if result.missing:
                 continue

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quality_lib.corpus import BETWEEN, MUST, NOT_JUDGED, WRONG
+from scrapy_simhash.index.probing import Prober
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -81,6 +82,27 @@ def sharing_a_prefix(
     ]
     prefixes = np.array(rows, dtype=np.int64)
     return (prefixes[pairs[:, 0]] == prefixes[pairs[:, 1]]).any(axis=1)
+
+
+def probed(
+    fingerprints: Sequence[int | None],
+    certainties: Sequence[bytes],
+    pairs: np.ndarray,
+    plan: TablePlan,
+) -> np.ndarray:
+    """Return which of the pairs the later page finds by probing."""
+    prober = Prober(plan)
+    asked: dict[int, set[tuple[int, int]]] = {}
+    found = np.zeros(len(pairs), dtype=bool)
+    for at, (earlier, later) in enumerate(pairs.tolist()):
+        stored, asking = fingerprints[earlier], fingerprints[later]
+        if stored is None or asking is None:
+            continue
+        if later not in asked:
+            probes = prober.probes(asking, certainties[later])
+            asked[later] = set(zip(probes.tables.tolist(), probes.prefixes.tolist(), strict=True))
+        found[at] = not asked[later].isdisjoint(enumerate(plan.prefixes(stored)))
+    return found
 
 
 def distance_counts(
