@@ -44,7 +44,7 @@ class TestTable:
             )
             for name, found in PRESETS.items()
         } == {
-            "wide": (256, 52, 8),
+            "wide": (256, 52, 10),
             "classic": (64, 3, 4),
             "lyq": (32, 15, None),
             "levels": (64, 3, 4),

@@ -28,7 +28,7 @@ from scrapy_simhash.scheme import PRESETS
 
 from .backends import make_backend
 
-WIDE = TablePlan(256, 8, prefix_bits=16, probes=80)
+WIDE = TablePlan(256, 8, prefix_bits=16, probes=112)
 SMALL = TablePlan(64, 3, prefix_bits=8, probes=12)
 
 
@@ -195,4 +195,4 @@ def test_narrow_fingerprints_exact_ones_and_those_without_certainty_are_not_prob
 
 
 def test_it_names_its_probes():
-    assert str(WIDE) == "8 tables with 16-bit prefixes, 80 probes"
+    assert str(WIDE) == "8 tables with 16-bit prefixes, 112 probes"
