@@ -30,8 +30,8 @@ class Site(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.end_headers()
         if page:
-            title = f"<title>{self.path}</title>"
-            self.wfile.write(f"<html><head>{title}</head><body>{page}</body></html>".encode())
+            head = "<head><title>Lighthouses</title></head>"
+            self.wfile.write(f"<html>{head}<body>{page}</body></html>".encode())
 
     def log_message(self, *arguments):
         pass

@@ -63,9 +63,10 @@ def test_crawls_were_killed_at_many_moments(matrix):
 def test_what_was_confirmed_is_not_kept_again_by_an_incremental_crawl(matrix):
     mode, _, outcomes, _, report = matrix
     if mode == "incremental":
-        # But for pages whose item was there a moment before they were confirmed.
+        # But for pages whose item was written before they were confirmed: as many as are in the
+        # downloader, and as many again that wait for a worker or for the spider.
         both = [len(outcome.before & outcome.after) for outcome in outcomes]
-        assert max(both) <= CONCURRENCY, report
+        assert max(both) <= 2 * CONCURRENCY, report
 
 
 def test_indexes_are_sound(matrix, capsys):
