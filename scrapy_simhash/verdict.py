@@ -23,10 +23,9 @@ class Verdict:
     :param bits: width of the fingerprint.
     :param fingerprint: None if skipped.
     :param representative: key of the page it is a near-duplicate of.
-    :param distance: in bits, to the representative, to the page's own stored fingerprint, or of a
-        new page to `similar_to`.
-    :param similarity: estimated resemblance to the representative, or to `similar_to`, from 0 to
-        1; None if it is not known.
+    :param distance: in bits, to the representative or to `similar_to`; of a page that has neither,
+        to the page's own stored fingerprint.
+    :param similarity: estimated resemblance to the same page, from 0 to 1; None if it is not known.
     :param similar_to: of a new or changed page: key of the nearest page within k bits that was not
         confirmed to be a copy of it. The page passes, and is stored as content of its own.
     :param reason: why it was skipped.

@@ -60,6 +60,10 @@ class MemoryStore:
         self._log[near_duplicate.sequence] = near_duplicate
         self._next_sequence = next_sequence
 
+    def unlog(self, sequence: int) -> None:
+        """See `Store.unlog`."""
+        self._log.pop(sequence, None)
+
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """See `Store.near_duplicates`."""
         return iter([line for line in self._log.values() if line.sequence >= since_sequence])

@@ -188,6 +188,10 @@ class TableStore:
         )
         self._next_sequence = next_sequence
 
+    def unlog(self, sequence: int) -> None:
+        """See `Store.unlog`."""
+        self._write([], [records.log_row(sequence)])
+
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """See `Store.near_duplicates`; as the log stands at the first line."""
         for row, value in self._database.rows(records.log_row(since_sequence), b"O"):
