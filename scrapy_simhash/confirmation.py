@@ -18,7 +18,7 @@ from scrapy_simhash.sketch import estimate_resemblance
 from scrapy_simhash.tokenization import MARKS, normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 DEFAULT_MIN_RESEMBLANCE = 0.6
 # Where the names of two pages leave a doubt, they must resemble each other more.
 MIN_RESEMBLANCE_IN_DOUBT = 0.85
+NAME_FIELDS = ("title", "name", "headline")
+"""Fields of a record that hold its name."""
 _NAME_TOKENS = 32
 _NAME_TOKEN_BYTES = 2
 # Words with the signs that tell names apart: C++, A-, 3.11, 50 %.
@@ -136,6 +138,14 @@ def _agree(one: bytes, other: bytes) -> bool | None:
         elif other_token & _HAS_DIGIT:
             return False  # another page, part or model
     return None if token is None and shorter else False
+
+
+def name_of_record(texts: Mapping[str, str]) -> str:
+    """Return the name of a record: the first of its texts whose field is called like a name.
+
+    :param texts: by field; of the fields that were chosen as the text of the record.
+    """
+    return next((text for field in NAME_FIELDS if (text := texts.get(field, ""))), "")
 
 
 def name_bytes(text: str) -> bytes:

@@ -157,9 +157,9 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "--text-field",
         metavar="NAME",
         action="append",
-        help="with the text; may be given again, for texts that belong together; title, if it is "
-        "one of them, is the record's name, too (default: SIMHASH_ITEM_FIELDS, else the first "
-        f"that is there of {', '.join(TEXT_FIELDS)})",
+        help="with the text; may be given again, for texts that belong together; title, "
+        "name or headline, if it is one of them, is the record's name, too (default: "
+        f"SIMHASH_ITEM_FIELDS, else the first that is there of {', '.join(TEXT_FIELDS)})",
     )
     content.add_argument(
         "--html-field",

@@ -10,6 +10,7 @@ from uuid import uuid4
 from itemadapter import ItemAdapter
 from scrapy.utils.asyncio import run_in_thread
 
+from scrapy_simhash.confirmation import name_of_record
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.reader import TAGGED_WHERE_KNOWN
@@ -164,8 +165,7 @@ class SimhashPipeline:
         """Return the fingerprint of an item, and the fields in which it has no text."""
         texts = self._texts(item)
         missing = [name for name, text in texts.items() if not text.strip()]
-        # As in dedupe, a field `title` among the texts is the item's name.
-        content = Extraction("\n".join(filter(None, texts.values())), texts.get("title", ""))
+        content = Extraction("\n".join(filter(None, texts.values())), name_of_record(texts))
         return self._extension.detector.fingerprint_extraction(content), missing
 
 

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urldefrag
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence, name_of_record
 from scrapy_simhash.dedupe.decoding import html_text, is_html
 from scrapy_simhash.dedupe.evidence import evidence_from, plain_evidence
-from scrapy_simhash.dedupe.fields import TITLE_FIELD
 from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.passages.decoding import without_surrogates
@@ -121,19 +120,18 @@ class Parser:
                 raise Unreadable("no_field", key)
             html = without_surrogates(value if isinstance(value, str) else str(value))
             return self._answered(key, self._detector.fingerprint_page, html)
-        values = [record[name] for name in fields.text if record.get(name) is not None]
-        if not values:
+        texts = {
+            name: without_surrogates(plain(record[name]))
+            for name in fields.text
+            if record.get(name) is not None
+        }
+        if not texts:
             raise Unreadable("no_field", key)
-        text = without_surrogates("\n".join(map(plain, values)))
-        title = self._title(record)
+        text = "\n".join(texts.values())
+        title = name_of_record(texts)
         return self._answered(
             key, lambda text: self._detector.fingerprint_extraction(Extraction(text, title)), text
         )
-
-    def _title(self, record: dict[str, Any]) -> str:
-        """Return the record's own name, if its title is one of the texts that stand for it."""
-        title = record.get(TITLE_FIELD) if TITLE_FIELD in self._fields.text else None
-        return "" if title is None else without_surrogates(plain(title))
 
     def _file(self, content: bytes, key: str) -> Answer:
         path = Path(os.fsdecode(content))
