@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -200,3 +201,17 @@ def test_the_public_names_but_those_for_scrapy_load_nothing_heavy():
         "assert not loaded, loaded\n"
     )
     run(code, " ".join(HEAVY))
+
+
+def test_the_architecture_page_names_files_that_exist():
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table, folder = {}, ""
+    for line in page.splitlines():
+        if line.startswith("In `"):
+            folder = line.split("`")[1]
+        elif line.startswith("## The way"):
+            folder = ""
+        for name in re.findall(r"`([\w/]+(?:\.py|/))`", line):
+            table[name] = (PACKAGE / folder / name).exists() or (PACKAGE.parent / name).exists()
+    assert len(table) > 40
+    assert [name for name, exists in table.items() if not exists] == []
