@@ -86,6 +86,7 @@ def test_a_set_whose_pages_say_nothing_of_its_pairs(tmp_path):
     assert row.endswith("NO")
 
 
+@pytest.mark.thorough
 def test_on_a_real_set(shared, tmp_path):
     folder = shared / "data" / "ota_html"
     if not folder.is_dir():

@@ -212,6 +212,7 @@ def test_ctrl_c_in_the_middle(run, index, command, monkeypatch):
     assert again.code == (1 if command in {"explain", "remove"} else 0), again.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["expire", "rebuild", "merge", "export", "check", "stats"])
 def test_ctrl_c_to_a_process(index, folder, command):
     """With the default handler of the signal; whether it comes early or late."""

@@ -101,6 +101,7 @@ def test_a_page_is_fetched(run_process, folder, site, command):
     assert (report["document"], report["known_share"]) == (address, 1)
 
 
+@pytest.mark.thorough
 def test_a_page_is_fetched_with_the_settings_of_a_project(run_process, project, site):
     written(project, CHINESE, "notice.txt")
     run_process(*SCRAPY, "passages", "add", "notice.txt")

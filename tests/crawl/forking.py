@@ -45,6 +45,10 @@ IMPORTED = (
     "aiohttp.web",
     "OpenSSL",
     "tldextract",
+    # Most of what the plugin needs; a test looks whether a crawl imports the rest.
+    "numpy",
+    "rapidfuzz.fuzz",
+    "rjieba",
 )
 
 

@@ -158,6 +158,7 @@ def test_a_crawl_may_go_on_when_its_neighbour_has_closed(site_with_family, tmp_p
     assert "/bees-copy" not in second.seen()
 
 
+@pytest.mark.thorough
 def test_spider_names_may_be_anything(site_with_family, tmp_path):
     names = ["../out", "a/b", "a%2Fb", "..", ".hidden", "蜘蛛", "with space", "CON:1"]
     results = run(
