@@ -7,6 +7,8 @@ PARALLEL := --numprocesses auto --dist loadfile
 # Temporary files in memory, where it has 2 GB of room: fewer seconds, and no worn disks.
 IN_MEMORY := $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 2000000 ] 2>/dev/null \
 	&& echo TMPDIR=/dev/shm)
+# Crawls have worker processes, as by default; in the quick ring they start none, to save time.
+WITH_WORKERS := CRAWL_WITH_WORKERS=1
 
 .PHONY: demo test test-thorough test-changed test-oldest lint docs format clean
 
@@ -40,18 +42,18 @@ test: .venv/ready
 
 # All tests, on the disk, as before a release.
 test-thorough: .venv/ready .venv-oldest/ready
-	.venv/bin/python -m pytest $(PARALLEL) -m ""
-	.venv-oldest/bin/python -m pytest $(PARALLEL) -m "" tests/crawl
+	$(WITH_WORKERS) .venv/bin/python -m pytest $(PARALLEL) -m ""
+	$(WITH_WORKERS) .venv-oldest/bin/python -m pytest $(PARALLEL) -m "" tests/crawl
 
 # Of the thorough ring, what fits this commit and can be begun in so many seconds.
 SECONDS := 600
 test-changed: .venv/ready
-	.venv/bin/python -m pytest $(PARALLEL) --no-loadscope-reorder -m thorough \
+	$(WITH_WORKERS) .venv/bin/python -m pytest $(PARALLEL) --no-loadscope-reorder -m thorough \
 		--begin-within $(SECONDS) $$(.venv/bin/python -m tests.rings)
 
 # The quick ring of the crawls, with the oldest Scrapy that is supported.
 test-oldest: .venv-oldest/ready
-	$(IN_MEMORY) .venv-oldest/bin/python -m pytest $(PARALLEL) tests/crawl
+	$(WITH_WORKERS) $(IN_MEMORY) .venv-oldest/bin/python -m pytest $(PARALLEL) tests/crawl
 
 lint: .venv/ready-lint
 	.venv/bin/ruff check .

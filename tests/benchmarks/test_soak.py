@@ -107,6 +107,7 @@ def test_pages_have_the_length_that_is_said(lib):
     assert sizes[-1] < 12_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["print", "frame", "session"])
 def test_other_frames_leave_the_text_as_it_is(lib, kind):
     for copy in copies(lib, kind):
@@ -261,6 +262,7 @@ def test_what_is_asked_for_is_set(lib):
     assert not any(name.startswith("SIMHASH") or name == "ADDONS" for name in off)
 
 
+@pytest.mark.thorough
 def test_it_crawls_all_pages_and_finds_what_was_planted(lib, tmp_path):
     path, log = tmp_path / "report.jsonl", tmp_path / "crawl.log"
     options = ["--pages", 80, "--seed", SEED, "--workers", 1]

@@ -21,7 +21,6 @@ from scrapy_simhash.index.exchange import entry_records
 from scrapy_simhash.index.manifest import Manifest
 
 from .conftest import MODULE, finish, start
-from .demo_index import crawl_demo_site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,11 +45,6 @@ ARGUMENTS = {
 # Those that take an index, but not by --index.
 OTHERS = {"passages", "plan", "import", "extract", "compare", "calibrate", "dedupe"}
 READERS = sorted(ARGUMENTS.keys() - {"repair"})
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    return crawl_demo_site(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.fixture

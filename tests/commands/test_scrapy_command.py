@@ -135,6 +135,7 @@ def test_other_reactors(run_process, folder, site, reactor):
     assert "100.0 %" in ran.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("path", "content", "told"),
     [

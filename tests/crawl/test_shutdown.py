@@ -247,7 +247,7 @@ def test_a_signal_while_the_worker_starts(site, tmp_path):
     assert "/0" in stored(site, tmp_path, bodies)
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "none"])
+@pytest.mark.parametrize("reactor", ["asyncio", pytest.param("none", marks=pytest.mark.thorough)])
 def test_a_signal_while_a_page_hangs(site, tmp_path, reactor):
     """It is waited for as long as its time-out; the pages behind it are not lost."""
     barrier = threading.Barrier(1 + len(QUEUED), timeout=60)

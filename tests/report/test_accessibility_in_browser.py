@@ -27,6 +27,7 @@ DARK = pytest.param("dark", marks=pytest.mark.thorough)
 NARROW = pytest.param(400, marks=pytest.mark.thorough)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheme", ["light", DARK])
 def test_the_page_with_everything_open(opened, scheme):
     page = opened(small_report(), scheme=scheme).page
