@@ -372,6 +372,7 @@ def nest(opened: str) -> str:
 class TestLimits:
     """Pages of megabytes that are made to be slow."""
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "html",
         [

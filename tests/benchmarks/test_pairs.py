@@ -41,6 +41,7 @@ def run_script(*arguments):
     return child.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("bits", "k", "contenders"), [(64, 3, 7), (256, 36, 4)])
 def test_it_measures_each_contender_and_misses_nothing(tmp_path, bits, k, contenders):
     report = tmp_path / "report.json"
@@ -61,6 +62,7 @@ def test_it_measures_each_contender_and_misses_nothing(tmp_path, bits, k, conten
             assert (result["planted"], result["missed"]) == (result["count"] // 10, 0)
 
 
+@pytest.mark.thorough
 def test_it_runs_on_skewed_inputs(tmp_path):
     names = ["100,000 equal", "50,000 share 16 bits"]
     out = run_script("--skew", *names, "--json", tmp_path / "report.json")
@@ -83,6 +85,7 @@ def test_planted_pairs_are_as_far_as_is_said(lib, bits, k):
     assert len(np.unique(rows, axis=0)) == 5000
 
 
+@pytest.mark.thorough
 def test_skewed_inputs_are_what_their_names_say(lib):
     for bits in (64, 256):
         for name in lib.inputs.SKEWED:

@@ -119,6 +119,7 @@ def test_beyond_the_guarantee_the_recall_is_what_the_plan_expects():
     assert len(near) >= len(wanted) * 15 / 36 * 0.9
 
 
+@pytest.mark.thorough
 def test_what_is_chosen_for_many_wide_ones_says_its_recall():
     rows, wanted = planted(60_000, 256, max_distance=36)
     found = near_pairs(rows, bits=256, max_distance=36)

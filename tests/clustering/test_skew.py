@@ -12,6 +12,8 @@ from scrapy_simhash.clustering import leader, partition
 from scrapy_simhash.index import TablePlan
 from tests.clustering.oracle import triples
 
+pytestmark = pytest.mark.thorough
+
 METHODS = ["leader", "connected"]
 # What a comparison of all with all would be, of 50,000.
 ALL_PAIRS = 50_000**2 / 2

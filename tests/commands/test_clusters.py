@@ -17,15 +17,8 @@ from scrapy_simhash.index.exchange import (
 )
 from scrapy_simhash.scheme import Scheme
 
-from .demo_index import crawl_demo_site
-
 # How many pages a crawl finds similar depends on the order of its answers.
 SIMILAR = re.compile(r"(similar pages that are no copies: [\d,]+; --similar lists them\n)?")
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    return crawl_demo_site(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.fixture

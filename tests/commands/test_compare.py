@@ -181,6 +181,7 @@ def test_what_cannot_be_compared(run, files, arguments, code, told):
     assert told in ran.err
 
 
+@pytest.mark.thorough
 def test_pages_of_sites(run_process, files):
     with serving() as site:
         page = "<html><body><article><p>{}</p></article></body></html>"

@@ -14,14 +14,7 @@ from scrapy_simhash.index.check import check
 from scrapy_simhash.index.exchange import entry_records, near_duplicate_records
 from scrapy_simhash.index.manifest import Manifest
 
-from .demo_index import crawl_demo_site
-
 MINE = "<p>" + " ".join(f"Nobody else wrote sentence {n} of mine." for n in range(40))
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    return crawl_demo_site(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.fixture

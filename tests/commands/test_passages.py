@@ -225,6 +225,7 @@ def test_a_terminal_sees_how_far_it_is(filled, folder, run, monkeypatch):
     assert "0 documents [" in run("passages", "add", name).err
 
 
+@pytest.mark.thorough
 def test_a_long_document(run, folder):
     text = "".join(
         f"Boat {n} left pier {n * 7919 % 1000} with {n % 97} people. " for n in range(3000)

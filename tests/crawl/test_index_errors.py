@@ -69,6 +69,7 @@ def assert_stopped(result: Result, directory: Path, remedy: str) -> None:
     assert not result.lines("Traceback")
 
 
+@pytest.mark.thorough
 def test_a_second_process_is_refused_a_locked_index(urls, index, tmp_path):
     with open_index(f"leveldb:{index}"):
         before = contents(index)
@@ -95,7 +96,18 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "manifest truncated",
+        "CURRENT garbled",
+        *(
+            pytest.param(damage, marks=pytest.mark.thorough)
+            for damage in DAMAGES
+            if damage not in {"manifest truncated", "CURRENT garbled"}
+        ),
+    ],
+)
 def test_a_corrupt_index_stops_the_crawl_and_is_left_as_it_is(urls, index, tmp_path, damage):
     DAMAGES[damage](index)
     before = contents(index)

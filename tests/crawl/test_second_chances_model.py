@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scrapy import Request
@@ -22,6 +23,8 @@ from scrapy_simhash.scheme import preset
 
 if TYPE_CHECKING:
     from scrapy_simhash.index import Observation
+
+pytestmark = pytest.mark.thorough
 
 MAX_DISTANCE = 3
 # Far apart; the first is that of a ban page.

@@ -78,7 +78,13 @@ def test_verdicts_do_not_depend_on_workers(with_and_without, workers):
     assert found.stat("time/extraction_ms") > 0
 
 
-@pytest.fixture(scope="module", params=["asyncio", "select", "none"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "asyncio",
+        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("select", "none")),
+    ],
+)
 def rough(request, site, tmp_path_factory):
     """Pages that hang, kill and fail among others, under every reactor and under none."""
     bodies = {f"/{number}": page_with(number=number) for number in range(8)}

@@ -82,6 +82,7 @@ def test_as_an_index_in_memory_says(tmp_path_factory, made):
     assert not (folder / "state").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("preset", ["wide", "classic"])
 @pytest.mark.parametrize("action", ["drop", "tag"])
 def test_with_several_workers_as_with_one(tmp_path, preset, action):

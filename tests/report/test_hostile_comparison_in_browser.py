@@ -5,6 +5,8 @@ import pytest
 from tests.report.browser import HOSTILE
 from tests.report.test_comparison_in_browser import marked, of_texts, sides
 
+pytestmark = pytest.mark.thorough
+
 # Two seconds of a machine that does nothing else; the tests' own has more to do.
 LONGEST_MS = 6000
 LETTERS = 200_000
