@@ -26,6 +26,7 @@ from scrapy_simhash.clustering.every import (
 from scrapy_simhash.clustering.found import BATCH, Found, gathered
 from scrapy_simhash.clustering.partition import Partitioner, bits_from, leading_blocks
 from scrapy_simhash.clustering.plans import exact_plan
+from scrapy_simhash.clustering.probed import stands
 from scrapy_simhash.clustering.threads import in_threads
 from scrapy_simhash.clustering.words import field, masks, take, varying
 
@@ -34,9 +35,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_simhash.clustering.plans import Plan
     from scrapy_simhash.clustering.words import Columns, Positions
-    from scrapy_simhash.index.plan import Block
+    from scrapy_simhash.index.plan import Block, TablePlan
 
     Sides: TypeAlias = NDArray[np.bool_]
     Keys: TypeAlias = NDArray[np.uint32] | NDArray[np.uint64]
@@ -58,6 +58,8 @@ _FEW = 1 << 12
 # What it may take to reach a fingerprint by links, before tables are the better way.
 _COMPARISONS = 1 << 14
 _MOST_DEPTH = 3
+# More keys are sorted in several passes, so that they take half a gigabyte at most.
+_MOST_KEYS = 1 << 26
 
 
 class Search:
@@ -73,7 +75,7 @@ class Search:
         partitioner: Partitioner,
         bits: int,
         max_distance: int,
-        plan: Plan | None,
+        plan: TablePlan | None,
         *,
         sides: Sides | None = None,
         links: bool = False,
@@ -139,6 +141,13 @@ class Search:
         """The pairs that count in a table, of fingerprints with the same bits at its beginning."""
         assert self._plan is not None
         keys = _sorted_keys(columns, bits_from(self._plan.tables[number], skipped, 32))
+        yield from self._runs(columns, sides, keys, number, skipped)
+
+    def _runs(
+        self, columns: Columns, sides: Sides | None, keys: Keys, number: int, skipped: int = 0
+    ) -> Iterator[Found]:
+        """The pairs that count in a table, in the runs of sorted keys."""
+        assert self._plan is not None
         same = np.empty(len(keys), dtype=bool)
         same[-1:] = False
         np.less(keys[1:] ^ keys[:-1], _limit(keys), out=same[:-1])
@@ -283,6 +292,70 @@ class Search:
             links=self._links,
             depth=self._depth + 1,
         )
+
+
+class ProbedSearch(Search):
+    """Iterates over pairs as `Search` does, but over some pairs more than once.
+
+    :param certainties: of all bits, a row for each input.
+    :param rows: the row of each fingerprint.
+    """
+
+    def __init__(
+        self,
+        partitioner: Partitioner,
+        max_distance: int,
+        plan: TablePlan,
+        certainties: NDArray[np.uint8],
+        rows: Positions | None,
+        *,
+        sides: Sides | None = None,
+        links: bool = False,
+    ) -> None:
+        super().__init__(partitioner, plan.bits, max_distance, plan, sides=sides, links=links)
+        self._certainties = certainties
+        self._rows = rows
+        self._stands = plan.probes // plan.blocks
+
+    def __iter__(self) -> Iterator[Found]:
+        assert self._plan is not None
+        jobs = [partial(self._probed, number) for number in range(len(self._plan.tables))]
+        yield from in_threads(jobs, self._partitioner.threads)
+
+    def _probed(self, number: int) -> Iterator[Found]:
+        columns = self._partitioner.all_columns
+        for keys in self._keys(number):
+            yield from self._runs(columns, self._sides, keys, number)
+
+    def _keys(self, number: int) -> Iterator[Keys]:
+        """Yield prefixes in the upper half, the place of each fingerprint in the lower; sorted."""
+        assert self._plan is not None
+        width = self._plan.prefix_widths_bits[number]
+        prefixes = field(self._partitioner.all_columns, self._plan.tables[number])
+        known = self._certainties[:, number * width : (number + 1) * width]
+        if self._rows is not None:
+            known = known[self._rows]
+        count = len(prefixes)
+        places = np.arange(count, dtype=np.uint64)
+        standing = [found << np.uint64(32) | places for found in stands(prefixes, known, self._stands)]
+        leading_bits = min((count * self._stands // _MOST_KEYS).bit_length(), width)
+        shift = np.uint64(32 + width - leading_bits)
+        for leading in range(1 << leading_bits):
+            parts = standing
+            if leading_bits:
+                parts = [part[part >> shift == leading] for part in standing]
+            keys = np.concatenate(parts)
+            keys.sort()
+            yield keys
+
+    def _counted(
+        self,
+        columns: Columns,  # noqa: ARG002
+        pairs: Iterable[Found],
+        number: int,  # noqa: ARG002
+    ) -> Iterator[Found]:
+        """Return all pairs: which table was the first to find one is not looked up."""
+        return iter(pairs)
 
 
 def _sorted_keys(columns: Columns, prefix: tuple[Block, ...]) -> Keys:
