@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_simhash.clustering.words import Words
+    Prefixes: TypeAlias = NDArray[np.uint32]
 
 PREFIX_BITS = 22
 _MOST_TABLES = 11
@@ -51,7 +51,9 @@ def probed_plan(bits: int, max_distance: int) -> TablePlan | None:
     return TablePlan(bits, tables, prefix_bits=PREFIX_BITS, probes=tables * _STANDS)
 
 
-def stands(prefixes: Words, known: NDArray[np.uint8], count: int) -> Iterator[Words]:
+def stands(
+    prefixes: Prefixes, known: NDArray[np.uint8], count: int
+) -> Iterator[Prefixes]:
     """Yield up to `count` prefixes of each fingerprint, the own one first.
 
     :param known: the certainties of its bits, a row for each, the most significant bit first.
@@ -60,8 +62,8 @@ def stands(prefixes: Words, known: NDArray[np.uint8], count: int) -> Iterator[Wo
     ranked = known.astype(np.uint16) << 8 | np.arange(width, dtype=np.uint16)
     ranked.sort(axis=1)
     usable = min(width, _RANKED)
-    places = (ranked[:, :usable] & 0xFF).T.astype(np.uint64)
-    bits = np.uint64(1) << (np.uint64(width - 1) - places)
+    places = (ranked[:, :usable] & 0xFF).T.astype(np.uint32)
+    bits = np.uint32(1) << (np.uint32(width - 1) - places)
     for ranks in [ranks for ranks in _FLIPS if max(ranks, default=0) < usable][:count]:
         flipped = prefixes
         for rank in ranks:
@@ -81,11 +83,11 @@ def typical_recall(plan: TablePlan, max_distance: int) -> float:
     sums = random.standard_normal(shape)
     others = correlation * sums + np.sqrt(1 - correlation**2) * random.standard_normal(shape)
     found = np.zeros(len(distances), dtype=bool)
-    weights = np.uint64(1) << np.arange(plan.prefix_bits, dtype=np.uint64)[::-1]
+    weights = np.uint32(1) << np.arange(plan.prefix_bits, dtype=np.uint32)[::-1]
     for table in range(plan.blocks):
         one, other = (
             stands(
-                ((of_text[:, table] > 0) * weights).sum(axis=1, dtype=np.uint64),
+                ((of_text[:, table] > 0) * weights).sum(axis=1, dtype=np.uint32),
                 np.minimum(abs(of_text[:, table]) * CERTAINTY_SCALE, 255).astype(np.uint8),
                 plan.probes // plan.blocks,
             )

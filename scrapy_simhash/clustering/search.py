@@ -23,7 +23,7 @@ from scrapy_simhash.clustering.every import (
     sum_of_counts,
     telling_words,
 )
-from scrapy_simhash.clustering.found import BATCH, Found, gathered
+from scrapy_simhash.clustering.found import BATCH, Found, gathered, ordered
 from scrapy_simhash.clustering.partition import Partitioner, bits_from, leading_blocks
 from scrapy_simhash.clustering.plans import exact_plan
 from scrapy_simhash.clustering.probed import stands
@@ -58,8 +58,8 @@ _FEW = 1 << 12
 # What it may take to reach a fingerprint by links, before tables are the better way.
 _COMPARISONS = 1 << 14
 _MOST_DEPTH = 3
-# More keys are sorted in several passes, so that they take half a gigabyte at most.
-_MOST_KEYS = 1 << 26
+# Of a probed table: so many keys fit a processor's cache.
+_PIECE = 1 << 15
 
 
 class Search:
@@ -323,30 +323,37 @@ class ProbedSearch(Search):
         yield from in_threads(jobs, self._partitioner.threads)
 
     def _probed(self, number: int) -> Iterator[Found]:
-        columns = self._partitioner.all_columns
-        for keys in self._keys(number):
-            yield from self._runs(columns, self._sides, keys, number)
-
-    def _keys(self, number: int) -> Iterator[Keys]:
-        """Yield prefixes in the upper half, the place of each fingerprint in the lower; sorted."""
+        """The pairs of a table, piece by piece: those of a piece stand under the same first bits."""
         assert self._plan is not None
-        width = self._plan.prefix_widths_bits[number]
-        prefixes = field(self._partitioner.all_columns, self._plan.tables[number])
+        width = self._plan.prefix_bits
+        own = field(self._partitioner.all_columns, self._plan.tables[number]).astype(np.uint32)
         known = self._certainties[:, number * width : (number + 1) * width]
         if self._rows is not None:
             known = known[self._rows]
-        count = len(prefixes)
-        places = np.arange(count, dtype=np.uint64)
-        standing = [found << np.uint64(32) | places for found in stands(prefixes, known, self._stands)]
-        leading_bits = min((count * self._stands // _MOST_KEYS).bit_length(), width)
-        shift = np.uint64(32 + width - leading_bits)
-        for leading in range(1 << leading_bits):
-            parts = standing
-            if leading_bits:
-                parts = [part[part >> shift == leading] for part in standing]
-            keys = np.concatenate(parts)
-            keys.sort()
-            yield keys
+        prefixes = list(stands(own, known, self._stands))
+        first_bits = min((len(own) * self._stands // _PIECE).bit_length(), 8, width)
+        shift = np.uint32(width - first_bits)
+        orders, bounds = [], []
+        for prefix in prefixes:
+            piece_of = (prefix >> shift).astype(np.uint8)
+            orders.append(piece_of.argsort(kind="stable").astype(np.uint32))
+            sizes = np.bincount(piece_of, minlength=1 << first_bits)
+            bounds.append(np.append(0, np.cumsum(sizes)).tolist())
+        rest = np.uint32((1 << width - first_bits) - 1)
+        for piece in range(1 << first_bits):
+            parts = [
+                order[bound[piece] : bound[piece + 1]]
+                for order, bound in zip(orders, bounds, strict=True)
+            ]
+            members = np.concatenate(parts).astype(np.intp)
+            tails = np.concatenate(
+                [prefix[part] for prefix, part in zip(prefixes, parts, strict=True)]
+            )
+            columns = take(self._partitioner.all_columns, members)
+            sides = None if self._sides is None else self._sides[members]
+            keys = _with_places(tails & rest, width - first_bits)
+            for first, second, distance in self._runs(columns, sides, keys, number):
+                yield ordered(members[first], members[second], distance)
 
     def _counted(
         self,
@@ -360,13 +367,21 @@ class ProbedSearch(Search):
 
 def _sorted_keys(columns: Columns, prefix: tuple[Block, ...]) -> Keys:
     """Bits of the prefix in the upper half, the place of each fingerprint in the lower; sorted."""
-    count = len(columns[0])
-    if count <= 1 << 16:
-        keys = field(columns, bits_from(prefix, 0, 16), 16).astype(np.uint32)
+    bits = 16 if len(columns[0]) <= 1 << 16 else 32
+    return _with_places(field(columns, bits_from(prefix, 0, bits)), bits)
+
+
+def _with_places(prefixes: NDArray[Any], bits: int) -> Keys:
+    """The same of prefixes of so many bits."""
+    count = len(prefixes)
+    if count <= 1 << 16 and bits <= 16:  # noqa: PLR2004 - half of a key
+        keys = prefixes.astype(np.uint32)
+        keys <<= np.uint32(16)
         keys |= _PLACES[:count]
         keys.sort()
         return keys
-    wide = field(columns, prefix, 32)
+    wide = prefixes.astype(np.uint64)
+    wide <<= np.uint64(32)
     wide |= np.arange(count, dtype=np.uint64)
     wide.sort()
     return wide

@@ -76,10 +76,10 @@ def test_pairs_and_clusters_are_those_that_stand_under_one_prefix(sizes, example
     assert found.representative.tolist() == components(values, k, meet)
 
 
-def test_more_keys_than_memory_is_for_are_sorted_in_passes(fingerprints, monkeypatch):
+def test_pieces_and_threads_change_nothing(fingerprints, monkeypatch):
     wanted = {"bits": 256, "max_distance": 52, "plan": WIDE}
     whole = triples(near_pairs(fingerprints, **wanted).arrays())
-    monkeypatch.setattr("scrapy_simhash.clustering.search._MOST_KEYS", 1000)
+    monkeypatch.setattr("scrapy_simhash.clustering.search._PIECE", 100)
     assert triples(near_pairs(fingerprints, threads=2, **wanted).arrays()) == whole != []
 
 
