@@ -68,7 +68,7 @@ def planted_by_sums(count: int, bits: int, max_distance: int, seed: int) -> Plan
         words[targets] = np.packbits(others > 0, axis=1).view(">u8")
         certainties[targets] = _certainty(others)
     apart = np.bitwise_count(words[source] ^ words[target]).sum(axis=1)
-    near = (0 < apart) & (apart <= max_distance)
+    near = (apart > 0) & (apart <= max_distance)
     source, target = source[near], target[near]
     return Planted(words, np.minimum(source, target), np.maximum(source, target), certainties)
 

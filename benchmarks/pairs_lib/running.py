@@ -57,7 +57,9 @@ def main(text: str) -> None:
         words = inputs.skewed(task.skew, task.bits, task.seed)
         first = second = np.empty(0, dtype=np.intp)
     small = words[:1000]
-    run(small, None if certainties is None else certainties[:1000], task)  # imports and first calls are not measured
+    run(
+        small, None if certainties is None else certainties[:1000], task
+    )  # imports and first calls are not measured
     cpu_s, wall_s = time.process_time(), time.perf_counter()
     found, note = run(words, certainties, task)
     cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s

@@ -51,9 +51,7 @@ def probed_plan(bits: int, max_distance: int) -> TablePlan | None:
     return TablePlan(bits, tables, prefix_bits=PREFIX_BITS, probes=tables * _STANDS)
 
 
-def stands(
-    prefixes: Prefixes, known: NDArray[np.uint8], count: int
-) -> Iterator[Prefixes]:
+def stands(prefixes: Prefixes, known: NDArray[np.uint8], count: int) -> Iterator[Prefixes]:
     """Yield up to `count` prefixes of each fingerprint, the own one first.
 
     :param known: the certainties of its bits, a row for each, the most significant bit first.

@@ -323,7 +323,7 @@ class ProbedSearch(Search):
         yield from in_threads(jobs, self._partitioner.threads)
 
     def _probed(self, number: int) -> Iterator[Found]:
-        """The pairs of a table, piece by piece: those of a piece stand under the same first bits."""
+        """The pairs of a table, by pieces of prefixes with the same first bits."""
         assert self._plan is not None
         width = self._plan.prefix_bits
         own = field(self._partitioner.all_columns, self._plan.tables[number]).astype(np.uint32)
@@ -340,6 +340,8 @@ class ProbedSearch(Search):
             sizes = np.bincount(piece_of, minlength=1 << first_bits)
             bounds.append(np.append(0, np.cumsum(sizes)).tolist())
         rest = np.uint32((1 << width - first_bits) - 1)
+        # Side by side, the words of one fingerprint come from memory at once.
+        rows = np.stack(self._partitioner.all_columns, axis=1)
         for piece in range(1 << first_bits):
             parts = [
                 order[bound[piece] : bound[piece + 1]]
@@ -347,9 +349,9 @@ class ProbedSearch(Search):
             ]
             members = np.concatenate(parts).astype(np.intp)
             tails = np.concatenate(
-                [prefix[part] for prefix, part in zip(prefixes, parts, strict=True)]
+                [prefix.take(part) for prefix, part in zip(prefixes, parts, strict=True)]
             )
-            columns = take(self._partitioner.all_columns, members)
+            columns = list(np.ascontiguousarray(rows.take(members, axis=0).T))
             sides = None if self._sides is None else self._sides[members]
             keys = _with_places(tails & rest, width - first_bits)
             for first, second, distance in self._runs(columns, sides, keys, number):

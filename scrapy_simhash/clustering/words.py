@@ -96,7 +96,7 @@ def certainty_rows(
 
 def take(columns: Columns, positions: Positions) -> Columns:
     """The columns of some of the fingerprints."""
-    return [column[positions] for column in columns]
+    return [column.take(positions) for column in columns]
 
 
 def distances(columns: Columns, first: Positions, second: Positions) -> Distances:

@@ -88,9 +88,7 @@ class SecondChances:
             key, are held on; none are if it is not given.
         """
         held = self._held.pop(key, [])
-        others = [
-            copy for copy in held if page is not None and not self._rules.is_copy(copy, page)
-        ]
+        others = [copy for copy in held if page is not None and not self._rules.is_copy(copy, page)]
         self._count -= len(held) - len(others)
         if others:
             self._held[key] = others

@@ -8,6 +8,7 @@ from scrapy_simhash.clustering.plans import batch_plan, cost_s, exact_plan
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import TablePlan
 
+
 @pytest.mark.parametrize("count", [0, 1, 100, 10**4, 10**5, 10**6, 10**7, 10**9])
 @pytest.mark.parametrize(("bits", "max_distance"), [(64, 3), (64, 0), (8, 7), (256, 36), (512, 90)])
 def test_what_is_chosen_finds_enough(count, bits, max_distance):

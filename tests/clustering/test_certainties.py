@@ -52,7 +52,7 @@ def fingerprints():
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_pairs_and_clusters_are_those_that_stand_under_one_prefix(sizes, example, data, shape):  # noqa: ARG001
+def test_pairs_and_clusters_are_those_that_stand_under_one_prefix(sizes, example, data, shape):
     bits, values, k = example
     tables, width, stands = shape
     plan = TablePlan(bits, tables, prefix_bits=width, probes=tables * stands)
@@ -114,9 +114,7 @@ def test_they_are_used_where_they_help_and_never_needed(fingerprints, monkeypatc
     assert (few.plan, few.recall) == (None, 1.0)
     assert batch_plan(256, 52, 1_000_000, certain=True) == WIDE
     bare_plan = batch_plan(256, 52, 1_000_000)
-    monkeypatch.setattr(
-        distinct, "batch_plan", lambda *_, certain: WIDE if certain else bare_plan
-    )
+    monkeypatch.setattr(distinct, "batch_plan", lambda *_, certain: WIDE if certain else bare_plan)
     assert near_pairs(fingerprints, bits=256, max_distance=52).plan == WIDE
     bare = near_pairs(values, bits=256, max_distance=52)
     # One that is not known is enough: all others might be near it.
