@@ -36,6 +36,7 @@ from scrapy_simhash.crawl.unmatched import Unmatched
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import SettingsError, SimhashError
 from scrapy_simhash.index import index_url, open_index, reset_index
+from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
@@ -83,10 +84,10 @@ class SimhashExtension:
             self.detector, workers=self.settings.workers, timeout_ms=self.settings.timeout_ms
         )
         self.clusters = Clusters(self.settings.cluster_limit)
-        distance = self.settings.max_distance
-        self.second_chances = SecondChances(self._observe_again, self._schedule, distance)
+        rules = Rules(self.settings.max_distance, self.settings.confirmation)
+        self.second_chances = SecondChances(self._observe_again, self._schedule, rules)
         self.item_second_chances = SecondChances(
-            self._observe_item_again, self._schedule, distance, meta_key=ITEM_META_KEY
+            self._observe_item_again, self._schedule, rules, meta_key=ITEM_META_KEY
         )
         self.index: CrawlIndex | None = None
         self.item_index: CrawlIndex | None = None
@@ -207,13 +208,13 @@ class SimhashExtension:
         self.second_chances.close()
         self.item_second_chances.close()
 
-    def arrived(self, request: Request, fingerprint: int | None = None) -> bool:
+    def arrived(self, request: Request, page: Observation | None = None) -> bool:
         """A page has come. True if it was asked for again, for its own sake or an item's.
 
-        :param fingerprint: None if the page was not judged.
+        :param page: None if the page was not judged.
         """
         for_an_item = self.item_second_chances.arrived(request, None)
-        return self.second_chances.arrived(request, fingerprint) or for_an_item
+        return self.second_chances.arrived(request, page) or for_an_item
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         """Settle what is open, sum up, and give the index back."""
@@ -319,7 +320,7 @@ class SimhashExtension:
             return
         self.index.settle(observation, confirmed=confirmed)
         if confirmed:
-            self.second_chances.confirmed(observation.key, observation.fingerprint)
+            self.second_chances.confirmed(observation.key, observation)
         else:
             self.stats.count("discarded")
             self.second_chances.discarded(observation.key)
@@ -329,7 +330,7 @@ class SimhashExtension:
             return
         self.item_index.settle(observation, confirmed=confirmed)
         if confirmed:
-            self.item_second_chances.confirmed(observation.key, observation.fingerprint)
+            self.item_second_chances.confirmed(observation.key, observation)
         else:
             self.item_stats.count("discarded")
             self.item_second_chances.discarded(observation.key)

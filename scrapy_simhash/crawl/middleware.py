@@ -148,7 +148,7 @@ class SimhashSpiderMiddleware:
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
-        asked_again = extension.arrived(request, verdict.fingerprint) or by_itself
+        asked_again = extension.arrived(request, verdict.observation) or by_itself
         action = self._action(verdict, request, page.excerpt, asked_again=asked_again)
         extension.index.acted(verdict, action)
         observation = verdict.observation
