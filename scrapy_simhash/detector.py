@@ -7,19 +7,25 @@ but its arguments, so it may run in any thread; `judge` asks the index and takes
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence, name_bytes, site_number
+from scrapy_simhash.confirmation import (
+    NO_EVIDENCE,
+    Evidence,
+    name_bytes,
+    name_of_record,
+    site_number,
+)
 from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
-from scrapy_simhash.extraction import Extraction, extract
+from scrapy_simhash.extraction import Extraction, extract, plain_text
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.sites import site_of
 from scrapy_simhash.sketch import sketch
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from scrapy_simhash.index.base import Index
     from scrapy_simhash.scheme import Scheme
@@ -96,6 +102,23 @@ class Detector:
     def fingerprint_text(self, text: str) -> PageFingerprint:
         """The same for a text that is there already."""
         return self.fingerprint_extraction(Extraction(text))
+
+    def fingerprint_fields(self, fields: Mapping[str, Sequence[str]]) -> PageFingerprint:
+        """Fingerprint a record by its texts, each of which may be markup. A field such as ``title``
+        is its name, see `name_of_record`. The result has the text, and as `unmatched` the fields
+        without.
+        """
+        started = time.thread_time()
+        try:
+            texts = {name: "\n".join(map(plain_text, parts)) for name, parts in fields.items()}
+        except ExtractionError as error:
+            return PageFingerprint(skipped="extraction_error", error=str(error))
+        text = "\n".join(filter(None, texts.values()))
+        page = self.fingerprint_extraction(
+            Extraction(text, name_of_record(texts)), _cpu_ms_since(started)
+        )
+        missing = tuple(name for name, text in texts.items() if not text.strip())
+        return replace(page, text=text, unmatched=missing)
 
     def fingerprint_extraction(
         self, extraction: Extraction, extraction_ms: float = 0.0

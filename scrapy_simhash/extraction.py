@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.lines import Line
 
 MIN_SHARE_OF_SEGMENTS = 0.8
+_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
 _IMPORT_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 _CONTROLS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
@@ -326,3 +327,8 @@ def find_extractor(name: str) -> Callable[[Page], tuple[str, str]]:
 def visible_text(html: str) -> str:
     """All text of a page, or a piece of one, that a browser would show."""
     return extract(html, "text").text
+
+
+def plain_text(text: str) -> str:
+    """Return a text; if it holds markup, what a browser would show of it."""
+    return visible_text(text) if _MARKUP.search(text) else text

@@ -15,8 +15,9 @@ definition, on texts that people cleaned.
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import TYPE_CHECKING
+
+from scrapy_simhash.tokenization import nfkc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +38,7 @@ _CHARACTER = re.compile(f"[{_CHARACTERS}]")
 
 def shingle_tokens(text: str) -> list[str]:
     """The tokens that shingles are made of, in order."""
-    return TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
+    return TOKEN.findall(nfkc(text).lower())
 
 
 def shingle_length(token_lists: Iterable[Sequence[str]]) -> int:

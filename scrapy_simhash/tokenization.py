@@ -67,9 +67,16 @@ _TOKEN = re.compile(
     f"|(?P<han>[{_HAN}]+)|(?P<unspaced>[{_UNSPACED}]+)"
     f"|(?P<word>(?:(?![{_HAN}{_UNSPACED}])(?:[^\\W_]|{_INSIDE_NUMBER})|[{MARKS}])+)"
 )
+# What jieba looks at by itself, in pieces where it is longer than any sentence.
+_JIEBA_CHARACTERS = "\u4e00-\u9fd5a-zA-Z0-9+#&._%\\-"
+_JIEBA_RUN = re.compile(f"[{_JIEBA_CHARACTERS}]{{1,1000}}|[^{_JIEBA_CHARACTERS}]+")
 _SIMHASH_PACKAGE_WORD = re.compile("[\\w\u4e00-\u9fcc]+")
 # Soft hyphen, word joiner, byte order mark: shown as nothing, and inside words.
 _SHOWN_AS_NOTHING = re.compile("[\u00ad\u2060\ufeff]")
+# Holds every combining mark, and little else that ordinary texts have so many of in a row.
+_MANY_MARKS = re.compile("[^\\w\\s\\x00-\u02ff]{31,}")
+_MAX_MARKS = 30
+_GRAPHEME_JOINER = "\u034f"
 # What NFKC makes of characters that almost every Chinese text has, so that it has less to do.
 _COMMON_FORMS = tuple(
     (form, unicodedata.normalize("NFKC", form))
@@ -83,15 +90,37 @@ def normalize(text: str) -> str:
         return text.lower()
     for form, plain in _COMMON_FORMS:
         text = text.replace(form, plain)
-    folded = _nfkc(text).casefold()
+    folded = nfkc(text).casefold()
     # Again, for case folding takes a few letters apart.
-    return _SHOWN_AS_NOTHING.sub("", _nfkc(folded))
+    return _SHOWN_AS_NOTHING.sub("", nfkc(folded))
 
 
-def _nfkc(text: str) -> str:
-    if unicodedata.is_normalized("NFKC", text):
+def nfkc(text: str) -> str:
+    """NFKC of a text in the Stream-Safe Text Format (UAX #15).
+
+    NFKC sorts the combining marks behind a letter, in a time that grows with the square of their
+    number. No writing system needs more than 30, so a joiner divides longer runs.
+    """
+    if unicodedata.is_normalized("NFKC", text):  # linear: what it would have to sort is not
         return text
-    return unicodedata.normalize("NFKC", text)
+    # The half-width forms of these two marks are letters to `re`.
+    text = text.replace("\uff9e", "\u3099").replace("\uff9f", "\u309a")
+    return unicodedata.normalize("NFKC", _MANY_MARKS.sub(_divided, text))
+
+
+def _divided(run: re.Match[str]) -> str:
+    parts = []
+    marks = 0
+    for character in run.group():
+        decomposed = unicodedata.normalize("NFKD", character)
+        if not unicodedata.combining(decomposed[0]):
+            marks = 0
+        elif marks + len(decomposed) > _MAX_MARKS:
+            parts.append(_GRAPHEME_JOINER)
+            marks = 0
+        marks += sum(map(bool, map(unicodedata.combining, decomposed)))
+        parts.append(character)
+    return "".join(parts)
 
 
 def _split(text: str, segment_han: Callable[[str], list[str]]) -> list[str]:
@@ -192,8 +221,10 @@ def jieba_keyword_tokens(text: str) -> list[str]:
 
     As ``extract_tags("|".join(jieba.cut(text)))`` counts them.
     """
-    tokenizer = jieba_tokenizer()
-    return [word for word in tokenizer.cut("|".join(tokenizer.cut(text))) if len(word.strip()) > 1]
+    cut = jieba_tokenizer().lcut
+    # jieba's guesses copy all that they guessed so far with each character.
+    words = [word for run in _JIEBA_RUN.findall(text) for word in cut(run)]
+    return [word for word in cut("|".join(words)) if len(word.strip()) > 1]
 
 
 class Tokenizer(NamedTuple):

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 # After users' own (543) and Scrapy's on the way back: pages come decoded, redirected, retried.
 DOWNLOADER_MIDDLEWARE_ORDER = 40
-# Just after HttpErrorMiddleware (50).
-SPIDER_MIDDLEWARE_ORDER = 51
+# Before all other spider middlewares, and behind all of them, next to the callback.
+OUTPUT_MIDDLEWARE_ORDER = -1_000_000
+SPIDER_MIDDLEWARE_ORDER = 1_000_000
 # Before users' own, which may replace the item by another object.
 PIPELINE_ORDER = 50
 
@@ -32,6 +33,7 @@ class Addon:
         from scrapy_simhash.crawl.extension import SimhashExtension
         from scrapy_simhash.crawl.middleware import (
             SimhashDownloaderMiddleware,
+            SimhashOutputMiddleware,
             SimhashSpiderMiddleware,
         )
         from scrapy_simhash.crawl.pipeline import SimhashPipeline
@@ -39,6 +41,7 @@ class Addon:
         for name, component, order in (
             ("EXTENSIONS", SimhashExtension, 0),
             ("DOWNLOADER_MIDDLEWARES", SimhashDownloaderMiddleware, DOWNLOADER_MIDDLEWARE_ORDER),
+            ("SPIDER_MIDDLEWARES", SimhashOutputMiddleware, OUTPUT_MIDDLEWARE_ORDER),
             ("SPIDER_MIDDLEWARES", SimhashSpiderMiddleware, SPIDER_MIDDLEWARE_ORDER),
             ("ITEM_PIPELINES", SimhashPipeline, PIPELINE_ORDER),
         ):

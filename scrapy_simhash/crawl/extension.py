@@ -99,8 +99,9 @@ class SimhashExtension:
             self.settings.passages, CrawlStats(stats, "simhash/passages"), self.failed
         )
         self.settlement = Settlement(
-            self._settle_page, self._settle_item, self.page_passages.finished
+            self._settle_page, self._settle_item, self.page_passages.finished, distance
         )
+        self.follows_output = False
         scheme = self.settings.scheme
         self.unmatched_selectors = Unmatched(
             (*scheme.select, *scheme.remove), partial(warn_of_selectors, crawler)

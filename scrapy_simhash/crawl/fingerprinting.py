@@ -1,4 +1,4 @@
-"""Fingerprinting pages off the event loop: in worker processes, or in a thread.
+"""Fingerprinting pages and items off the event loop: in worker processes, or in a thread.
 
 A page whose bytes were seen before is not looked at again.
 """
@@ -116,6 +116,15 @@ class Fingerprinter:
             page = await result_of(self.pool.fingerprint_page(partial(page_for_worker, response)))
         self._memo.put(checksum, page)
         return page, False
+
+    async def fingerprint_fields(self, fields: dict[str, list[str]]) -> PageFingerprint:
+        """The fingerprint of an item, see `Detector.fingerprint_fields`.
+
+        :raises Exception: as `fingerprint` does.
+        """
+        if self.pool is None:
+            return await run_in_thread(self._detector.fingerprint_fields, fields)
+        return await result_of(self.pool.fingerprint_page(lambda: fields))
 
     def close(self) -> None:
         """End the workers."""

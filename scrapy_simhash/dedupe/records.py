@@ -17,7 +17,7 @@ from urllib.parse import urldefrag
 from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence, name_of_record
 from scrapy_simhash.dedupe.decoding import html_text, is_html
 from scrapy_simhash.dedupe.evidence import evidence_from, plain_evidence
-from scrapy_simhash.extraction import Extraction
+from scrapy_simhash.extraction import Extraction, plain_text
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.passages.decoding import without_surrogates
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.options import Fields, Format
     from scrapy_simhash.detector import Detector, PageFingerprint
 
-_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -215,11 +214,7 @@ def plain(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return "\n".join(plain(part) for part in value)
     text = value if isinstance(value, str) else str(value)
-    if _MARKUP.search(text):
-        from scrapy_simhash.extraction import visible_text
-
-        return visible_text(text)
-    return text
+    return plain_text(text)
 
 
 def _text(content: bytes, encoding: str) -> str:

@@ -39,6 +39,9 @@ _MAX_SOURCES = 5
 # documents: the nearest are looked at, and the first.
 _MAX_NEIGHBOURS = 64
 _MAX_DOCUMENTS = 32
+# A text of thousands of sentences that resemble each other has millions of pairs. Once so many
+# neighbours were found for a text, only the first that are found are looked at, not the nearest.
+_MAX_NEIGHBOURS_OF_TEXT = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +87,7 @@ class Matcher:
         self._scheme = scheme
         self._question = question
         self._verify = verify
+        self._found = 0
 
     def check(
         self,
@@ -101,6 +105,7 @@ class Matcher:
         :raises StorageError: the index fails.
         """
         question = self._question
+        self._found = 0
         own = None if but is None else self._store.number(but)
         spans = self._scheme.cutting.spans(text)
         known: dict[str, CheckedPassage] = {}
@@ -130,12 +135,7 @@ class Matcher:
         if fingerprint is None:
             return CheckedPassage(start=start, end=end, text=passage, level="none", short=True)
         fast = self._question.mode == "fast"
-        max_distance = self._scheme.max_distance
-        neighbours: Iterable[tuple[int, Entry]] = (
-            self._store.within_in_turn(fingerprint, max_distance)
-            if fast
-            else self._store.within(fingerprint, max_distance)
-        )
+        neighbours = self._neighbours(fingerprint, fast=fast)
         sources: list[Source] = []
         documents = looked_at = 0
         for distance, entry in neighbours:
@@ -162,6 +162,14 @@ class Matcher:
             sources=tuple(best.values())[:_MAX_SOURCES],
             documents=max(documents, len(best)),
         )
+
+    def _neighbours(self, fingerprint: int, *, fast: bool) -> Iterable[tuple[int, Entry]]:
+        max_distance = self._scheme.max_distance
+        if fast or self._found > _MAX_NEIGHBOURS_OF_TEXT:
+            return self._store.within_in_turn(fingerprint, max_distance)
+        found = self._store.within(fingerprint, max_distance)
+        self._found += len(found)
+        return found
 
     def _level(self, sources: list[Source], documents: int) -> Level:
         if not sources:

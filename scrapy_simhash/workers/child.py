@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 # Of the time-out, after which a worker whose parent does not end it ends itself.
 ALARM_FACTOR = 2
 PARENTS_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# The first byte of a page: text that the parent encoded, or UTF-8 as it was served.
-_TEXT, _BODY = b"T", b"B"
+# The first byte of a message: a page's text that the parent encoded, its UTF-8 as it was served,
+# or the texts of an item's fields as JSON.
+_TEXT, _BODY, _FIELDS = b"T", b"B", b"F"
+Content = str | bytes | dict[str, list[str]]
+"""A page as text, or as bytes in UTF-8; or the texts of an item's fields."""
 _WARM_UP = (
     "<html><body>" + "<p>山坡上的茶园天还没亮就热闹起来。 Warm up.</p>" * 9 + "</body></html>"
 )
@@ -87,13 +90,17 @@ def _serve(channel: Channel) -> None:
 
 def _fingerprint(detector: Detector, page: bytes) -> dict[str, Any]:
     try:
+        if page[:1] == _FIELDS:
+            return {"page": plain_page(detector.fingerprint_fields(json.loads(page[1:])))}
         return {"page": plain_page(detector.fingerprint_page(decoded(page)))}
     except BaseException as error:  # noqa: BLE001 - SystemExit of an extractor, too
         return {"error": f"{type(error).__name__}: {error}"}
 
 
-def encoded(page: str | bytes) -> tuple[bytes, bytes]:
-    """Return the parts of the message with a page, see `WorkerProcess.ask`."""
+def encoded(page: Content) -> tuple[bytes, bytes]:
+    """Return the parts of the message with a page or item, see `WorkerProcess.ask`."""
+    if isinstance(page, dict):
+        return _FIELDS, json.dumps(page).encode("ascii")
     if isinstance(page, str):
         return _TEXT, page.encode("utf-8", "surrogatepass")
     return _BODY, page

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_simhash.scheme import Scheme
+    from scrapy_simhash.workers.child import Content
 
 DEFAULT_TIMEOUT_MS = 10_000
 _LONGEST_PAUSE_S = 60.0
@@ -41,11 +42,11 @@ _TOLD_AFTER_S = 0.05
 
 @dataclass(eq=False)
 class _Job:
-    make: Callable[[], str | bytes]
+    make: Callable[[], Content]
     future: Future[PageFingerprint]
-    made: str | bytes | None = None
+    made: Content | None = None
 
-    def page(self) -> str | bytes:
+    def page(self) -> Content:
         """Return the page, made once. :raises BaseException: what making it raised."""
         if self.made is None:
             self.made = self.make()
@@ -105,10 +106,10 @@ class WorkerPool:
         with self._changed:
             return [process.pid for process in self._processes]
 
-    def fingerprint_page(self, make: Callable[[], str | bytes]) -> Future[PageFingerprint]:
-        """Queue a page. It may come back skipped, as ``timeout`` or ``worker_died``.
+    def fingerprint_page(self, make: Callable[[], Content]) -> Future[PageFingerprint]:
+        """Queue a page (or an item). It may come back skipped, as ``timeout`` or ``worker_died``.
 
-        :param make: gives the page as `WorkerProcess.ask` takes it. Called in a thread of the
+        :param make: gives it as `WorkerProcess.ask` takes it. Called in a thread of the
             pool when its turn has come, so that pages that wait take no memory twice; what it
             raises, the future raises.
         :raises WorkerError: (the future) no worker can be started, or the fingerprint failed for

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers.channel import Channel
-from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS, encoded, page_from
+from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS, Content, encoded, page_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,10 +126,11 @@ class WorkerProcess:
             self._ready = True
         return self
 
-    def ask(self, page: str | bytes) -> None:
-        """Send a page; each is to be answered before the next is sent.
+    def ask(self, page: Content) -> None:
+        """Send a page or an item; each is to be answered before the next is sent.
 
-        :param page: its text, or its bytes if they are UTF-8 without a byte order mark.
+        :param page: its text, or its bytes if they are UTF-8 without a byte order mark; or the
+            texts of an item's fields.
         :raises OSError: the worker died, or has stopped reading. It is to be ended then.
         """
         self._channel.send(*encoded(page))

@@ -179,3 +179,15 @@ def test_components_without_the_extension_say_what_is_missing(url, tmp_path):
     [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
     assert result.error["type"] == "SettingsError"
     assert "scrapy_simhash.crawl.extension.SimhashExtension" in result.error["message"]
+
+
+def test_one_of_two_spider_middlewares_says_that_the_other_is_missing(url, tmp_path):
+    package = "scrapy_simhash.crawl"
+    settings = {
+        "ADDONS": {},
+        "EXTENSIONS": {f"{package}.extension.SimhashExtension": 0},
+        "SPIDER_MIDDLEWARES": {f"{package}.middleware.SimhashSpiderMiddleware": 51},
+    }
+    [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
+    assert result.error["type"] == "SettingsError"
+    assert "SimhashOutputMiddleware" in result.error["message"]
