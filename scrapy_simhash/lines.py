@@ -130,9 +130,7 @@ def without_marks(html: bytes) -> bytes:
 
 def consent_elements(root: HtmlElement) -> list[HtmlElement]:
     """Return the cookie banners and consent dialogs of a page, in the order of the document."""
-    elements = [element for element in root.iter(*_CONSENT_TAGS) if _is_consent(element)]
-    headed = _holders(root, "h1") if elements else ()
-    return [element for element in elements if element not in headed]
+    return _unless_headed(root, [e for e in root.iter(*_CONSENT_TAGS) if _is_consent(e)])
 
 
 def count_words(text: str) -> int:
@@ -164,11 +162,9 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
         if value in _CHROME_ROLES and (element := value.getparent()).tag != "script":
             rename(element, "nav")
     # Others that `_is_consent` knows are chrome by their tag, or by their role.
-    consent = [e for e in root.iter("div", "section", "form") if _is_named_for_consent(e)]
-    headed = _holders(root, "h1") if consent else ()
-    for element in consent:
-        if element not in headed:
-            rename(element, "nav")
+    named = [e for e in root.iter("div", "section", "form") if _is_named_for_consent(e)]
+    for element in _unless_headed(root, named):
+        rename(element, "nav")
     # Each element is asked once, however deep the page is: else nests of them take minutes.
     named_as_logo = _Ancestry(_is_named_as_logo)
     in_section = _Ancestry(lambda element: element.tag in _SECTION_TAGS)
@@ -223,6 +219,11 @@ def _holders(root: HtmlElement, *tags: str) -> set[HtmlElement]:
             holders.add(above)
             above = above.getparent()
     return holders
+
+
+def _unless_headed(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlElement]:
+    headed = _holders(root, "h1") if elements else ()
+    return [element for element in elements if element not in headed]
 
 
 def _is_consent(element: HtmlElement) -> bool:
