@@ -16,7 +16,7 @@ import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.lines import DISPLAY_NONE, consent_elements
+from scrapy_simhash.lines import consent_elements, is_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -188,7 +188,7 @@ def _lean_document() -> type[Any]:
                 root = self._parse_again()
             drop_all(root.xpath("//script | //style | //noscript | //link | //*[@hidden]"))
             styled = root.xpath("//*[@style]")
-            drop_all([e for e in styled if DISPLAY_NONE.search(e.get("style"))])
+            drop_all([e for e in styled if is_hidden(e.get("style"))])
             for element in root.iter("image"):
                 element.tag = "img"
             return root
