@@ -99,7 +99,10 @@ class SimhashExtension:
             self.settings.passages, CrawlStats(stats, "simhash/passages"), self.failed
         )
         self.settlement = Settlement(
-            self._settle_page, self._settle_item, self.page_passages.finished, distance
+            self._settle_page,
+            self._settle_item,
+            self.page_passages.finished,
+            self.settings.max_distance,
         )
         self.follows_output = False
         scheme = self.settings.scheme
