@@ -18,7 +18,5 @@ def nearness(distance: int | None, similarity: float | None) -> str:
 
     The similarity is rounded down, so that only equal texts have 100 %.
     """
-    shown_similarity = (
-        "" if similarity is None else f", similarity {int(100 * similarity + 1e-9)} %"
-    )
+    shown = "" if similarity is None else f", similarity {int(100 * similarity + 1e-9)} %"
     return f"distance {distance}{shown}"
