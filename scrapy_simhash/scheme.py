@@ -123,6 +123,10 @@ class Scheme(SchemeParameters):
 
         :raises SchemeError: the scheme has no `field_weights`.
         """
+        return self.certain_record(record).value
+
+    def certain_record(self, record: Mapping[str, str]) -> Fingerprint:
+        """Return the same, and how certain each of its bits is."""
         if not self.field_weights:
             raise SchemeError("field_weights are needed to fingerprint a record")
         total: dict[str, float] = {}
@@ -132,7 +136,7 @@ class Scheme(SchemeParameters):
                 continue
             for feature, weight in self.features(self.tokens(text)).items():
                 total[feature] = total.get(feature, 0.0) + field_weight * weight
-        return self.fingerprint_features(total)
+        return self._of_features(total.items())
 
     def fingerprint_features(self, features: Mapping[str, float]) -> int:
         """Return the fingerprint of ready features and their weights (finite, ≥ 0)."""

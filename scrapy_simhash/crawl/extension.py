@@ -73,6 +73,11 @@ class SimhashExtension:
             or (self.settings.passages is not None and not self.settings.item_fields),
             sketches=self.settings.confirmation != UNCONFIRMED,
         )
+        self.item_detector = Detector(
+            self.settings.item_scheme,
+            min_tokens=self.settings.min_tokens,
+            sketches=self.settings.confirmation != UNCONFIRMED,
+        )
         stats = crawler.stats
         if stats is None:  # pragma: no cover - Scrapy makes it before extensions
             raise NotConfigured("a crawler without stats")
@@ -282,9 +287,10 @@ class SimhashExtension:
                 directory,
                 extra={"spider": self.crawler.spider},
             )
+        detector = self.detector if what == "page" else self.item_detector
         index = open_index(
             index_url(directory, settings.index_kind),
-            settings.scheme,
+            detector.scheme,
             max_distance=settings.max_distance,
             confirmation=settings.confirmation,
             plan=settings.plan,
@@ -296,7 +302,7 @@ class SimhashExtension:
         self._job.opened(index)
         return CrawlIndex(
             index,
-            self.detector,
+            detector,
             self.identity,
             stats,
             what=what,

@@ -166,7 +166,7 @@ class SimhashPipeline:
         missing = [name for name, text in texts.items() if not text.strip()]
         # As in dedupe, a field `title` among the texts is the item's name.
         content = Extraction("\n".join(filter(None, texts.values())), texts.get("title", ""))
-        return self._extension.detector.fingerprint_extraction(content), missing
+        return self._extension.item_detector.fingerprint_extraction(content, record=texts), missing
 
 
 def _plain(value: Any) -> str:
