@@ -115,15 +115,22 @@ class Detector:
             return PageFingerprint(skipped="extraction_error", error=str(error))
         text = "\n".join(filter(None, texts.values()))
         page = self.fingerprint_extraction(
-            Extraction(text, name_of_record(texts)), _cpu_ms_since(started)
+            Extraction(text, name_of_record(texts)), _cpu_ms_since(started), record=texts
         )
         missing = tuple(name for name, text in texts.items() if not text.strip())
         return replace(page, text=text, unmatched=missing)
 
     def fingerprint_extraction(
-        self, extraction: Extraction, extraction_ms: float = 0.0
+        self,
+        extraction: Extraction,
+        extraction_ms: float = 0.0,
+        *,
+        record: Mapping[str, str] | None = None,
     ) -> PageFingerprint:
-        """The same for a page whose text was extracted already."""
+        """The same for a page whose text was extracted already.
+
+        :param record: the fields that make up the text, where the scheme has `field_weights`.
+        """
         started = time.thread_time()
         tokens = self.scheme.tokens(extraction.text, extraction.title)
         tokenization_ms = _cpu_ms_since(started)
@@ -137,7 +144,7 @@ class Detector:
             skipped = "few_tokens"
         else:
             try:
-                fingerprint, evidence = self._fingerprint(tokens, extraction)
+                fingerprint, evidence = self._fingerprint(tokens, extraction, record)
             except EmptyText:
                 skipped = "no_text"
             except UnsupportedText:
@@ -158,9 +165,14 @@ class Detector:
             fingerprint_ms=_cpu_ms_since(started),
         )
 
-    def _fingerprint(self, tokens: Sequence[str], extraction: Extraction) -> tuple[int, Evidence]:
+    def _fingerprint(
+        self, tokens: Sequence[str], extraction: Extraction, record: Mapping[str, str] | None
+    ) -> tuple[int, Evidence]:
         hashes = token_hashes(tokens) if self.sketches else None
-        value, certainty = self.scheme.certain_fingerprint(tokens, hashes)
+        if record is not None and self.scheme.field_weights:
+            value, certainty = self.scheme.certain_record(record)
+        else:
+            value, certainty = self.scheme.certain_fingerprint(tokens, hashes)
         if hashes is None:
             return value, Evidence(certainty=certainty)
         return value, Evidence(

@@ -74,6 +74,11 @@ class SimhashExtension:
             or (self.settings.passages is not None and not self.settings.item_fields),
             sketches=self.settings.confirmation != UNCONFIRMED,
         )
+        self.item_detector = Detector(
+            self.settings.item_scheme,
+            min_tokens=self.settings.min_tokens,
+            sketches=self.settings.confirmation != UNCONFIRMED,
+        )
         stats = crawler.stats
         if stats is None:  # pragma: no cover - Scrapy makes it before extensions
             raise NotConfigured("a crawler without stats")
@@ -81,7 +86,10 @@ class SimhashExtension:
         self.item_stats = CrawlStats(stats, "simhash/item")
         self.identity = Identity(self._request_fingerprint, self.settings.scope)
         self.fingerprinter = Fingerprinter(
-            self.detector, workers=self.settings.workers, timeout_ms=self.settings.timeout_ms
+            self.detector,
+            self.item_detector,
+            workers=self.settings.workers,
+            timeout_ms=self.settings.timeout_ms,
         )
         self.clusters = Clusters(self.settings.cluster_limit)
         rules = Rules(self.settings.max_distance, self.settings.confirmation)
@@ -287,9 +295,10 @@ class SimhashExtension:
                 directory,
                 extra={"spider": self.crawler.spider},
             )
+        detector = self.detector if what == "page" else self.item_detector
         index = open_index(
             index_url(directory, settings.index_kind),
-            settings.scheme,
+            detector.scheme,
             max_distance=settings.max_distance,
             confirmation=settings.confirmation,
             plan=settings.plan,
@@ -301,7 +310,7 @@ class SimhashExtension:
         self._job.opened(index)
         return CrawlIndex(
             index,
-            self.detector,
+            detector,
             self.identity,
             stats,
             what=what,

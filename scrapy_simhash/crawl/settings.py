@@ -6,7 +6,7 @@ in the documentation is checked against both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -22,7 +22,7 @@ from scrapy_simhash.index import SyncPolicy, TablePlan, choose_plan
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
 from scrapy_simhash.index.texts import DEFAULT_MAX_BYTES
 from scrapy_simhash.policy import Policy, PolicyAction
-from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
+from scrapy_simhash.scheme import DEFAULT_PRESET
 from scrapy_simhash.workers.pool import DEFAULT_TIMEOUT_MS
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class SimhashSettings:
     :param index_kind: kind of database; None: what the directory holds, or the installed one.
     :param plan: of a new index's tables; None where they are chosen, or those that it has.
     :param item_tags: verdict field → item field.
+    :param item_scheme: the scheme of items: that of pages, with the weights of their fields.
     :param keep_text_bytes: of compressed main texts that are kept; 0 keeps none.
     :param report: file that is written when the spider closes, or None.
     :param passages: None where they are not asked for.
@@ -122,6 +123,7 @@ class SimhashSettings:
     max_bytes: int
     item_tags: Mapping[str, str]
     item_fields: tuple[str, ...]
+    item_scheme: Scheme
     keep_text_bytes: int
     report: Path | None
     debug: bool
@@ -133,8 +135,7 @@ class SimhashSettings:
         read = SettingsReader(settings, SETTINGS)
         policy = read_policy(read)
         item_action = read.choice("SIMHASH_ITEM_ACTION", ("drop", "tag"), unset=policy.action)
-        preset_name = read.choice("SIMHASH_PRESET", tuple(PRESETS))
-        preset = PRESETS[preset_name]
+        preset_name, preset = read.preset("SIMHASH_PRESET")
         scheme = read.scheme(preset.scheme)
         max_distance = read.whole(
             "SIMHASH_MAX_DISTANCE", 0, preset.scheme.bits - 1, unset=preset.max_distance
@@ -154,6 +155,7 @@ class SimhashSettings:
                 ) from error
             raise SettingsError("SIMHASH_MAX_DISTANCE", max_distance, str(error)) from error
         directory, item_directory = read.directories(spider_name)
+        weights = read.field_weights("SIMHASH_ITEM_FIELDS")
         return cls(
             policy=policy,
             item_action=cast("PolicyAction", item_action),
@@ -177,6 +179,7 @@ class SimhashSettings:
             max_bytes=read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40),
             item_tags=read.item_tags(),
             item_fields=read.names("SIMHASH_ITEM_FIELDS"),
+            item_scheme=replace(scheme, field_weights=weights) if weights else scheme,
             keep_text_bytes=read.whole("SIMHASH_KEEP_TEXT_BYTES", 1, 1 << 50)
             * read.boolean("SIMHASH_KEEP_TEXT"),
             report=read.file("SIMHASH_REPORT", spider_name),
