@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from scrapy_simhash.commands import passages_add, passages_check
+from scrapy_simhash.commands.page_source import encoding
 from scrapy_simhash.commands.parsers import add_command, whole
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.passages.cutting import (
@@ -179,7 +180,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     )
     reading.add_argument(
         "--encoding",
-        type=_encoding,
+        type=encoding,
         help="of all files (default: what they say, else UTF-8, else a guess)",
     )
     reading.add_argument(
@@ -203,11 +204,3 @@ def _bits(text: str) -> int:
         return Scheme(bits=int(text)).bits
     except SchemeError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _encoding(text: str) -> str:
-    try:
-        b"text".decode(text, "replace")
-    except (LookupError, ValueError, AssertionError):
-        raise argparse.ArgumentTypeError(f"{text}: Python knows no such encoding of text") from None
-    return text

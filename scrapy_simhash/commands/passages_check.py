@@ -79,7 +79,7 @@ def _read(options: argparse.Namespace) -> Document:
         from scrapy_simhash.commands.fetching import fetch
 
         page = fetch(name, options.settings, max_bytes=read.max_bytes)
-        return _only(name, iter([read.page(name, page.content, page.content_type)]))
+        return _only(name, iter([read.page(name, page.content, page.text, html=page.is_html)]))
     if name == "-":
         if sys.stdin is None:
             raise SimhashError("standard input is closed: name a file")

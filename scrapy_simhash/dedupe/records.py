@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urldefrag
 
 from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence, name_of_record
-from scrapy_simhash.dedupe.decoding import html_text, is_html
+from scrapy_simhash.decoding import decoded, without_surrogates
 from scrapy_simhash.dedupe.evidence import evidence_from, plain_evidence
+from scrapy_simhash.dedupe.page_kind import is_html
 from scrapy_simhash.extraction import Extraction, plain_text
 from scrapy_simhash.fingerprint import to_hex
-from scrapy_simhash.passages.decoding import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -170,7 +170,7 @@ class Parser:
             raise Unreadable("empty", key)
         if len(body) > self._max_bytes:
             raise Unreadable("too_large", key)
-        return self._answered(key, self._detector.fingerprint_page, html_text(body, content_type))
+        return self._answered(key, self._detector.fingerprint_page, decoded(body, content_type))
 
     def _answered(
         self, key: str, fingerprint: Callable[[str], PageFingerprint], text: str
