@@ -16,7 +16,7 @@ from tests.crawl.pages import page
 from tests.crawl.test_callbacks import REACTORS, reactorless_handlers
 from tests.crawl.worker_extractors import GO, OBEDIENT, page_with
 
-OBEYING = {"SIMHASH_EXTRACTOR": OBEDIENT}
+OBEYING = {"SIMHASH_WORKERS": 1, "SIMHASH_EXTRACTOR": OBEDIENT}
 AT_ONCE = {"at_once": True}
 TIMEOUT_MS = 2000
 IN_FLIGHT = 1000
