@@ -210,22 +210,23 @@ class Page:
             title=title,
             heading="" if heading is None else heading.text,
             canonical=canonical,
-            site=_host(canonical) or self._declared_host() or " ".join(sorted(stylesheets)),
+            site=_host(canonical) or _declared_host(self.root) or " ".join(sorted(stylesheets)),
             unmatched=tuple(self._unmatched),
         )
 
-    def _declared_host(self) -> str:
-        """Return the first host that a ``base`` or an ``og:url`` names, or nothing."""
-        for element in self.root.iter("base", "meta"):
-            if element.tag == "base":
-                url = element.get("href", "")
-            elif element.get("property") == "og:url":
-                url = element.get("content", "")
-            else:
-                continue
-            if host := _host(url):
-                return host
-        return ""
+
+def _declared_host(root: HtmlElement) -> str:
+    """Return the first host that a ``base`` or an ``og:url`` names, or nothing."""
+    for element in root.iter("base", "meta"):
+        if element.tag == "base":
+            url = element.get("href", "")
+        elif element.get("property") == "og:url":
+            url = element.get("content", "")
+        else:
+            continue
+        if host := _host(url):
+            return host
+    return ""
 
 
 def _host(url: str) -> str:

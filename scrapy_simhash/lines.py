@@ -107,6 +107,13 @@ def join(lines: Iterable[Line]) -> str:
     return "\n".join(line.text for line in lines)
 
 
+def hidden_elements(root: HtmlElement) -> list[HtmlElement]:
+    """Return the elements that a browser does not show, by attribute, in the document's order."""
+    attributes = _path("descendant-or-self::*/@hidden | descendant-or-self::*/@style")(root)
+    hiding = [value for value in attributes if value.attrname == "hidden" or is_hidden(value)]
+    return list(dict.fromkeys(value.getparent() for value in hiding))
+
+
 def is_hidden(style: str) -> bool:
     """Return whether an element of that style is not shown."""
     lowered = style.lower()
@@ -155,9 +162,8 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
             renamed.append((element, element.tag))
             element.tag = tag
 
-    for value in _path("descendant-or-self::*/@hidden | descendant-or-self::*/@style")(root):
-        if value.attrname == "hidden" or is_hidden(value):
-            rename(value.getparent(), "script")
+    for element in hidden_elements(root):
+        rename(element, "script")
     for value in _path("descendant-or-self::*/@role")(root):
         if value in _CHROME_ROLES and (element := value.getparent()).tag != "script":
             rename(element, "nav")

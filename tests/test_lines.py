@@ -102,6 +102,7 @@ class TestShown:
 
         html = (
             "<body><header>a</header><h1 class=logo>b</h1><form>c</form><p hidden>d</p>"
+            "<p hidden style='display:none' role=search>d</p>"
             "<div role=navigation>e</div><div id=cookies>f</div></body>"
         )
         root = Page(prepared(html), Selectors()).root
