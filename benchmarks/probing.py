@@ -90,14 +90,18 @@ def main() -> None:
         through_index(pages, pairs, replace(preset, scheme=detector.scheme), entries)
     if arguments.entries:
         return
-    print(f"{'tables':<52}{'mean':>8}{'worst':>8}{'>= 0.8':>8}{'model':>8}")
+    print(f"{'tables':<52}{'mean':>8}{'worst':>8}{'>= 0.8':>8}{'model':>8}{'bare':>8}{'worst':>8}")
     bits = preset.scheme.bits
     for width, tables, probes in PLANS:
         plan = TablePlan(bits, tables, prefix_bits=width, probes=probes)
         shares = [share(plan, pairs, order) for order in range(ORDERS)]
-        hits, same = (np.array(column) for column in zip(*shares, strict=True))
+        hits, same, bare = (np.array(column) for column in zip(*shares, strict=True))
         model = typical_recall(plan, preset.max_distance)
-        print(f"{plan!s:<52}{hits.mean():>8.4f}{hits.min():>8.4f}{same.min():>8.4f}{model:>8.4f}")
+        print(
+            f"{plan!s:<52}{hits.mean():>8.4f}{hits.min():>8.4f}{same.min():>8.4f}{model:>8.4f}",
+            end="",
+        )
+        print(f"{bare.mean():>8.4f}{bare.min():>8.4f}")
 
 
 def fingerprinted(folder: Path, detector: Detector, site: int) -> list[Page]:
@@ -147,15 +151,17 @@ def confirmed(pages: list[Page], judged: dict[frozenset[str], float], preset: Pr
     )
 
 
-def share(plan: TablePlan, pairs: Pairs, order: int) -> tuple[float, float]:
-    """The share of all pairs, and of those of `SAME` resemblance, that the plan finds."""
+def share(plan: TablePlan, pairs: Pairs, order: int) -> tuple[float, float, float]:
+    """The share of all pairs, and of those of `SAME` resemblance, that the plan finds; and of all
+    without certainty, with each single bit of a prefix flipped.
+    """
     bits = np.random.default_rng(order).permutation(plan.bits) if order else np.arange(plan.bits)
     used = bits[: plan.blocks * plan.prefix_bits]
     shape = len(pairs.same), plan.blocks, plan.prefix_bits
-    found = Prober(plan).finds(
-        pairs.certainty[:, used].reshape(shape), pairs.differs[:, used].reshape(shape)
-    )
-    return float(found.mean()), float(found[pairs.same].mean())
+    differs = pairs.differs[:, used].reshape(shape)
+    found = Prober(plan).finds(pairs.certainty[:, used].reshape(shape), differs)
+    bare = (differs.sum(axis=-1) <= 1).any(axis=1)
+    return float(found.mean()), float(found[pairs.same].mean()), float(bare.mean())
 
 
 def through_index(pages: list[Page], pairs: Pairs, preset: Preset, entries: int) -> None:

@@ -13,6 +13,7 @@ from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.check import check
 from scrapy_simhash.index.exchange import entry_records, near_duplicate_records
 from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.probing import expected_recall_bare
 
 MINE = "<p>" + " ".join(f"Nobody else wrote sentence {n} of mine." for n in range(40))
 
@@ -98,6 +99,30 @@ def test_a_page_that_is_there(ran_json, run, index, folder):
     with open_index(index_url(index)) as opened:
         assert len(opened) == before
     assert len(list(near_duplicate_records(index))) == len({*near_keys(index)})
+
+
+def test_a_fingerprint_alone_says_what_it_finds(ran_json, run, index, folder):
+    (folder / "page.html").write_text(MINE)
+    with open_index(index_url(index)) as opened:
+        detector = Detector(opened.scheme)
+        mine = detector.judge(opened, "https://a.example/mine", detector.fingerprint_page(MINE))
+        opened.confirm(mine.observation)
+        plan, k = opened.plan, opened.max_distance
+    page = ran_json("query", "page.html")
+    assert page["finds"] is None
+    found = ran_json("query", page["fingerprint"].upper())
+    for name in ("kind", "fingerprint", "representative", "distance", "action"):
+        assert found[name] == page[name], name
+    assert [match["key"] for match in found["matches"]] == ["https://a.example/mine"]
+    assert found["matches"][0]["similarity"] is None
+    recall = expected_recall_bare(plan, k)
+    assert found["finds"] == {"all_to": 2 * plan.blocks - 1, "recall": recall}
+    assert 0 < recall < 1
+    said = f"finds        all to distance {2 * plan.blocks - 1}, and at most {int(recall * 100)} %"
+    assert f"\n{said} at {k}, " in run("query", page["fingerprint"]).out
+    # A file of that name is a page.
+    (folder / page["fingerprint"]).write_text(MINE)
+    assert ran_json("query", page["fingerprint"])["finds"] is None
 
 
 def test_a_page_that_is_similar(ran_json, run, index, folder):
