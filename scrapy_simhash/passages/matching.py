@@ -129,12 +129,14 @@ class Matcher:
         fingerprint = self._scheme.fingerprint(passage)
         if fingerprint is None:
             return CheckedPassage(start=start, end=end, text=passage, level="none", short=True)
+        max_distance = self._scheme.reach(passage) if self._verify else self._scheme.max_distance
+        # A short passage that two changed characters took farther away is found all the same.
+        further = max_distance > self._scheme.max_distance
         fast = self._question.mode == "fast"
-        max_distance = self._scheme.max_distance
         neighbours: Iterable[tuple[int, Entry]] = (
             self._store.within_in_turn(fingerprint, max_distance)
-            if fast
-            else self._store.within(fingerprint, max_distance)
+            if fast and not further
+            else self._store.within(fingerprint, max_distance, flipped=further)
         )
         sources: list[Source] = []
         documents = looked_at = 0
