@@ -63,6 +63,10 @@ class Buckets:
 
             self._row_keys = row_keys
             self._prober = Prober(plan)
+        # Each flips one bit of every block; blocks of one table are prefixes themselves.
+        step = -(-plan.bits // plan.blocks) if plan.chosen == 1 and not plan.inner_blocks else 0
+        self._flips = [sum(1 << i for i in range(at, plan.bits, step)) for at in range(step)]
+        self._prefixes = plan.prefixes
         self._capacity = max(self._buffer.capacity(held_bytes), _MIN_CAPACITY)
         self._slots_per_spill = 0
 
@@ -88,14 +92,24 @@ class Buckets:
         """Whether records wait to be spilled."""
         return self._buffer.frozen
 
-    def find_near(self, fingerprint: int, max_distance: int, certainty: bytes = b"") -> set[int]:
+    def find_near(
+        self,
+        fingerprint: int,
+        max_distance: int,
+        certainty: bytes = b"",
+        *,
+        flipped: bool = False,
+    ) -> set[int]:
         """Ordinals of the entries in the buckets that are asked which may be within the distance.
 
         :param certainty: of the fingerprint's bits, for tables that are probed.
+        :param flipped: ask other tables for each prefix with one of its bits flipped, too.
         """
         prefixes, check = self._looked_up(fingerprint)
         if self._prober is None:
             found = self._find(0, prefixes)
+            for mask in self._flips if flipped else ():
+                found += self._find(0, self._prefixes(fingerprint ^ mask))
         else:
             found = self._probed(self._prober.probes(fingerprint, certainty))
         return self._near_ordinals(found, check, self._check_bits, max_distance) if found else set()

@@ -95,9 +95,14 @@ class TableStore:
         fingerprint: int,
         max_distance: int,
         certainty: bytes = b"",
+        *,
+        flipped: bool = False,
     ) -> list[tuple[int, Entry]]:
-        """See `Store.within`."""
-        ordinals = self._buckets.find_near(fingerprint, max_distance, certainty)
+        """See `Store.within`.
+
+        :param flipped: ask tables that are not probed for each prefix with a flipped bit, too.
+        """
+        ordinals = self._buckets.find_near(fingerprint, max_distance, certainty, flipped=flipped)
         if not ordinals:
             return []
         found = []

@@ -134,8 +134,9 @@ class Matcher:
         fingerprint = self._scheme.fingerprint(passage)
         if fingerprint is None:
             return CheckedPassage(start=start, end=end, text=passage, level="none", short=True)
+        max_distance = self._scheme.reach(passage) if self._verify else self._scheme.max_distance
         fast = self._question.mode == "fast"
-        neighbours = self._neighbours(fingerprint, fast=fast)
+        neighbours = self._neighbours(fingerprint, max_distance, fast=fast)
         sources: list[Source] = []
         documents = looked_at = 0
         for distance, entry in neighbours:
@@ -163,11 +164,14 @@ class Matcher:
             documents=max(documents, len(best)),
         )
 
-    def _neighbours(self, fingerprint: int, *, fast: bool) -> Iterable[tuple[int, Entry]]:
-        max_distance = self._scheme.max_distance
-        if fast or self._found > _MAX_NEIGHBOURS_OF_TEXT:
+    def _neighbours(
+        self, fingerprint: int, max_distance: int, *, fast: bool
+    ) -> Iterable[tuple[int, Entry]]:
+        # A short passage that two changed characters took farther away is found all the same.
+        further = max_distance > self._scheme.max_distance
+        if (fast and not further) or self._found > _MAX_NEIGHBOURS_OF_TEXT:
             return self._store.within_in_turn(fingerprint, max_distance)
-        found = self._store.within(fingerprint, max_distance)
+        found = self._store.within(fingerprint, max_distance, flipped=further)
         self._found += len(found)
         return found
 

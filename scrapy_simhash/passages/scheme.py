@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 DEFAULT_MAX_DISTANCE = 50
 # Letters and digits: of fewer, one edit moves a third of all bits.
 DEFAULT_MIN_CHARACTERS = 8
+_SHORT_CHARACTERS = 25
+_SHORT_REACH = 1.4
 
 
 def default_scheme() -> Scheme:
@@ -58,6 +60,15 @@ class PassageScheme:
             return self.scheme.fingerprint(passage)
         except EmptyText:
             return None
+
+    def reach(self, passage: str) -> int:
+        """The distance within which a passage is looked up where texts are compared, too.
+
+        It is larger for short passages, of which two changed characters move more bits.
+        """
+        letters = sum(map(str.isalnum, passage))
+        further = _SHORT_REACH if letters < _SHORT_CHARACTERS else 1.0
+        return min(round(self.max_distance * further), self.scheme.bits - 1)
 
     def estimated_similarity(self, distance: int) -> float:
         """Of two passages, from their distance alone: the cosine of the angle between their

@@ -150,9 +150,16 @@ class PassageStore:
         value = self._database.get(rows.passage_row(ordinal))
         return None if value is None else self._decoded(rows.decode_passage, value)
 
-    def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
-        """(distance, entry) of the passages within the distance, the nearest first."""
-        return sorted(self._index.within(fingerprint, max_distance), key=_distance_and_age)
+    def within(
+        self, fingerprint: int, max_distance: int, *, flipped: bool = False
+    ) -> list[tuple[int, Entry]]:
+        """(distance, entry) of the passages within the distance, the nearest first.
+
+        :param flipped: ask for each prefix with a flipped bit, too: slower, and finds those beyond
+            the distance that tables were chosen for.
+        """
+        found = self._index.within(fingerprint, max_distance, flipped=flipped)
+        return sorted(found, key=_distance_and_age)
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
         """The same, each as soon as a table finds it."""

@@ -347,7 +347,7 @@ def test_a_site_has_manifests_too(run, pages, folder):
         ([], 2, "required"),
         (["pages", ".scrapy/simhash/spiders/site"], 2, "pages or indexes, not both"),
         (["--pairs", "p.csv", ".scrapy/simhash/spiders/site"], 2, "has no texts"),
-        (["--preset", "broad", "pages"], 2, "invalid choice"),
+        (["--preset", "broad", "pages"], 2, "there is no preset"),
         (["--remove", "p[", "pages"], 2, "neither CSS nor XPath"),
         (["--sample", "1", "pages"], 2, "from 2 to 50000"),
         (["--threshold", "0.1", "pages"], 2, "from 0.2 to 1"),

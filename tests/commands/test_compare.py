@@ -182,7 +182,7 @@ def test_pages_that_are_skipped(run, files):
         (["a.txt", "."], 1, "is a folder"),
         (["-", "-"], 1, "can be read once"),
         (["a.txt"], 2, "required"),
-        (["--preset", "broad", "a.txt", "c.txt"], 2, "invalid choice"),
+        (["--preset", "broad", "a.txt", "c.txt"], 2, "there is no preset 'broad'"),
         (["--preset", "classic", "--max-distance", "64", "a.txt", "c.txt"], 2, "less than 64"),
         (["--remove", "p[", "a.txt", "c.txt"], 2, "neither CSS nor XPath"),
     ],

@@ -288,7 +288,7 @@ def test_the_documentation_lists_every_option_and_reason():
         (["-o", "o", "--text-field", "a", "--html-field", "b"], "not allowed with"),
         (["-o", "o", "--workers", "0"], "1 to 256"),
         (["-o", "o", "--max-bytes", "0"], "1 or more"),
-        (["-o", "o", "--preset", "none"], "invalid choice"),
+        (["-o", "o", "--preset", "none"], "there is no preset"),
         (["-o", "o", "--max-distance", "256"], "less than 256"),
         (["-o", "o", "--format", "xml"], "invalid choice"),
     ],
