@@ -158,8 +158,12 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         "--ignore-common", action="store_true", help="common passages count for nothing"
     )
     parser.add_argument(
-        "--but", metavar="NAME", help="a document that is no source: the text itself, say"
+        "--exclude",
+        metavar="NAME",
+        help="a document that is no source (default: the text itself, if the index has it)",
     )
+    # The name of earlier releases.
+    parser.add_argument("--but", dest="exclude", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="show all there is, as JSON")
     parser.add_argument("--html", metavar="FILE", help="write a page for browsers")
     _add_reading(parser)

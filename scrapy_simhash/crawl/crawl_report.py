@@ -42,12 +42,14 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
 
     spider = crawler.spider
     extra = {"spider": spider}
+    directory = settings.directory if settings.pages else settings.item_directory
     try:
         name = "" if spider is None else str(spider.name)
-        crawl = crawl_facts(crawler.stats.get_stats(), name, reason)
-        write_report(path, settings.directory, crawl=crawl, cluster_limit=settings.cluster_limit)
+        judged = "simhash" if settings.pages else "simhash/item"
+        crawl = crawl_facts(crawler.stats.get_stats(), name, reason, judged)
+        write_report(path, directory, crawl=crawl, cluster_limit=settings.cluster_limit)
     except IndexLocked:
-        if _is_open_here(settings):
+        if _is_open_here(index_url(directory, settings.index_kind)):
             logger.info(
                 "simhash: the report %s is not written yet, because another crawl of this process "
                 "still uses the index; the crawl that ends last writes its report",
@@ -61,7 +63,7 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
             "When that process has ended, `scrapy simhash report --index %s %s` writes a report "
             "without the counts of this crawl",
             path,
-            settings.directory,
+            directory,
             path,
             extra=extra,
         )
@@ -73,37 +75,41 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
             "writes a report of the index alone",
             path,
             error,
-            settings.directory,
+            directory,
             extra=extra,
         )
     else:
         logger.info("simhash: the report is in %s", path, extra=extra)
 
 
-def _is_open_here(settings: SimhashSettings) -> bool:
+def _is_open_here(url: str) -> bool:
     """Return True if another crawl of this process has the index open.
 
     Crawls of one process share an index, so opening it succeeds only in that case.
     """
     try:
-        open_index(index_url(settings.directory, settings.index_kind)).close()
+        open_index(url).close()
     except SimhashError:
         return False
     return True
 
 
-def crawl_facts(stats: Mapping[str, Any], spider: str, reason: str) -> dict[str, Any]:
+def crawl_facts(
+    stats: Mapping[str, Any], spider: str, reason: str, judged: str = "simhash"
+) -> dict[str, Any]:
     """Return the facts about a crawl from its stats; see `scrapy_simhash.report.data`.
 
     Each page with seen content is either dropped, followed or tagged. Kept pages, by reason, are a
     subset of the tagged ones.
+
+    :param judged: prefix of the stats of what was judged, pages or items.
     """
 
     def number(name: str) -> int:
-        return int(stats.get(f"simhash/{name}", 0))
+        return int(stats.get(f"{judged}/{name}", 0))
 
     def names_below(family: str) -> list[str]:
-        prefix = f"simhash/{family}/"
+        prefix = f"{judged}/{family}/"
         below = (name.removeprefix(prefix) for name in stats if name.startswith(prefix))
         return sorted(name for name in below if "/" not in name)
 

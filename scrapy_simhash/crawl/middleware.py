@@ -60,7 +60,8 @@ class SimhashDownloaderMiddleware:
     async def process_response(self, request: Request, response: Response) -> Response:
         """Fingerprint the page, or count why not."""
         extension = self._extension
-        if extension.index is None:  # it could not be opened, and the spider is closing
+        if extension.index is None:  # pages are not judged, or the index could not be opened
+            extension.arrived(request)
             return response
         reason = self._reason_to_skip(request, response)
         if reason is not None or not isinstance(response, HtmlResponse):
@@ -176,7 +177,7 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Start nothing if the index could not be opened: the spider is closing."""
-        if self._extension.index is not None:
+        if self._extension.close_reason is None:
             async for request_or_item in start:
                 yield request_or_item
 

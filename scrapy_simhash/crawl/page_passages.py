@@ -122,11 +122,11 @@ class PagePassages:
             if report.known_share:
                 self._stats.count("known")
         values = {
-            "known_share": round(report.known_share, 4),
-            "similar_share": round(report.similar_share, 4),
-            "common_share": round(report.common_share, 4),
+            "known_share": report.known_share,
+            "similar_share": report.similar_share,
+            "common_share": report.common_share,
             "sources": [
-                {"document": source.document, "share": round(source.share, 4)}
+                {"document": source.document, "share": source.share}
                 for source in report.sources[:_TAGGED_SOURCES]
             ],
         }

@@ -258,11 +258,13 @@ class SettingsReader:
             raise SettingsError(name, value, wanted) from error
         return path
 
-    def directories(self, spider_name: str) -> tuple[Path, Path]:
-        """Of pages and of items; that of pages is made if absent.
+    def directories(self, spider_name: str, *, pages: bool) -> tuple[Path, Path]:
+        """Return the directories of pages and of items; the one that every crawl uses is made.
 
         ``SIMHASH_DIR/spiders/<name>`` and ``SIMHASH_DIR/spider-items/<name>``, or
         ``SIMHASH_DIR/shared`` and ``SIMHASH_DIR/shared-items``.
+
+        :param pages: whether the crawl judges pages, or items alone.
         """
         value, base = self._value("SIMHASH_DIR"), self.path("SIMHASH_DIR")
         if self.boolean("SIMHASH_SHARED"):
@@ -271,8 +273,9 @@ class SettingsReader:
             name = _file_name(spider_name)
             directory, item_directory = base / "spiders" / name, base / "spider-items" / name
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            probe = directory / ".manifest.json.writable"
+            needed = directory if pages else item_directory
+            needed.mkdir(mode=0o700, parents=True, exist_ok=True)
+            probe = needed / ".manifest.json.writable"
             probe.touch()
             probe.unlink()
         except (OSError, ValueError) as error:

@@ -1,7 +1,8 @@
-"""Records in files: JSON lines, compressed by gzip or not, and Parquet."""
+"""Records in files: JSON lines and CSV, compressed by gzip or not, and Parquet."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 STANDARD = "-"
 _BATCH_RECORDS = 65_536
+# A spreadsheet takes a cell that begins so for a formula.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _INSTALL = 'pip install "scrapy-simhash[files]"'
 
 
@@ -29,10 +32,15 @@ def is_parquet(name: str) -> bool:
     return name.lower().endswith((".parquet", ".pq"))
 
 
+def is_csv(name: str) -> bool:
+    """Return whether a file of that name is, or becomes, a CSV file."""
+    return name.lower().removesuffix(".gz").endswith(".csv")
+
+
 def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> int:
     """Write records to a file, whole or not at all, or to standard output; returns how many.
 
-    :param name: ``-``, or of a file; ``.gz`` and ``.parquet`` say how it is written.
+    :param name: ``-``, or of a file; ``.csv``, ``.gz`` and ``.parquet`` say how it is written.
     :param types: of the records' fields: str, int or bool.
     :raises SimhashError: a record cannot be written so, or a package is missing.
     :raises OSError: the file cannot be written.
@@ -44,7 +52,10 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
         if is_parquet(name):
             return _write_parquet(temporary, records, types)
         opened = gzip.open if name.lower().endswith(".gz") else open
-        with opened(temporary, "wt", encoding="utf-8") as file:
+        # newline="": csv ends lines itself, and those of JSON are the same everywhere.
+        with opened(temporary, "wt", encoding="utf-8", newline="") as file:
+            if is_csv(name):
+                return _write_csv(file, records, types)
             return _write_lines(file, records)
 
 
@@ -56,6 +67,10 @@ def read_records(name: str) -> Iterator[Given]:
     """
     if name == STANDARD:
         yield from _read_lines(name, sys.stdin.buffer)
+    elif is_csv(name):
+        raise SimhashError(
+            f"{name}: CSV is for spreadsheets and cannot be read back: export JSON lines or Parquet"
+        )
     elif is_parquet(name):
         yield from _read_parquet(Path(name))
     else:
@@ -72,6 +87,24 @@ def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> int:
         file.write(json.dumps(record) + "\n")
         count += 1
     return count
+
+
+def _write_csv(file: Any, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> int:
+    writer = csv.DictWriter(file, list(types))
+    writer.writeheader()
+    count = 0
+    for record in records:
+        writer.writerow({field: _cell(value) for field, value in record.items()})
+        count += 1
+    return count
+
+
+def _cell(value: Any) -> Any:
+    """Return a value that no spreadsheet evaluates: keys are texts of others."""
+    if isinstance(value, str):
+        text = value.encode("utf-8", "backslashreplace").decode()
+        return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+    return value
 
 
 def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[Given]:

@@ -16,6 +16,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_simhash.passages.result import SHOWN_DIGITS
 from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def render_page(report: PassageReport, text: str = "") -> str:
     ]
     levels = Counter(passage.level for passage in report.passages)
     rendered = _template().render(
-        report=report,
+        report=report.rounded(SHOWN_DIGITS),
         rows=list(_rows(passages, text if len(text) == report.characters else "")),
         bars=bars(report),
         ticks=_ticks(report.characters),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import math
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
 Level = Literal["none", "medium", "high", "common"]
 
 DEFAULT_HIGH_SIMILARITY = 0.9
+# Of shares in reports and items, and of those that people read: a tenth of a percent.
+SHARE_DIGITS = 4
+SHOWN_DIGITS = 3
 _MAX_SOURCES = 100
 
 
@@ -90,6 +94,34 @@ class PassageReport:
     sources: tuple[SourceShare, ...]
     passages: tuple[CheckedPassage, ...]
 
+    def rounded(self, digits: int) -> PassageReport:
+        """Return the report with rounded shares. Shares of sources that add up to `known_share`
+        still do so; a share that would become 0 is left as it is.
+        """
+        return replace(
+            self,
+            known_share=_rounded(self.known_share, digits),
+            similar_share=_rounded(self.similar_share, digits),
+            common_share=_rounded(self.common_share, digits),
+            sources=tuple(
+                replace(source, share=share)
+                for source, share in zip(self.sources, self._source_shares(digits), strict=True)
+            ),
+        )
+
+    def _source_shares(self, digits: int) -> list[float]:
+        shares = [source.share for source in self.sources]
+        if not math.isclose(sum(shares), self.known_share, abs_tol=1e-9):  # they overlap
+            return [_rounded(share, digits) for share in shares]
+        unit = 10**digits
+        units = [math.floor(share * unit + 1e-6) for share in shares]
+        missing = max(round(self.known_share * unit) - sum(units), 0)
+        # What is missing goes to those that lost most.
+        lost = sorted(range(len(shares)), key=lambda at: units[at] - shares[at] * unit)
+        for at in lost[:missing]:
+            units[at] += 1
+        return [count / unit or share for count, share in zip(units, shares, strict=True)]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         values = asdict(self)
@@ -144,7 +176,11 @@ def summed_up(
         common_share=common.share,
         sources=tuple(shares[:_MAX_SOURCES]),
         passages=tuple(passages),
-    )
+    ).rounded(SHARE_DIGITS)
+
+
+def _rounded(share: float, digits: int) -> float:
+    return round(share, digits) or share
 
 
 class _Coverage:

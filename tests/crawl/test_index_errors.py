@@ -59,8 +59,10 @@ def contents(directory: Path) -> dict[str, bytes]:
     }
 
 
-def assert_stopped(result: Result, directory: Path, remedy: str) -> None:
-    assert (result.error, result.finish_reason) == (None, "simhash_index_error")
+def assert_stopped(
+    result: Result, directory: Path, remedy: str, reason: str = "simhash_index_error"
+) -> None:
+    assert (result.error, result.finish_reason) == (None, reason)
     [line] = result.lines("ERROR", str(directory))
     assert remedy in line
     assert result.events == []
@@ -74,9 +76,9 @@ def test_a_second_process_is_refused_a_locked_index(urls, index, tmp_path):
     with open_index(f"leveldb:{index}"):
         before = contents(index)
         plain, reset = run(tmp_path, crawl(urls), crawl(urls, SIMHASH_RESET=True))
-        assert_stopped(plain, index, "SIMHASH_DIR")
+        assert_stopped(plain, index, "SIMHASH_DIR", "simhash_index_locked")
         assert "another process" in plain.log
-        assert_stopped(reset, index, "SIMHASH_DIR")
+        assert_stopped(reset, index, "SIMHASH_DIR", "simhash_index_locked")
         assert contents(index) == before
     [after] = run(tmp_path, Crawl(requests=urls))
     assert after.event("/mill")["verdict"]["kind"] == "unchanged"
@@ -150,7 +152,7 @@ def test_an_item_index_that_cannot_be_used_stops_the_crawl_too(urls, tmp_path):
 def test_items_of_start_do_not_run_either(urls, index, tmp_path):
     with open_index(f"leveldb:{index}"):
         [result] = run(tmp_path, crawl(urls, start_items=[{"url": "made up"}]))
-    assert_stopped(result, index, "SIMHASH_DIR")
+    assert_stopped(result, index, "SIMHASH_DIR", "simhash_index_locked")
     assert result.items == []
 
 

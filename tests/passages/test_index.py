@@ -79,7 +79,7 @@ def test_one_sentence_in_another_text(filled, mode):
     [source] = copied.sources
     assert (source.document, QUARRY[source.start : source.end]) == ("quarry", sentence)
     share = len("".join(sentence.split())) / len("".join((stranger + sentence).split()))
-    assert report.known_share == pytest.approx(share)
+    assert report.known_share == round(share, 4)
 
 
 @pytest.mark.parametrize("name", list(TEXTS))
