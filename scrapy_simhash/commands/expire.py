@@ -45,8 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--log",
         action="store_true",
-        help="also remove older lines of the near-duplicate log, so that reports and explain no longer "
-        "show them",
+        help="also remove older lines of the near-duplicate log; report and explain lose them",
     )
 
 

@@ -52,7 +52,7 @@ def is_standard(name: str) -> bool:
         AttributeError,
         OSError,
         ValueError,
-    ):  # the file is missing, or standard output is closed or not a file
+    ):  # missing, closed, or not a file
         return False
 
 

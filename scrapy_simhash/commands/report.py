@@ -42,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         metavar="N",
         type=whole(1),
         default=200_000,
-        help="most pages to list; beyond it, the largest clusters are shortened (default: %(default)s)",
+        help="most pages to list; larger clusters are shortened (default: %(default)s)",
     )
     parser.add_argument(
         "--max-text-bytes",
