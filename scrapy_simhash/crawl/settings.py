@@ -197,7 +197,7 @@ class SimhashSettings:
             max_bytes=read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40),
             item_tags=read.item_tags(),
             item_fields=item_fields,
-        weights = read.field_weights("SIMHASH_ITEM_FIELDS")
+            item_scheme=replace(scheme, field_weights=weights) if weights else scheme,
             keep_text_bytes=read.whole("SIMHASH_KEEP_TEXT_BYTES", 1, 1 << 50)
             * read.boolean("SIMHASH_KEEP_TEXT"),
             report=read.file("SIMHASH_REPORT", spider_name),

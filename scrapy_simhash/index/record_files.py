@@ -1,4 +1,4 @@
-"""Records in files: JSON lines and CSV, compressed by gzip or not, and Parquet."""
+"""Read and write records in files: JSON lines and CSV, optionally with gzip, and Parquet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INSTALL = 'pip install "scrapy-simhash[files]"'
 
 
 def is_parquet(name: str) -> bool:
-    """Whether a file of that name is, or becomes, a Parquet file."""
+    """Return True if a file name stands for a Parquet file."""
     return name.lower().endswith((".parquet", ".pq"))
 
 
@@ -38,11 +38,12 @@ def is_csv(name: str) -> bool:
 
 
 def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> int:
-    """Write records to a file, whole or not at all, or to standard output; returns how many.
+    """Write records atomically to a file, or to standard output, and return their number.
 
-    :param name: ``-``, or of a file; ``.csv``, ``.gz`` and ``.parquet`` say how it is written.
-    :param types: of the records' fields: str, int or bool.
-    :raises SimhashError: a record cannot be written so, or a package is missing.
+    :param name: ``-`` or a file name; the suffixes ``.csv``, ``.gz`` and ``.parquet`` select the
+        format.
+    :param types: field types of the records: str, int or bool.
+    :raises SimhashError: the format cannot store a record, or a package is missing.
     :raises OSError: the file cannot be written.
     """
     if name == STANDARD:
@@ -60,10 +61,10 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
 
 
 def read_records(name: str) -> Iterator[Given]:
-    """The records of a file, or of standard input, as they stand there.
+    """Yield the records of a file, or of standard input, without validation.
 
-    :raises SimhashError: the file is no such file.
-    :raises OSError: it cannot be read.
+    :raises SimhashError: the file has another format or is damaged.
+    :raises OSError: the file cannot be read.
     """
     if name == STANDARD:
         yield from _read_lines(name, sys.stdin.buffer)
@@ -129,13 +130,13 @@ def _write_parquet(
     path: Path, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]
 ) -> int:
     arrow, parquet = _pyarrow()
-    of_type = {
+    arrow_types = {
         str: arrow.string(),
         int: arrow.int64(),
         bool: arrow.bool_(),
         int | None: arrow.int64(),
     }
-    schema = arrow.schema([(field, of_type[kind]) for field, kind in types.items()])
+    schema = arrow.schema([(field, arrow_types[kind]) for field, kind in types.items()])
     count = 0
     with parquet.ParquetWriter(path, schema) as writer:
         iterator = iter(records)
@@ -166,7 +167,7 @@ def _read_parquet(path: Path) -> Iterator[Given]:
 
 def _pyarrow() -> tuple[Any, Any]:
     try:
-        import pyarrow as arrow  # noqa: ICN001 - in full
+        import pyarrow as arrow  # noqa: ICN001 - no abbreviation
         from pyarrow import parquet
     except ImportError as error:
         raise SimhashError(f"Parquet needs the package pyarrow: {_INSTALL}") from error
@@ -175,12 +176,12 @@ def _pyarrow() -> tuple[Any, Any]:
 
 @contextmanager
 def whole_or_nothing(path: Path) -> Iterator[Path]:
-    """A file to write that takes the place of `path` at the end, unless an error comes."""
-    path = path.resolve()  # not the link is written, but what it leads to
-    if path.exists() and not path.is_file():  # a pipe, or a device
+    """Yield a temporary file to write; on success, it replaces `path` atomically."""
+    path = path.resolve()  # symlinks are followed
+    if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
         yield path
         return
-    # Not named after `path`: with anything added, a name that fits may be too long.
+    # Not derived from the name of `path`, because the result could be too long.
     temporary = path.with_name(f".simhash-{secrets.token_hex(8)}")
     try:
         yield temporary
