@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scrapy_simhash import cluster, near_pairs
-from scrapy_simhash.clustering import leader, partition
+from scrapy_simhash.clustering import leader
 from scrapy_simhash.index import TablePlan
 from tests.clustering.oracle import triples
 
@@ -39,14 +39,14 @@ def mixed(*parts):
 
 
 class Peak:
-    """The most memory that was taken meanwhile, but for what is never touched."""
+    """The most memory that was taken meanwhile."""
 
     def __enter__(self):
         tracemalloc.start()
         return self
 
     def __exit__(self, *_):
-        self.bytes = tracemalloc.get_traced_memory()[1] - partition._HEAP_BYTES
+        self.bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
 
 
