@@ -268,7 +268,7 @@ def _new_manifest(options: _Options) -> Manifest:
         raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
     elif (recall := plan.recall(max_distance)) < MIN_RECALL and options.kind != "memory":
         logger.warning(
-            "simhash: the given tables, %s, find only %.0f %% of the pairs at distance %d",
+            "simhash: low recall: %s find %.0f %% of the pairs at distance %d",
             plan,
             100 * recall,
             max_distance,

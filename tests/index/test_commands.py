@@ -112,7 +112,7 @@ def test_repair_of_files(made, run):
     assert run("repair", "--index", made) == (
         0,
         [
-            "files could not be read: the database kept the rows that can be",
+            "some files could not be read: the database kept the readable rows",
             (
                 "2 entries and 1 lines of the near-duplicate log kept, 0 rows dropped, "
                 "all buckets rebuilt"

@@ -275,7 +275,7 @@ def test_a_worker_has_its_next_page_before_others_hear_of_the_last(start_pool, t
 
 
 def test_answers_are_told_together(start_pool, monkeypatch):
-    monkeypatch.setattr(pool_module, "_TOLD_AFTER_S", DEADLINE_S)
+    monkeypatch.setattr(pool_module, "_MAX_DELAY_S", DEADLINE_S)
     pool = start_pool()
     made, told = [], []
 
