@@ -101,7 +101,8 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     """Return whether two pages have the same name; None if that is in doubt.
 
     Where both pages have a heading of their own, different headings are different names, for a
-    site may give all of its pages one title. Without two headings the titles decide. A name that
+    site may give all of its pages one title. Without two headings the titles decide, or the
+    heading of one and the title of the other if they are equal. A name that
     holds the other leaves a doubt: a print version adds words, but so does the next model of a
     product. So do equal headings under different titles, for the heading may be that of a section.
     Pages of different sites need no equal names, and pages without names cannot be told apart by
@@ -112,7 +113,9 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     headings = _agree(one.heading, other.heading)
     titles = _agree(one.title, other.title) if one.title and other.title else True
     if not (one.heading and other.heading):
-        return titles
+        # A print version may have the heading as its title.
+        heading, title = (one.heading, other.title) if one.heading else (other.heading, one.title)
+        return True if heading and heading == title else titles
     if headings and titles is False:
         return None
     return headings
