@@ -365,6 +365,7 @@ def _open_tables(directory: Path, asked: _Asked) -> tuple[TableStore, Manifest]:
                 location,
                 sync=asked.sync,
                 buffer_bytes=asked.buffer_bytes,
+                path=made.database_path(directory),
             )
         except BaseException:
             database.close()

@@ -142,6 +142,10 @@ class Buckets:
             self._add_rows(buckets, found)
         return found
 
+    def was_removed(self, ordinal: int) -> bool:  # noqa: ARG002 - see `Runs`
+        """False: removed entries are in no bucket."""
+        return False
+
     def add(self, entry: Entry, ordinal: int) -> None:
         """Add an entry's records, in memory."""
         prefixes, check = self._looked_up(entry.fingerprint)
@@ -163,8 +167,12 @@ class Buckets:
             buffer.freeze()
             self.frozen_below = next_ordinal
 
-    def spill(self, slot_count: int | None = None) -> tuple[list[Slot], list[Row]] | None:
-        """The next slots to spill, and the rows to write for them; None if none is left."""
+    def spill(
+        self, slot_count: int | None = None
+    ) -> tuple[list[Slot], list[Row], list[bytes]] | None:
+        """The next slots to spill, the rows to put for them, and none to delete; None if no slot
+        is left.
+        """
         slots = self._buffer.take_slots(slot_count or self._slots_per_spill)
         if slots is None:
             return None
@@ -187,7 +195,7 @@ class Buckets:
                 row, value = self._closing(bucket, value, record_bytes)
                 puts.append(row)
             puts.append((bucket, value + added))
-        return slots, puts
+        return slots, puts, []
 
     def _closing(self, bucket: bytes, value: bytes, record_bytes: int) -> tuple[Row, bytes]:
         """(closed row that takes the open row's records, what is left of the open row)."""
