@@ -201,24 +201,18 @@ class Runs:
     def find_near(self, fingerprint: int, max_distance: int, certainty: bytes = b"") -> set[int]:
         """Return the ordinals of the pages in the buckets that are probed, within the distance."""
         tables, prefixes = probes = self._prober.probes(fingerprint, certainty)
-        packed = fingerprint.to_bytes(8 * self._width, "little")
-        words = list(np.frombuffer(packed, "<u8"))
-        prefix_bits = self._plan.prefix_bits
-        found: set[int] = set()
         memory = self._memory
-        for runs, rows, base in (
+        rows = [memory[self._sorted_pages : self._memory_pages]]
+        for runs, pages, base in (
             (self._runs, self._pages, 0),
             (self._in_memory(), memory, len(self._pages)),
         ):
-            if runs:
-                positions = _joined(
-                    [run.found(tables, prefixes >> prefix_bits - run.bits) for run in runs]
-                )
-                if base:
-                    positions -= np.uint32(base)
-                found |= self._near(rows.take(positions, axis=0), words, max_distance, probes)
-        young = memory[self._sorted_pages : self._memory_pages]
-        return found | self._near(young, words, max_distance, probes)
+            for run in runs:
+                positions = run.found(tables, prefixes >> self._plan.prefix_bits - run.bits)
+                positions -= np.uint32(base)
+                rows.append(pages.take(positions, axis=0))
+        packed = fingerprint.to_bytes(8 * self._width, "little")
+        return self._near(np.concatenate(rows), packed, max_distance, probes)
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
         """The same, at once."""
@@ -283,7 +277,9 @@ class Runs:
             return None
         if self._merge is None:
             self._merge = self._merging()
-        steps = _STEPS_AT_ONCE if count is not None else -(-self._steps_left // self._calls_left)
+        steps = max(-(-self._steps_left // self._calls_left), 1)
+        if count is not None:
+            steps = _STEPS_AT_ONCE
         self._calls_left = max(self._calls_left - 1, 1)
         try:
             for _ in range(steps):
@@ -391,7 +387,7 @@ class Runs:
     def _near(
         self,
         rows: NDArray[np.uint64],
-        words: list[np.uint64],
+        packed: bytes,
         max_distance: int,
         probes: Probes,
     ) -> set[int]:
@@ -402,6 +398,7 @@ class Runs:
         """
         # Column by column: numpy is slow at rows of a few words. Half of the bits are enough to
         # tell that most are too far.
+        words = np.frombuffer(packed, "<u8")
         half = (self._width + 1) // 2
         close = _differing(rows, words[:half]) <= max_distance
         if not np.count_nonzero(close):
@@ -674,7 +671,7 @@ def _key_hash(key: str) -> int:
 
 
 def _differing(
-    rows: NDArray[np.uint64], words: Sequence[np.uint64]
+    rows: NDArray[np.uint64], words: NDArray[np.uint64]
 ) -> NDArray[np.uint8] | NDArray[np.uint16]:
     """Return by how many bits some words of each row differ."""
     found = np.bitwise_count(rows[:, 0] ^ words[0])
@@ -683,10 +680,6 @@ def _differing(
     for word in range(1, len(words)):
         found += np.bitwise_count(rows[:, word] ^ words[word])
     return found
-
-
-def _joined(parts: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def _map(path: Path, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
