@@ -1,4 +1,7 @@
-"""Buckets: the records of permuted tables, the youngest in memory and the others in rows."""
+"""Buckets: the records of permuted tables, the youngest in memory and the others in rows.
+
+Tables that are probed are in `scrapy_simhash.index.runs`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.buffer import Slot
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.plan import TablePlan
-    from scrapy_simhash.index.probing import Prober, Probes
 
 # A bucket's open row takes records until it has so many, which then go to a closed row.
 OPEN_ROW_RECORDS = 64
@@ -57,12 +59,6 @@ class Buckets:
         widths_bits = [*plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
         self._buffer = Buffer(widths_bits, self._record_bytes)
         held_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
-        self._prober: Prober | None = None
-        if plan.prefix_bits:
-            from scrapy_simhash.index.probing import Prober, row_keys
-
-            self._row_keys = row_keys
-            self._prober = Prober(plan)
         self._capacity = max(self._buffer.capacity(held_bytes), _MIN_CAPACITY)
         self._slots_per_spill = 0
 
@@ -88,16 +84,15 @@ class Buckets:
         """Whether records wait to be spilled."""
         return self._buffer.frozen
 
-    def find_near(self, fingerprint: int, max_distance: int, certainty: bytes = b"") -> set[int]:
-        """Ordinals of the entries in the buckets that are asked which may be within the distance.
-
-        :param certainty: of the fingerprint's bits, for tables that are probed.
-        """
+    def find_near(
+        self,
+        fingerprint: int,
+        max_distance: int,
+        certainty: bytes = b"",  # noqa: ARG002 - see `Runs`
+    ) -> set[int]:
+        """Ordinals of the entries in the same buckets which may be within the distance."""
         prefixes, check = self._looked_up(fingerprint)
-        if self._prober is None:
-            found = self._find(0, prefixes)
-        else:
-            found = self._probed(self._prober.probes(fingerprint, certainty))
+        found = self._find(0, prefixes)
         return self._near_ordinals(found, check, self._check_bits, max_distance) if found else set()
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
@@ -114,22 +109,6 @@ class Buckets:
         found = self._find(self._key_table, (prefix,))
         return self._equal_ordinals(found, check.to_bytes(KEY_CHECK_BITS // 8, "little"))
 
-    def _probed(self, probes: Probes) -> list[bytes | bytearray]:
-        """The packed records of these buckets."""
-        found = self._buffer.found_in(probes.tables.tolist(), probes.prefixes.tolist())
-        if self._in_rows:
-            buckets = self._row_keys(probes, self._heads[0][1])
-            self._add_rows(buckets, found)
-        return found
-
-    def _add_rows(self, buckets: Sequence[bytes], found: list[bytes | bytearray]) -> None:
-        values = self._database.get_all(buckets)
-        for bucket, value in zip(buckets, values, strict=True):
-            if value is not None:
-                found.append(value[HEADER_BYTES:])
-                if value[:HEADER_BYTES] != NO_CLOSED_ROWS:
-                    found += self._closed(bucket, value).values()
-
     def _find(self, first_table: int, prefixes: Sequence[int]) -> list[bytes | bytearray]:
         """The packed records of the buckets with these prefixes, in tables from the first on."""
         found = self._buffer.found(first_table, prefixes)
@@ -139,7 +118,12 @@ class Buckets:
                 heads[table][0] + prefix.to_bytes(heads[table][1], "big")
                 for table, prefix in enumerate(prefixes, first_table)
             ]
-            self._add_rows(buckets, found)
+            values = self._database.get_all(buckets)
+            for bucket, value in zip(buckets, values, strict=True):
+                if value is not None:
+                    found.append(value[HEADER_BYTES:])
+                    if value[:HEADER_BYTES] != NO_CLOSED_ROWS:
+                        found += self._closed(bucket, value).values()
         return found
 
     def was_removed(self, ordinal: int) -> bool:  # noqa: ARG002 - see `Runs`

@@ -114,18 +114,6 @@ class Prober:
         return found
 
 
-def row_keys(probes: Probes, prefix_bytes: int) -> list[bytes]:
-    """Return the rows of the buckets, see `scrapy_simhash.index.records`."""
-    rows = np.empty((len(probes.tables), 3 + prefix_bytes), np.uint8)
-    rows[:, 0] = ord("T")
-    rows[:, 1] = probes.tables >> 8
-    rows[:, 2] = probes.tables & 0xFF
-    for at in range(prefix_bytes):
-        rows[:, 3 + at] = probes.prefixes >> 8 * (prefix_bytes - 1 - at) & 0xFF
-    packed, length = rows.tobytes(), rows.shape[1]
-    return [packed[at : at + length] for at in range(0, len(packed), length)]
-
-
 @lru_cache(maxsize=256)
 def expected_recall(plan: TablePlan, distance: int) -> float:
     """Return the share of near-duplicates at a distance that the probes find, by simulation of the

@@ -27,6 +27,7 @@ from xxhash import xxh3_64, xxh3_64_hexdigest, xxh3_64_intdigest
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import records
+from scrapy_simhash.index.buckets import SPILL_EVERY
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.run_files import NO_FILES, PAGES, RunFile, RunFiles
@@ -118,7 +119,6 @@ class Run:
         """Return where the buckets of a table begin, and where the last one ends."""
         start = int(self.starts[table])
         return self.words[start : start + (1 << self.bits) + 1]
-
 
     def positions(self, table: int) -> NDArray[np.uint32]:
         """Return all positions of a table, in the order of its buckets."""
@@ -232,7 +232,10 @@ class Runs:
 
     def was_removed(self, ordinal: int) -> bool:
         """Return whether an entry that is missing was removed."""
-        return self._database.get(records.removed_row(ordinal)) is not None
+        row = records.removed_row(ordinal)
+        if self._merged is not None and row in self._merged.removed:
+            return True  # the write that ends a merge may have deleted the row, and failed
+        return self._database.get(row) is not None
 
     def add(self, entry: Entry, ordinal: int) -> None:
         """Add a page, in memory."""
@@ -240,7 +243,8 @@ class Runs:
             self._skipped = True  # read again, though it is in a run already
             return
         if self._memory_pages == len(self._memory):
-            more = np.empty((len(self._memory) * 3 // 2, self._width + 1), np.uint64)
+            size = len(self._memory) * 3 // 2 + YOUNG_PAGES
+            more = np.empty((size, self._width + 1), np.uint64)
             more[: self._memory_pages] = self._memory
             self._memory = more
         row = entry.fingerprint.to_bytes(8 * self._width, "little")
@@ -460,9 +464,7 @@ class Runs:
         elif replaced and frozen.pages * _GROWTH < replaced[0].pages:
             replaced = []
         sources = [
-            run
-            for file, run in zip(self._files.runs, self._runs, strict=True)
-            if file in replaced
+            run for file, run in zip(self._files.runs, self._runs, strict=True) if file in replaced
         ]
         first = min((run.first for run in replaced), default=self._files.stop)
         sources.append(frozen)
@@ -615,9 +617,6 @@ class Runs:
                 raise corrupt(self._location, f"{path} has not the bytes that were written")
             first += rows
         return pages
-
-
-SPILL_EVERY = 8
 
 
 class _Writer:

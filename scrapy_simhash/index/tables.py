@@ -70,10 +70,12 @@ class TableStore:
         self._writes = self._synced_writes = 0
         self._width_bytes = plan.bits // 8
         self._buckets: Buckets | Runs
-        if plan.prefix_bits and path is not None:
+        if plan.prefix_bits:
             from scrapy_simhash.index.run_files import FOLDER
             from scrapy_simhash.index.runs import Runs
 
+            if path is None:
+                raise ValueError("tables that are probed need a path for their files")
             durable = sync != "no"
             self._buckets = Runs(database, plan, path / FOLDER, location, durable=durable)
         else:
