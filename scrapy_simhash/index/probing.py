@@ -88,13 +88,13 @@ class Prober:
 
     def _scores(self, known: NDArray[np.uint8]) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
         """(the least certain bits of each table, how likely each subset of them differs)."""
-        order = known.astype(np.uint16) << 8 | self._numbers
+        order: NDArray[np.uint16] = known.astype(np.uint16) << np.uint16(8) | self._numbers
         order.sort(axis=-1)
         order = order[..., : self._uncertain]
-        scores: NDArray[np.float32] = self._odds.take(order >> 8) @ self._subsets
+        scores: NDArray[np.float32] = self._odds.take(order >> np.uint16(8)) @ self._subsets
         scores += self._agree.take(known).sum(axis=-1)[..., None]
         scores[..., 0] = np.inf  # each table is asked for the page's own prefix
-        return order & 0xFF, scores
+        return order & np.uint16(0xFF), scores
 
     def finds(self, known: NDArray[np.uint8], differs: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return for many pages whether the probes find another one.

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+    from typing_extensions import Self
 
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.database import Database, Row
@@ -73,8 +74,9 @@ class _Field(NamedTuple):
         """Return the prefixes of some pages."""
         found: NDArray[np.uint64] = rows[:, self.word] >> np.uint64(self.shift)
         if self.shift + self.width > _WORD_BITS:
-            found = found | rows[:, self.word + 1] << np.uint64(_WORD_BITS - self.shift)
-        return found & np.uint64((1 << self.width) - 1)
+            found |= rows[:, self.word + 1] << np.uint64(_WORD_BITS - self.shift)
+        found &= np.uint64((1 << self.width) - 1)
+        return found
 
 
 class Run:
@@ -447,9 +449,11 @@ class Runs:
 
     def _rows(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
         in_files = len(self._pages)
-        if not len(positions) or positions[0] < in_files:
-            return self._pages.take(positions, axis=0)
-        return self._memory.take(positions - np.uint32(in_files), axis=0)
+        rows, base = self._pages, 0
+        if len(positions) and positions[0] >= in_files:
+            rows, base = self._memory, in_files
+        found: NDArray[np.uint64] = rows.take(positions - np.uint32(base), axis=0)
+        return found
 
     def _merging(self) -> Iterator[_Merged | None]:
         """Merge the frozen pages with the small run, and with the large one if these are many."""
@@ -598,7 +602,7 @@ class Runs:
         if path.stat().st_size != file.size_bytes:
             raise corrupt(self._location, f"{path} has not {file.size_bytes} bytes")
         words = _map(path, "<u4", (file.size_bytes // 4,))
-        if check and xxh3_64_hexdigest(words) != file.checksum:
+        if check and xxh3_64_hexdigest(words.data) != file.checksum:
             raise corrupt(self._location, f"{path} has not the bytes that were written")
         return Run(words, file.bits, file.starts, file.pages)
 
@@ -613,7 +617,7 @@ class Runs:
         pages = _map(path, "<u8", shape)
         first = 0
         for rows, checksum in self._files.pages if check else ():
-            if xxh3_64_hexdigest(pages[first : first + rows]) != checksum:
+            if xxh3_64_hexdigest(pages[first : first + rows].data) != checksum:
                 raise corrupt(self._location, f"{path} has not the bytes that were written")
             first += rows
         return pages
@@ -654,7 +658,7 @@ class _Writer:
         self._whole = True
         return self._hash.hexdigest()
 
-    def __enter__(self) -> _Writer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -671,9 +675,9 @@ def _key_hash(key: str) -> int:
 
 def _differing(
     rows: NDArray[np.uint64], words: NDArray[np.uint64]
-) -> NDArray[np.uint8] | NDArray[np.uint16]:
+) -> NDArray[np.unsignedinteger[Any]]:
     """Return by how many bits some words of each row differ."""
-    found = np.bitwise_count(rows[:, 0] ^ words[0])
+    found: NDArray[np.unsignedinteger[Any]] = np.bitwise_count(rows[:, 0] ^ words[0])
     if len(words) >= _WORDS_OF_A_BYTE:
         found = found.astype(np.uint16)
     for word in range(1, len(words)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
@@ -314,6 +314,7 @@ class TableStore:
         """Move the records of so many slots to rows. False: none is left, or some failed."""
         spilling = self._buckets.spill(slot_count)
         if spilling is not None:
+            done: Any
             done, puts, deletes = spilling
             try:
                 if puts:

@@ -220,7 +220,7 @@ def test_at_most_two_runs_and_no_other_files_whatever_came(tmp_path):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_killed_index_finds_all_that_was_confirmed(tmp_path, kind, seed):
-    rng = random.Random(seed)
+    rng = random.Random(1000 + seed)
     some = pages(150, seed)
     with small_runs():
         backend = make_backend(kind, tmp_path / "index", PLAN)
