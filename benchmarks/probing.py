@@ -21,7 +21,7 @@ from scrapy_simhash.index import TablePlan
 from scrapy_simhash.index.probing import Prober, typical_recall
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Preset
 
-PLANS = ((16, 6, 80), (16, 8, 80), (16, 8, 112), (18, 10, 128), (20, 12, 192), (22, 11, 256))
+PLANS = ((16, 8, 112), (18, 10, 128), (20, 10, 256), (21, 12, 320), (22, 11, 320))
 ORDERS = 5
 SAME = 0.8
 

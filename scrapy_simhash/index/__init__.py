@@ -104,7 +104,7 @@ def open_index(
         index first in a process decides.
     :param buffer_bytes: of the tables' records that are held in memory, twice; the first one
         decides. More make an index of biased fingerprints or of many tables faster, and opening
-        one that was not closed slower.
+        one that was not closed slower. Tables that are probed take little, whatever is given.
     :param began: `ObservingIndex.began` of a crawl that goes on: what it met counts as met.
     :param confirmation: what a page within k must show to count as a copy; that which the index
         was made with, else the preset's of the scheme, else nothing.

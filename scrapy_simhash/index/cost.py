@@ -57,13 +57,17 @@ def check_bits(bits: int, max_distance: int) -> int:
 def cost_us(plan: TablePlan, max_distance: int, pages: int) -> float:
     """CPU time to query and insert a page in an index of so many, in µs."""
     if plan.prefix_bits:
-        # Directories know fewer bits while there are few pages.
-        bits = min(plan.prefix_bits, pages.bit_length() - 1)
-        met = plan.probes * pages / (1 << bits)
-        return PROBED_PAGE_US + PROBE_US * plan.probes + PROBED_CANDIDATE_US * met
+        compared = PROBED_CANDIDATE_US * met_candidates(plan, pages)
+        return PROBED_PAGE_US + PROBE_US * plan.probes + compared
     words = check_bits(plan.bits, max_distance) // 32 + 1
     candidates = plan.expected_candidates(pages)
     return PAGE_US + TABLE_US * len(plan.tables) + CANDIDATE_WORD_US * words * candidates
+
+
+def met_candidates(plan: TablePlan, pages: int) -> float:
+    """Return how many candidates probes meet: directories know fewer bits where pages are few."""
+    bits = min(plan.prefix_bits, pages.bit_length() - 1)
+    return plan.probes * pages / (1 << bits)
 
 
 def bytes_per_page(plan: TablePlan, max_distance: int) -> int:

@@ -378,6 +378,12 @@ class Runs:
         return self._runs
 
     @property
+    def memory_bytes(self) -> int:
+        """Bytes of the pages that wait in memory, without Python's objects."""
+        sorted_bytes = sum(run.words.nbytes for run in self._in_memory())
+        return self._memory.nbytes + sorted_bytes
+
+    @property
     def page_bytes(self) -> int:
         """Bytes of a row of the pages' file."""
         return 8 * (self._width + 1)
