@@ -98,7 +98,8 @@ class TableStore:
 
     def entry(self, key: str) -> Entry | None:
         """See `Store.entry`."""
-        for entry in self._entries_of(self._buckets.find_key(key)):
+        ordinals = self._buckets.find_key(key)
+        for entry in self._entries_of(ordinals) if ordinals else ():
             if entry.key == key:
                 return entry
         return None
