@@ -1,7 +1,7 @@
 """What the documentation site needs besides docs/: pages that lie elsewhere in the repository.
 
-README, CHANGELOG and the README of the benchmarks are read where they are. Here they become pages
-of the site, and links to them, and from them, are those of the site.
+README, CHANGELOG, CONTRIBUTING and the README of the benchmarks are read where they are. Here they
+become pages of the site, and links to them, and from them, are those of the site.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ ROOT = Path(__file__).parent
 PAGES = {
     "README.md": "readme.md",
     "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
     "benchmarks/README.md": "benchmarks.md",
 }
 _DOCS = "docs/"

@@ -216,6 +216,10 @@ def extraction(arguments: argparse.Namespace, results: dict[str, Any]) -> None:
     results["goals"].append(
         f"{pages.LEAN} against {pages.STOCK}: {_verdict(stock.ratio, STOCK_RATIO)}"
     )
+    english = [page for page in timed if page.language == "en"]
+    if english:
+        title = f"{len(english)} pages in English, from HTML"
+        show(title, run(pages.whole_way(), english, arguments.rounds), "page", results)
     differing = pages.differences(found)
     share = 1 - len(differing) / len(found)
     same = f"{len(found) - len(differing)} of {len(found)} pages, {100 * share:.1f} %"

@@ -5,7 +5,11 @@ of its own, on the same fingerprints. Machines are noisy: compare within one run
 
     python benchmarks/pairs.py --fingerprints 1e6 1e7
     python benchmarks/pairs.py --bits 256 --max-distance 36 --fingerprints 1e5 1e6
+    python benchmarks/pairs.py --bits 256 --max-distance 52 --certainties --fingerprints 1e5 1e6
     python benchmarks/pairs.py --skew
+
+With --certainties, planted pairs are as far apart as real near-duplicates and differ in uncertain
+bits; fingerprints are searched with and without the certainties of their bits.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from pairs_lib.inputs import SKEWED
-from pairs_lib.running import OURS, PLAIN, Task
+from pairs_lib.running import CERTAIN, OURS, PLAIN, Task
 from pairs_lib.running import main as measure
 
 # CPU seconds of simhash-cpp (C++, 64 bits, k = 3), measured once on a like machine.
@@ -53,6 +57,7 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("--bits", type=int, default=64, help="a multiple of 64")
     parser.add_argument("--max-distance", type=int, default=3, metavar="K")
+    parser.add_argument("--certainties", action="store_true", help="see above")
     parser.add_argument(
         "--skew", nargs="*", metavar="NAME", help=f"skewed inputs, ours alone: {', '.join(SKEWED)}"
     )
@@ -77,13 +82,16 @@ def environment(seed: int) -> dict[str, str]:
 def at_sizes(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Each contender at each size; plain numpy takes 64-bit words alone."""
     contenders = (*OURS, *PLAIN) if arguments.bits == 64 else OURS
+    if arguments.certainties:
+        contenders = (*CERTAIN, *OURS)
     results = []
     for count in arguments.fingerprints:
         print(f"\n## {count:,} fingerprints, {arguments.bits} bits, k = {arguments.max_distance}\n")
         rows: dict[str, dict[str, Any]] = {}
         for _ in range(arguments.repeat):
             for name in contenders:
-                task = Task(name, arguments.bits, arguments.max_distance, arguments.seed, count)
+                measured = arguments.bits, arguments.max_distance, arguments.seed, count
+                task = Task(name, *measured, certainties=arguments.certainties)
                 row = run(task)
                 if name not in rows or row["wall_s"] < rows[name]["wall_s"]:
                     rows[name] = row

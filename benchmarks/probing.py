@@ -3,37 +3,60 @@
 Prints the quantiles of the distances of confirmed pairs, which `scrapy_simhash.index.probing` takes
 for its model, and for each plan the share of the pairs that it finds, asked in either order. The
 pages of a set count as one site. The tables' bits are the first ones, and those of random orders.
+
+With --entries, the pages are stored in a LevelDB index with the default's tables, among so many
+fingerprints of one language (bits are set as often as those of the pages), and asked there.
+
+    python benchmarks/probing.py PAGE_SET… --entries 0 1e6
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from pagesets import documents, judged_pairs
 
 from scrapy_simhash import Detector
-from scrapy_simhash.index import TablePlan
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
+from scrapy_simhash.index import TablePlan, open_index
+from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.probing import Prober, typical_recall
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Preset
 
-PLANS = ((16, 8, 112), (18, 10, 128), (20, 10, 256), (21, 12, 320), (22, 11, 320))
+if TYPE_CHECKING:
+    from scrapy_simhash.index.observing import ObservingIndex
+
+PLANS = ((16, 8, 112), (18, 10, 128), (16, 12, 128), (18, 14, 256), (20, 10, 256), (21, 12, 320))
 ORDERS = 5
 SAME = 0.8
+CHUNK = 1000
+
+
+class Page(NamedTuple):
+    """A page of a set."""
+
+    key: str
+    fingerprint: int
+    evidence: Evidence
 
 
 class Pairs(NamedTuple):
     """Confirmed pairs in both orders: a row for each.
+
+    :param keys: of the page that asks, and of the one to be found.
 
     :param differs: which bits of the second are not those of the first.
     :param certainty: of the first.
     :param same: whether their judged resemblance is `SAME` or more.
     """
 
+    keys: np.ndarray
     differs: np.ndarray
     certainty: np.ndarray
     same: np.ndarray
@@ -44,28 +67,45 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="PAGE_SET")
     parser.add_argument("--extractor", default="segments")
+    parser.add_argument(
+        "--entries", nargs="+", type=lambda text: int(float(text)), default=(), metavar="N"
+    )
     arguments = parser.parse_args()
     preset = PRESETS[DEFAULT_PRESET]
     detector = Detector(replace(preset.scheme, extractor=arguments.extractor))
-    found = [confirmed(folder, detector, preset) for folder in arguments.folders]
+    page_sets = [
+        fingerprinted(folder, detector, site) for site, folder in enumerate(arguments.folders, 1)
+    ]
+    found = [
+        confirmed(pages, judged_pairs(folder), preset)
+        for pages, folder in zip(page_sets, arguments.folders, strict=True)
+    ]
     pairs = Pairs(*map(np.concatenate, zip(*found, strict=True)))
     distances = pairs.differs.sum(axis=1)
     quantiles = np.quantile(distances, np.linspace(0, 1, 21))
     print(f"{len(distances):,} ordered pairs within {preset.max_distance} bits are confirmed")
     print("quantiles:", ", ".join(f"{one:g}" for one in quantiles))
-    print(f"{'tables':<52}{'mean':>8}{'worst':>8}{'>= 0.8':>8}{'model':>8}")
+    for entries in arguments.entries:
+        pages = [page for pages in page_sets for page in pages]
+        through_index(pages, pairs, replace(preset, scheme=detector.scheme), entries)
+    if arguments.entries:
+        return
+    print(f"{'tables':<52}{'mean':>8}{'worst':>8}{'>= 0.8':>8}{'model':>8}{'bare':>8}{'worst':>8}")
     bits = preset.scheme.bits
     for width, tables, probes in PLANS:
         plan = TablePlan(bits, tables, prefix_bits=width, probes=probes)
         shares = [share(plan, pairs, order) for order in range(ORDERS)]
-        hits, same = (np.array(column) for column in zip(*shares, strict=True))
+        hits, same, bare = (np.array(column) for column in zip(*shares, strict=True))
         model = typical_recall(plan, preset.max_distance)
-        print(f"{plan!s:<52}{hits.mean():>8.4f}{hits.min():>8.4f}{same.min():>8.4f}{model:>8.4f}")
+        print(
+            f"{plan!s:<52}{hits.mean():>8.4f}{hits.min():>8.4f}{same.min():>8.4f}{model:>8.4f}",
+            end="",
+        )
+        print(f"{bare.mean():>8.4f}{bare.min():>8.4f}")
 
 
-def confirmed(folder: Path, detector: Detector, preset: Preset) -> Pairs:
-    """The pairs of a set that a linear scan confirms."""
-    bits = detector.scheme.bits
+def fingerprinted(folder: Path, detector: Detector, site: int) -> list[Page]:
+    """The pages of a set."""
     pages = []
     for document in documents(folder):
         if not document.path.exists():
@@ -75,12 +115,22 @@ def confirmed(folder: Path, detector: Detector, preset: Preset) -> Pairs:
             content = gzip.decompress(content)
         page = detector.fingerprint_page(content.decode("utf-8", "replace"))
         if page.fingerprint is not None:
-            pages.append((document.id, page.fingerprint, page.evidence._replace(site=1)))
-    judged = judged_pairs(folder)
-    packed = np.array(
-        [np.frombuffer(one.to_bytes(bits // 8, "big"), np.uint8) for _, one, _ in pages]
-    ).reshape(len(pages), bits // 8)
-    differs, certainty, same = [], [], []
+            key = f"{folder.name}/{document.id}"
+            pages.append(Page(key, page.fingerprint, page.evidence._replace(site=site)))
+    return pages
+
+
+def packed_rows(pages: list[Page], bits: int) -> np.ndarray:
+    """The fingerprints as rows of bytes."""
+    packed = b"".join(page.fingerprint.to_bytes(bits // 8, "big") for page in pages)
+    return np.frombuffer(packed, np.uint8).reshape(len(pages), bits // 8)
+
+
+def confirmed(pages: list[Page], judged: dict[frozenset[str], float], preset: Preset) -> Pairs:
+    """The pairs of a set that a linear scan confirms."""
+    bits = preset.scheme.bits
+    packed = packed_rows(pages, bits)
+    keys, differs, certainty, same = [], [], [], []
     for at, (name, _, evidence) in enumerate(pages):
         apart = np.bitwise_count(packed ^ packed[at]).sum(axis=1)
         near = [int(n) for n in np.flatnonzero(apart <= preset.max_distance) if n != at]
@@ -89,24 +139,69 @@ def confirmed(folder: Path, detector: Detector, preset: Preset) -> Pairs:
             if is_copy:
                 differs.append(np.unpackbits(packed[at] ^ packed[other]))
                 certainty.append(np.frombuffer(evidence.certainty, np.uint8))
-                same.append(judged.get(frozenset((name, pages[other][0])), 0) >= SAME)
+                keys.append((name, pages[other].key))
+                ids = frozenset(key.partition("/")[2] for key in keys[-1])
+                same.append(judged.get(ids, 0) >= SAME)
     shape = len(differs), bits
     return Pairs(
+        np.array(keys, object).reshape(len(keys), 2),
         np.array(differs, bool).reshape(shape),
         np.array(certainty, np.uint8).reshape(shape),
         np.array(same, bool),
     )
 
 
-def share(plan: TablePlan, pairs: Pairs, order: int) -> tuple[float, float]:
-    """The share of all pairs, and of those of `SAME` resemblance, that the plan finds."""
+def share(plan: TablePlan, pairs: Pairs, order: int) -> tuple[float, float, float]:
+    """The share of all pairs, and of those of `SAME` resemblance, that the plan finds; and of all
+    without certainty, with each single bit of a prefix flipped.
+    """
     bits = np.random.default_rng(order).permutation(plan.bits) if order else np.arange(plan.bits)
     used = bits[: plan.blocks * plan.prefix_bits]
     shape = len(pairs.same), plan.blocks, plan.prefix_bits
-    found = Prober(plan).finds(
-        pairs.certainty[:, used].reshape(shape), pairs.differs[:, used].reshape(shape)
+    differs = pairs.differs[:, used].reshape(shape)
+    found = Prober(plan).finds(pairs.certainty[:, used].reshape(shape), differs)
+    bare = (differs.sum(axis=-1) <= 1).any(axis=1)
+    return float(found.mean()), float(found[pairs.same].mean()), float(bare.mean())
+
+
+def through_index(pages: list[Page], pairs: Pairs, preset: Preset, entries: int) -> None:
+    """Print the share of the pairs that a LevelDB index finds among so many other entries."""
+    often = np.unpackbits(packed_rows(pages, preset.scheme.bits), axis=1).mean(axis=0)
+    random = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as directory:
+        url = f"leveldb:{directory}/index"
+        made = {"max_distance": preset.max_distance, "expected_pages": max(entries, 1_000_000)}
+        with open_index(url, preset.scheme, **made) as index:
+            for start in range(0, entries, CHUNK):
+                size = min(CHUNK, entries - start)
+                rows = np.packbits(random.random((size, len(often))) < often, axis=1)
+                for number, row in enumerate(rows, start):
+                    fingerprint = int.from_bytes(row.tobytes(), "big")
+                    store(index, Page(f"filler {number}", fingerprint, NO_EVIDENCE))
+            for page in pages:
+                store(index, page)
+        by_key = {page.key: page for page in pages}
+        with open_index(url, preset.scheme, **made) as index:
+            found = {}
+            for key in set(pairs.keys[:, 0]):
+                _, fingerprint, evidence = by_key[key]
+                found[key] = {match.key for match in index.query(fingerprint, evidence)}
+            plan = index.plan
+    hits = np.array([other in found[key] for key, other in pairs.keys])
+    print(
+        f"{plan} among {entries:,} entries: {hits.mean():.4f} of all, "
+        f"{hits[pairs.same].mean():.4f} of resemblance >= {SAME}",
+        flush=True,
     )
-    return float(found.mean()), float(found[pairs.same].mean())
+
+
+def store(index: ObservingIndex, page: Page) -> None:
+    """Store a page, whatever it is a copy of."""
+    tables = index._shared.store  # noqa: SLF001 - an index would log a near-duplicate
+    sequence = tables.next_sequence
+    evidence = page.evidence._replace(certainty=b"")
+    entry = Entry(sequence, page.key, page.fingerprint, sequence, 0, 0, evidence=evidence)
+    tables.write(entry, None, (), sequence + 1)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from scrapy_simhash.sketch import estimate_resemblance
 from scrapy_simhash.tokenization import MARKS, normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 DEFAULT_MIN_RESEMBLANCE = 0.6
 # Where the names of two pages leave a doubt, they must resemble each other more.
 MIN_RESEMBLANCE_IN_DOUBT = 0.85
+NAME_FIELDS = ("title", "name", "headline")
+"""Fields of a record that hold its name."""
 _NAME_TOKENS = 32
 _NAME_TOKEN_BYTES = 2
 # Words with the signs that tell names apart: C++, A-, 3.11, 50 %.
@@ -99,7 +101,8 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     """Return whether two pages have the same name; None if that is in doubt.
 
     Where both pages have a heading of their own, different headings are different names, for a
-    site may give all of its pages one title. Without two headings the titles decide. A name that
+    site may give all of its pages one title. Without two headings the titles decide, or the
+    heading of one and the title of the other if they are equal. A name that
     holds the other leaves a doubt: a print version adds words, but so does the next model of a
     product. So do equal headings under different titles, for the heading may be that of a section.
     Pages of different sites need no equal names, and pages without names cannot be told apart by
@@ -110,7 +113,9 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     headings = _agree(one.heading, other.heading)
     titles = _agree(one.title, other.title) if one.title and other.title else True
     if not (one.heading and other.heading):
-        return titles
+        # A print version may have the heading as its title.
+        heading, title = (one.heading, other.title) if one.heading else (other.heading, one.title)
+        return True if heading and heading == title else titles
     if headings and titles is False:
         return None
     return headings
@@ -136,6 +141,14 @@ def _agree(one: bytes, other: bytes) -> bool | None:
         elif other_token & _HAS_DIGIT:
             return False  # another page, part or model
     return None if token is None and shorter else False
+
+
+def name_of_record(texts: Mapping[str, str]) -> str:
+    """Return the name of a record: the first of its texts whose field is called like a name.
+
+    :param texts: by field; of the fields that were chosen as the text of the record.
+    """
+    return next((text for field in NAME_FIELDS if (text := texts.get(field, ""))), "")
 
 
 def name_bytes(text: str) -> bytes:

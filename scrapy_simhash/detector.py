@@ -7,19 +7,25 @@ but its arguments, so it may run in any thread; `judge` asks the index and takes
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence, name_bytes, site_number
+from scrapy_simhash.confirmation import (
+    NO_EVIDENCE,
+    Evidence,
+    name_bytes,
+    name_of_record,
+    site_number,
+)
 from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
-from scrapy_simhash.extraction import Extraction, extract
+from scrapy_simhash.extraction import Extraction, extract, plain_text
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.sites import site_of
 from scrapy_simhash.sketch import sketch
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from scrapy_simhash.index.base import Index
     from scrapy_simhash.scheme import Scheme
@@ -97,10 +103,34 @@ class Detector:
         """The same for a text that is there already."""
         return self.fingerprint_extraction(Extraction(text))
 
+    def fingerprint_fields(self, fields: Mapping[str, Sequence[str]]) -> PageFingerprint:
+        """Fingerprint a record by its texts, each of which may be markup. A field such as ``title``
+        is its name, see `name_of_record`. The result has the text, and as `unmatched` the fields
+        without.
+        """
+        started = time.thread_time()
+        try:
+            texts = {name: "\n".join(map(plain_text, parts)) for name, parts in fields.items()}
+        except ExtractionError as error:
+            return PageFingerprint(skipped="extraction_error", error=str(error))
+        text = "\n".join(filter(None, texts.values()))
+        page = self.fingerprint_extraction(
+            Extraction(text, name_of_record(texts)), _cpu_ms_since(started), record=texts
+        )
+        missing = tuple(name for name, text in texts.items() if not text.strip())
+        return replace(page, text=text, unmatched=missing)
+
     def fingerprint_extraction(
-        self, extraction: Extraction, extraction_ms: float = 0.0
+        self,
+        extraction: Extraction,
+        extraction_ms: float = 0.0,
+        *,
+        record: Mapping[str, str] | None = None,
     ) -> PageFingerprint:
-        """The same for a page whose text was extracted already."""
+        """The same for a page whose text was extracted already.
+
+        :param record: the fields that make up the text, where the scheme has `field_weights`.
+        """
         started = time.thread_time()
         tokens = self.scheme.tokens(extraction.text, extraction.title)
         tokenization_ms = _cpu_ms_since(started)
@@ -114,7 +144,7 @@ class Detector:
             skipped = "few_tokens"
         else:
             try:
-                fingerprint, evidence = self._fingerprint(tokens, extraction)
+                fingerprint, evidence = self._fingerprint(tokens, extraction, record)
             except EmptyText:
                 skipped = "no_text"
             except UnsupportedText:
@@ -135,9 +165,14 @@ class Detector:
             fingerprint_ms=_cpu_ms_since(started),
         )
 
-    def _fingerprint(self, tokens: Sequence[str], extraction: Extraction) -> tuple[int, Evidence]:
+    def _fingerprint(
+        self, tokens: Sequence[str], extraction: Extraction, record: Mapping[str, str] | None
+    ) -> tuple[int, Evidence]:
         hashes = token_hashes(tokens) if self.sketches else None
-        value, certainty = self.scheme.certain_fingerprint(tokens, hashes)
+        if record is not None and self.scheme.field_weights:
+            value, certainty = self.scheme.certain_record(record)
+        else:
+            value, certainty = self.scheme.certain_fingerprint(tokens, hashes)
         if hashes is None:
             return value, Evidence(certainty=certainty)
         return value, Evidence(

@@ -1,18 +1,18 @@
-"""The errors of this package: one root, evidence on each, and what to do next in the text.
+"""The exceptions of this package. Each carries its evidence and says what to do next.
 
 ::
 
     SimhashError
-    ├── SchemeError (ValueError)        a scheme, preset or fingerprint that cannot be
-    ├── SettingsError (ValueError)      a SIMHASH_* setting with a value that is not allowed
-    ├── PlanError (ValueError)          tables that cannot find what is asked of them
+    ├── SchemeError (ValueError)        an invalid scheme, preset or fingerprint
+    ├── SettingsError (ValueError)      a SIMHASH_* setting with an invalid value
+    ├── PlanError (ValueError)          tables that cannot reach the required recall
     ├── ExtractionError                 the extractor failed on a page
-    ├── EmptyText                       no feature is left to fingerprint
-    ├── UnsupportedText (ValueError)    a text that the scheme cannot take
-    ├── WorkerError                     a process that fingerprints pages does not do its work
-    └── StorageError                    an index that cannot be used; never deleted by us
+    ├── EmptyText                       a text without any feature to fingerprint
+    ├── UnsupportedText (ValueError)    a text that the scheme does not support
+    ├── WorkerError                     a worker process that cannot start or fails
+    └── StorageError                    an index that cannot be used; it is never deleted
         ├── IndexLocked                 another process has it open
-        ├── IndexForeign                the directory holds something else
+        ├── IndexForeign                the directory holds other data
         ├── IndexMismatch               made with another scheme, plan or format version
         ├── IndexCorrupt                its files are damaged
         └── IndexClosed                 used after close()
@@ -22,19 +22,19 @@ from __future__ import annotations
 
 
 class SimhashError(Exception):
-    """Root of all errors that this package raises on purpose."""
+    """The base class of all exceptions that this package raises on purpose."""
 
 
 class SchemeError(SimhashError, ValueError):
-    """A scheme, preset, weight or fingerprint outside what is possible."""
+    """An invalid scheme, preset, weight or fingerprint."""
 
 
 class PlanError(SimhashError, ValueError):
-    """A table plan that cannot be built, or cannot find enough at the distance asked for."""
+    """A table plan that cannot be built, or whose recall at the required distance is too low."""
 
 
 class SettingsError(SimhashError, ValueError):
-    """A setting with a value that is not allowed."""
+    """A setting with an invalid value."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
         super().__init__(f"{name} = {value!r} is not allowed: {allowed}")
@@ -59,15 +59,15 @@ class ExtractionError(SimhashError):
 
 
 class EmptyText(SimhashError):
-    """No feature is left of a text, so that it has no fingerprint."""
+    """A text without any feature, which has no fingerprint."""
 
 
 class UnsupportedText(SimhashError, ValueError):
-    """A text that the scheme cannot take, such as one beyond ASCII for ``ascii-mt19937``."""
+    """A text that the scheme does not support, such as non-ASCII text for ``ascii-mt19937``."""
 
 
 class WorkerError(SimhashError):
-    """A worker process could not be started, or failed for a reason that is not a page's."""
+    """A worker process that could not start, or failed for a reason unrelated to a page."""
 
 
 class StorageError(SimhashError):
@@ -87,7 +87,7 @@ class IndexLocked(StorageError):
 
 
 class IndexForeign(StorageError):
-    """The directory holds something that is not an index of ours."""
+    """The directory holds data that is not an index of this package."""
 
 
 class IndexMismatch(StorageError):

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.lines import Line
 
 MIN_SHARE_OF_SEGMENTS = 0.8
+_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
 _IMPORT_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 _CONTROLS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
@@ -111,12 +112,10 @@ def prepared(html: str) -> bytes:
         data = html.encode()
     except UnicodeEncodeError:  # lone surrogates, from a broken page
         data = html.encode("utf-8", "replace")
-    data = data.replace(b"\0", b"").translate(_TO_SPACES)
-    if b"\xef\xbf" in data:
-        data = _NONCHARACTERS.sub(b" ", data)
-    if b"&#" in data:
-        data = _REFERENCES.sub(b" ", data)
-    return without_marks(data).strip()
+    data = _REFERENCES.sub(b" ", data.replace(b"\0", b"").translate(_TO_SPACES))
+    if not html.isascii():
+        data = without_marks(_NONCHARACTERS.sub(b" ", data))
+    return data.strip()
 
 
 class Page:
@@ -128,6 +127,8 @@ class Page:
     def __init__(self, html: bytes, selectors: Selectors) -> None:
         self._bytes = html
         self._remove = selectors.remove
+        # For `id("…")` in XPath, and for nothing else.
+        self._collect_ids = bool(selectors.select or selectors.remove)
         self._unmatched: dict[str, None] = {}
         self.root = self.parse()
         self.selected: str | None = None
@@ -148,7 +149,9 @@ class Page:
 
         try:
             # Bytes, for lxml refuses strings with an encoding declaration of their own.
-            root: HtmlElement = document_fromstring(self._bytes, parser=_parser())
+            root: HtmlElement = document_fromstring(
+                self._bytes, parser=_parser(collect_ids=self._collect_ids)
+            )
         except etree.ParserError:  # no element at all: empty, or comments alone
             return None
         for text in self._remove:
@@ -188,31 +191,42 @@ class Page:
         if self.root is None:
             return Extraction("")
         heading = own_heading(self.lines)
-        title = canonical = declared = ""
-        stylesheets = []
+        title = canonical = ""
+        stylesheets = set()
         # In all of the page, for the parser ends the head at the first element of a body.
-        for element in self.root.iter("title", "link", "meta", "base"):
-            relation = element.get("rel", "").lower().split()
+        for element in self.root.iter("title", "link"):
             if element.tag == "title":
                 above = element.getparent()
                 if not title and (above is None or above.tag != "svg"):
                     title = " ".join(element.text_content().split())
-            elif "canonical" in relation:
+                continue
+            relation = element.get("rel", "").lower().split()
+            if "canonical" in relation:
                 canonical = canonical or element.get("href", "").strip()
             elif "stylesheet" in relation:
-                stylesheets.append(element.get("href", "").partition("?")[0])
-            elif element.tag == "base":
-                declared = declared or _host(element.get("href", ""))
-            elif element.get("property") == "og:url":
-                declared = declared or _host(element.get("content", ""))
+                stylesheets.add(element.get("href", "").partition("?")[0])
         return Extraction(
             "",
             title=title,
             heading="" if heading is None else heading.text,
             canonical=canonical,
-            site=_host(canonical) or declared or " ".join(sorted(set(stylesheets))),
+            site=_host(canonical) or _declared_host(self.root) or " ".join(sorted(stylesheets)),
             unmatched=tuple(self._unmatched),
         )
+
+
+def _declared_host(root: HtmlElement) -> str:
+    """Return the first host that a ``base`` or an ``og:url`` names, or nothing."""
+    for element in root.iter("base", "meta"):
+        if element.tag == "base":
+            url = element.get("href", "")
+        elif element.get("property") == "og:url":
+            url = element.get("content", "")
+        else:
+            continue
+        if host := _host(url):
+            return host
+    return ""
 
 
 def _host(url: str) -> str:
@@ -222,13 +236,15 @@ def _host(url: str) -> str:
         return ""
 
 
-def _parser() -> Any:
-    """A parser whose elements are all of one class: lxml.html's own asks Python for the class of
-    each one, which costs as much as the parsing.
+def _parser(*, collect_ids: bool) -> Any:
+    """Return a parser whose elements are all of one class: lxml.html's own asks Python for the
+    class of each one, which costs as much as the parsing.
     """
     from lxml import etree
 
-    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    parser = etree.HTMLParser(
+        encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=collect_ids
+    )
     parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=element_class()))
     return parser
 
@@ -326,3 +342,8 @@ def find_extractor(name: str) -> Callable[[Page], tuple[str, str]]:
 def visible_text(html: str) -> str:
     """All text of a page, or a piece of one, that a browser would show."""
     return extract(html, "text").text
+
+
+def plain_text(text: str) -> str:
+    """Return a text; if it holds markup, what a browser would show of it."""
+    return visible_text(text) if _MARKUP.search(text) else text

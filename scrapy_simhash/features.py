@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.hashes import JOINER
+from scrapy_simhash.tokenization import TaggedWords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Weighting = Literal["uniform", "tf", "log-tf", "tf-squared", "levels", "tf-idf"]
 
 LEVELS = 5
+IDF_WEIGHTINGS = ("levels", "tf-idf")
 
 
 def shingles(tokens: Sequence[str], length: int, joiner: str = JOINER) -> list[str]:
@@ -56,15 +58,22 @@ def _tf_squared(counts: Counter[str], _idf: IdfTable | None) -> dict[str, float]
     return {feature: float(count * count) for feature, count in counts.items()}
 
 
-def _levels(counts: Counter[str], _idf: IdfTable | None) -> dict[str, float]:
-    """1 to 5, by the share of the most frequent feature's count."""
-    most = max(counts.values(), default=1)
-    return {feature: float(-(-LEVELS * count // most)) for feature, count in counts.items()}
+def _levels(counts: Counter[str], idf: IdfTable | None) -> dict[str, float]:
+    """1 to 5, by the share of the largest TF-IDF."""
+    weights = _tf_idf(counts, idf)
+    most = max(weights.values(), default=0.0)
+    if not most:
+        return dict.fromkeys(weights, 1.0)
+    return {
+        # Rounded, so that 3/5 of the largest is not a little more than that.
+        feature: max(1.0, float(math.ceil(round(LEVELS * weight / most, 9))))
+        for feature, weight in weights.items()
+    }
 
 
 def _tf_idf(counts: Counter[str], idf: IdfTable | None) -> dict[str, float]:
     if idf is None:
-        raise SchemeError("the weighting tf-idf needs an IDF table")
+        raise SchemeError("the weightings levels and tf-idf need an IDF table")
     total = counts.total()
     # In jieba's order of operations.
     return {feature: count * (idf.get(feature) / total) for feature, count in counts.items()}
@@ -95,7 +104,8 @@ def weighted_features(
 
     :param pairs: pairs of neighbouring tokens are features beside the shingles.
     :param stop_words: tokens that are left out, case-folded.
-    :param top: keep this many of the heaviest, the earlier of equal ones; 0 keeps all.
+    :param top: keep this many of the heaviest, heaviest first, the earlier of equal ones; 0 keeps
+        all, in the order of the text.
     """
     if stop_words:
         tokens = [token for token in tokens if token.casefold() not in stop_words]
@@ -103,10 +113,20 @@ def weighted_features(
     if pairs and len(tokens) > 1:
         counts.update(shingles(tokens, 2, joiner))
     features = WEIGHTINGS[weighting](counts, idf)
-    if 0 < top < len(features):
+    if top:
         heaviest = sorted(features, key=features.__getitem__, reverse=True)[:top]
         return {feature: features[feature] for feature in heaviest}
     return features
+
+
+def weighted_occurrences(words: Sequence[str]) -> list[tuple[str, float]]:
+    """Return each word with its frequency, as often as the text has it, in order.
+
+    :param words: where they are `TaggedWords`, frequencies are as linyiqun's Java takes them.
+    """
+    tagged = words if isinstance(words, TaggedWords) else TaggedWords(words, words, len(words))
+    counts = Counter(tagged)
+    return [(word, counts[word] / tagged.pieces) for word in tagged.occurrences]
 
 
 class IdfTable:

@@ -6,7 +6,8 @@ each feature is hashed to f bits; bit i of the fingerprint says whether the weig
 features whose hash has bit i set outweigh those of the others.
 
 Sums are exact: weights become integers small enough that float64 adds them without rounding,
-so that neither the order of the features nor the machine's linear algebra changes a bit.
+so that neither the order of the features nor the machine's linear algebra changes a bit. Only
+`simhash_in_order` rounds, for presets whose authors' programs do.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from scrapy_simhash.errors import EmptyText, SchemeError
 from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName, widen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -80,9 +81,51 @@ def simhash(
     """
     import numpy as np
 
-    names = list(features)
+    names, weights = _checked(list(features), list(features.values()))
+    # Scaling by a power of two is exact, so whole-number weights stay what they are.
+    spare_bits = _MANTISSA_BITS - len(names).bit_length()
+    weights = np.rint(np.ldexp(weights, spare_bits - math.frexp(float(weights.max()))[1]))
+
+    sums = np.zeros(bits, dtype=np.float64)
+    for rows, chunk in _hashed(names, weights, bits, feature_hash):
+        sums += weighted_sums(rows, chunk)
+    return _signs(sums, float(np.sqrt(np.square(weights).sum())), tie)
+
+
+def simhash_in_order(
+    features: Iterable[tuple[str, float]],
+    bits: int,
+    *,
+    feature_hash: FeatureHashName = "xxh3",
+    tie: TieRule = "zero",
+) -> Fingerprint:
+    """Return the SimHash of features whose weights are added in this order, as rounded floats.
+
+    For equality with programs that do so: where a sum should be zero, what rounding leaves of it
+    decides the bit.
+
+    :param features: (feature, weight), a feature as often as it is to be added.
+    :raises EmptyText: no feature has a weight above zero.
+    :raises SchemeError: a weight is negative, infinite or not a number.
+    """
+    import numpy as np
+
+    pairs = list(features)
+    names, weights = _checked([name for name, _ in pairs], [weight for _, weight in pairs])
+    sums = np.zeros((1, bits), dtype=np.float64)
+    for rows, chunk in _hashed(names, weights, bits, feature_hash):
+        signed = np.where(rows, chunk[:, None], -chunk[:, None])
+        # accumulate() adds row by row; sum() may add in pairs.
+        sums = np.add.accumulate(np.concatenate([sums, signed]), axis=0)[-1:]
+    return _signs(sums[0], float(np.sqrt(np.square(weights).sum())), tie)
+
+
+def _checked(names: list[str], values: Sequence[float]) -> tuple[list[str], NDArray[np.float64]]:
+    """Return the features of a weight above zero, and their weights."""
+    import numpy as np
+
     try:
-        weights = np.fromiter(features.values(), dtype=np.float64, count=len(names))
+        weights = np.fromiter(values, dtype=np.float64, count=len(names))
     except (OverflowError, TypeError, ValueError) as error:
         raise SchemeError(f"feature weights must be finite numbers: {error}") from error
     heaviest = float(weights.max(initial=0.0))
@@ -94,17 +137,20 @@ def simhash(
     if lightest == 0:
         names = [name for name, weight in zip(names, weights, strict=True) if weight]
         weights = weights[weights > 0]
-    # Scaling by a power of two is exact, so whole-number weights stay what they are.
-    spare_bits = _MANTISSA_BITS - len(names).bit_length()
-    weights = np.rint(np.ldexp(weights, spare_bits - math.frexp(heaviest)[1]))
+    return names, weights
+
+
+def _hashed(
+    names: Sequence[str], weights: NDArray[np.float64], bits: int, feature_hash: FeatureHashName
+) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.float64]]]:
+    """Yield the bits of some features, a row each, and their weights."""
+    import numpy as np
 
     digests = FEATURE_HASHES[feature_hash].digests
-    sums = np.zeros(bits, dtype=np.float64)
     for start in range(0, len(names), _CHUNK_FEATURES):
         chunk = slice(start, start + _CHUNK_FEATURES)
         rows = np.frombuffer(digests(names[chunk], bits), dtype=np.uint8).reshape(-1, bits // 8)
-        sums += weighted_sums(np.unpackbits(rows, axis=1), weights[chunk])
-    return _signs(sums, float(np.sqrt(np.square(weights).sum())), tie)
+        yield np.unpackbits(rows, axis=1), weights[chunk]
 
 
 def simhash_of_hashes(

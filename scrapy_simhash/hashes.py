@@ -7,6 +7,7 @@ significant bit first. None depends on the process, its hash seed or the machine
 from __future__ import annotations
 
 import hashlib
+import math
 from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FeatureHashName = Literal["xxh3", "xxh3-mix", "md5", "bkdr", "string-hash", "mt19937"]
+FeatureHashName = Literal[
+    "xxh3", "xxh3-mix", "md5", "bkdr", "string-hash", "string-hash-java", "mt19937"
+]
 
 # Joins the tokens of a feature. It cannot occur inside a token of our tokenizers, so that ("a b",)
 # and ("a", "b") differ.
@@ -153,33 +156,57 @@ def _md5(features: Sequence[str], bits: int) -> bytes:
 
 
 def _bkdr(features: Sequence[str], bits: int) -> bytes:
-    """BKDR with seed 31 over UTF-16 units, in Java's 64-bit arithmetic, cut to its low bits.
+    """BKDR with seed 31 over UTF-16 units, as linyiqun's Java has it.
 
-    Up to 32 bits the value is a Java int, beyond a long; a negative one has no bit set, for the
-    bits are read off by halving while the value is above zero.
+    The absolute value of a long is divided as a double, so that beyond 2**53 its low bits are
+    rounded away. The remainder is cut to an int; a negative one has no bit set, for the bits are
+    read off by halving.
     """
-    sign = 1 << ((_INT_BITS if bits <= _INT_BITS else _LONG_BITS) - 1)
     hashes = []
     for feature in features:
-        units = feature.encode("utf-16-be", "surrogatepass")
         value = 0
-        for i in range(0, len(units), 2):
-            value = value * 31 + (units[i] << 8 | units[i + 1]) & 0xFFFF_FFFF_FFFF_FFFF
-        value &= (1 << bits) - 1
-        hashes.append((0 if value >= sign else value).to_bytes(bits // 8, "big"))
+        for unit in _utf16_units(feature):
+            value = value * 31 + unit & 0xFFFF_FFFF_FFFF_FFFF
+        value = min(value, (1 << _LONG_BITS) - value)
+        value = int(math.fmod(value, 1 << bits)) & ((1 << _INT_BITS) - 1)
+        hashes.append((value if value < 1 << _INT_BITS - 1 else 0).to_bytes(bits // 8, "big"))
     return b"".join(hashes)
+
+
+def _utf16_units(text: str) -> Sequence[int]:
+    """Return the chars of a Java string."""
+    data = text.encode("utf-16-be", "surrogatepass")
+    return [data[i] << 8 | data[i + 1] for i in range(0, len(data), 2)]
 
 
 def _string_hash(features: Sequence[str], bits: int) -> bytes:
     """The multiplicative hash of strings of Python 2 (1000003), cut to its low bits."""
+    return b"".join(
+        [
+            _multiplied(list(map(ord, feature)), bits).to_bytes(bits // 8, "big")
+            for feature in features
+        ]
+    )
+
+
+def _string_hash_java(features: Sequence[str], bits: int) -> bytes:
+    """The same over the chars of a Java string, with the least significant bit first."""
+    return b"".join(
+        [
+            int(f"{_multiplied(_utf16_units(feature), bits):0{bits}b}"[::-1], 2).to_bytes(
+                bits // 8, "big"
+            )
+            for feature in features
+        ]
+    )
+
+
+def _multiplied(characters: Sequence[int], bits: int) -> int:
     mask = (1 << bits) - 1
-    hashes = []
-    for feature in features:
-        value = ord(feature[0]) << 7 if feature else 0
-        for character in feature:
-            value = (value * 1000003 ^ ord(character)) & mask
-        hashes.append(((value ^ len(feature)) & mask).to_bytes(bits // 8, "big"))
-    return b"".join(hashes)
+    value = characters[0] << 7 if characters else 0
+    for character in characters:
+        value = (value * 1000003 ^ character) & mask
+    return (value ^ len(characters)) & mask
 
 
 @lru_cache(maxsize=1)
@@ -208,5 +235,6 @@ FEATURE_HASHES: Mapping[str, FeatureHash] = {
     "md5": FeatureHash(_md5, range(8, 129, 8)),
     "bkdr": FeatureHash(_bkdr, range(8, 65, 8)),
     "string-hash": FeatureHash(_string_hash, range(8, 129, 8)),
+    "string-hash-java": FeatureHash(_string_hash_java, range(8, 129, 8)),
     "mt19937": FeatureHash(_mt19937, range(32, 33, 8)),
 }

@@ -1,6 +1,4 @@
-"""What stands on a page beside the text that was extracted of it: to tune selectors, and to judge
-extraction by something else than itself.
-"""
+"""Inspect a page beyond its extracted text, to tune selectors and to evaluate extraction."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from scrapy_simhash.selectors import Selectors, compiled_selector
 
 
 class SelectorCount(NamedTuple):
-    """How many elements of a page a selector finds."""
+    """The number of elements of a page that a selector matches."""
 
     use: str
     selector: str
@@ -21,8 +19,9 @@ class SelectorCount(NamedTuple):
 
 
 def selector_counts(html: str, selectors: Selectors) -> list[SelectorCount]:
-    """What each selector finds: those of `remove` on the whole page, those of `select` on what is
-    left of it.
+    """Return the counts of each selector.
+
+    `remove` is applied to the whole page, `select` to what remains of it.
     """
     page = prepared(html)
     counts = []
@@ -32,22 +31,22 @@ def selector_counts(html: str, selectors: Selectors) -> list[SelectorCount]:
     ):
         root = Page(page, without).root if page and texts else None
         for text in texts:
-            found = () if root is None else compiled_selector(text)(root)
+            matched = () if root is None else compiled_selector(text)(root)
             counts.append(
-                SelectorCount(use, text, sum(hasattr(element, "iter") for element in found))
+                SelectorCount(use, text, sum(hasattr(element, "iter") for element in matched))
             )
     return counts
 
 
 def content_text(html: str, remove: tuple[str, ...] = ()) -> str:
-    """Return the content of a page as `segments` finds it, to compare another extractor with.
+    """Return the content of a page as the extractor `segments` finds it, for comparison.
 
-    It is empty for a page that makes the parser fail.
+    It is empty if the parser fails.
     """
     prepared_html = prepared(html)
     if not prepared_html:
         return ""
     try:
         return join(content_lines(Page(prepared_html, Selectors(remove=remove)).lines))
-    except Exception:  # noqa: BLE001 - as with extraction, any page may come
+    except Exception:  # noqa: BLE001 - pages are untrusted, as in extraction
         return ""

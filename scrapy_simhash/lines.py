@@ -40,37 +40,32 @@ _SECTION_TAGS = frozenset(("article", "main", "section"))
 # Whatever their role or class, these hold the content.
 _NEVER_CHROME = frozenset(("html", "body", "main", "article"))
 
-DISPLAY_NONE = re.compile(
-    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\s*(?:!\s*important\s*)?(?:;|$)",
-    re.IGNORECASE,
+_HIDES = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\s*(?:!\s*important\s*)?(?:;|$)"
 )
 _LOGO = re.compile(
     r"(?:^|[-_])(?:logo|masthead|branding|navbar-brand|site-?(?:title|name|header))(?:[-_]|$)"
-    r"|^(?:header|brand)$",
-    re.IGNORECASE,
+    r"|^(?:header|brand)$"
 )
 # A form with one of these may be a whole page.
 _CONTENT_TAGS = ("p", "h1", "h2", "h3", "table", "article")
 _DIALOG_ROLES = frozenset(("dialog", "alertdialog"))
 _CONSENT_TAGS = ("div", "section", "aside", "form", "dialog")
-_CONSENT = re.compile("cookie|consent|gdpr", re.IGNORECASE)
+_CONSENT = re.compile("cookie|consent|gdpr")
 # Names that say something about cookies, but are no banner: of a state, or of a topic.
 _NO_CONSENT = re.compile(
-    r"(?:^|[-_])(?:not?|has|category|tag|topic|set|accepted|allowed|enabled|disabled)(?:[-_]|$)",
-    re.IGNORECASE,
+    r"(?:^|[-_])(?:not?|has|category|tag|topic|set|accepted|allowed|enabled|disabled)(?:[-_]|$)"
 )
 _HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
 
 # Private-use characters, which `prepared` takes out of pages.
-_BREAK, _LINK, _END_LINK, _CHROME, _END_CHROME, _HEADING, _ROW = map(chr, range(0xE000, 0xE007))
+_BREAK, _CHROME, _END_CHROME, _HEADING, _ROW, _LINK, _END_LINK = map(chr, range(0xE000, 0xE007))
 _AT_LINKS = re.compile(f"([{_LINK}{_END_LINK}])")
-_MARK = re.compile(f"[{_BREAK}-{_ROW}]")
-_ONE_LINK = [_LINK, _END_LINK]
 _MARK_BYTES = re.compile(b"\xee\x80[\x80-\x86]")
 
 # Characters of scripts that write no spaces, two of which count as a word.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _WORD = re.compile(f"[^\\W_{_UNSPACED}]+")
 
 
@@ -112,6 +107,20 @@ def join(lines: Iterable[Line]) -> str:
     return "\n".join(line.text for line in lines)
 
 
+def hidden_elements(root: HtmlElement) -> list[HtmlElement]:
+    """Return the elements that a browser does not show, by attribute, in the document's order."""
+    attributes = _path("descendant-or-self::*/@hidden | descendant-or-self::*/@style")(root)
+    hiding = [value for value in attributes if value.attrname == "hidden" or is_hidden(value)]
+    return list(dict.fromkeys(value.getparent() for value in hiding))
+
+
+def is_hidden(style: str) -> bool:
+    """Return whether an element of that style is not shown."""
+    lowered = style.lower()
+    # Most styles have neither, and the search is slow.
+    return ("none" in lowered or "hidden" in lowered) and _HIDES.search(lowered) is not None
+
+
 def own_heading(lines: Iterable[Line]) -> Line | None:
     """Return the heading of the page itself: the first ``h1`` outside chrome, or None."""
     return next((line for line in lines if line.heading and not line.chrome), None)
@@ -122,14 +131,13 @@ def without_marks(html: bytes) -> bytes:
 
     :param html: in UTF-8.
     """
-    return _MARK_BYTES.sub(b" ", html) if b"\xee\x80" in html else html
+    # A search for one byte is several times faster, and hardly a page has it.
+    return _MARK_BYTES.sub(b" ", html) if b"\xee" in html else html
 
 
 def consent_elements(root: HtmlElement) -> list[HtmlElement]:
     """Return the cookie banners and consent dialogs of a page, in the order of the document."""
-    elements = [element for element in root.iter(*_CONSENT_TAGS) if _is_consent(element)]
-    headed = _holders(root, "h1") if elements else ()
-    return [element for element in elements if element not in headed]
+    return _unless_headed(root, [e for e in root.iter(*_CONSENT_TAGS) if _is_consent(e)])
 
 
 def count_words(text: str) -> int:
@@ -137,9 +145,8 @@ def count_words(text: str) -> int:
 
     Two characters of a script without spaces count as one word.
     """
-    if not text.isascii() and _UNSPACED_CHARACTER.search(text):
-        unspaced = len(_UNSPACED_CHARACTER.findall(text))
-        return len(_WORD.findall(text)) + (unspaced + 1) // 2
+    if not text.isascii() and (runs := _UNSPACED_RUN.findall(text)):
+        return len(_WORD.findall(text)) + (sum(map(len, runs)) + 1) // 2
     return text.count(" ") + 1 if text else 0
 
 
@@ -155,17 +162,20 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
             renamed.append((element, element.tag))
             element.tag = tag
 
-    for element in _path("descendant-or-self::*[@style or @hidden or @role]")(root):
-        style = element.get("style")
-        if (style and DISPLAY_NONE.search(style)) or element.get("hidden") is not None:
-            rename(element, "script")
-        elif element.get("role") in _CHROME_ROLES:
+    for element in hidden_elements(root):
+        rename(element, "script")
+    for value in _path("descendant-or-self::*/@role")(root):
+        if value in _CHROME_ROLES and (element := value.getparent()).tag != "script":
             rename(element, "nav")
+    # Others that `_is_consent` knows are chrome by their tag, or by their role.
+    named = [e for e in root.iter("div", "section", "form") if _is_named_for_consent(e)]
+    for element in _unless_headed(root, named):
+        rename(element, "nav")
     # Each element is asked once, however deep the page is: else nests of them take minutes.
     named_as_logo = _Ancestry(_is_named_as_logo)
     in_section = _Ancestry(lambda element: element.tag in _SECTION_TAGS)
-    headed = prosaic = None
-    for element in list(root.iter(*_CONSENT_TAGS, "header", "h1")):
+    prosaic = None
+    for element in root.iter("h1", "header", "form"):
         tag = element.tag
         if tag == "h1":
             if named_as_logo(element) or _is_link_home(element):
@@ -174,11 +184,7 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
             # An article may have a header of its own.
             if not in_section(element):
                 rename(element, "nav")
-        elif _is_consent(element):
-            headed = _holders(root, "h1") if headed is None else headed
-            if element not in headed:
-                rename(element, "nav")
-        if element.tag == "form":
+        else:
             # A form may wrap a whole page.
             prosaic = _holders(root, *_CONTENT_TAGS) if prosaic is None else prosaic
             if element not in prosaic:
@@ -221,21 +227,32 @@ def _holders(root: HtmlElement, *tags: str) -> set[HtmlElement]:
     return holders
 
 
+def _unless_headed(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlElement]:
+    headed = _holders(root, "h1") if elements else ()
+    return [element for element in elements if element not in headed]
+
+
 def _is_consent(element: HtmlElement) -> bool:
     """Return whether an element is a consent dialog, unless the heading of the page is inside.
 
     A policy about cookies has such classes, too.
     """
-    if element.tag == "dialog" or element.get("role") in _DIALOG_ROLES:
-        return True
-    names = f"{element.get('class', '')} {element.get('id', '')}"
+    return (
+        element.tag == "dialog"
+        or element.get("role") in _DIALOG_ROLES
+        or _is_named_for_consent(element)
+    )
+
+
+def _is_named_for_consent(element: HtmlElement) -> bool:
+    names = f"{element.get('class', '')} {element.get('id', '')}".lower()
     return _CONSENT.search(names) is not None and any(
         _CONSENT.search(name) and not _NO_CONSENT.search(name) for name in names.split()
     )
 
 
 def _is_named_as_logo(element: HtmlElement) -> bool:
-    names = f"{element.get('class', '')} {element.get('id', '')}"
+    names = f"{element.get('class', '')} {element.get('id', '')}".lower()
     return element.tag not in _NEVER_CHROME and any(map(_LOGO.search, names.split()))
 
 
@@ -265,48 +282,58 @@ def _split(marked: str) -> list[Line]:
     lines = []
     chrome = links = 0
     for raw in marked.split(_BREAK):
-        if not raw or raw.isspace():
+        pieces = raw.split()
+        if not pieces:
             continue
-        text = " ".join(raw.split())
+        text = " ".join(pieces)
+        words = len(pieces)
         row = heading = False
         link_characters = len(text) if links else 0
-        if not text.isascii() and (marks := _MARK.findall(text)):
-            for mark in marks:
+        if not text.isascii():
+            # The stylesheet writes these right behind a break.
+            mark = text[0]
+            if _CHROME <= mark <= _ROW:
                 if mark == _CHROME:
                     chrome += 1
                 elif mark == _END_CHROME:
                     chrome -= 1
                 elif mark == _ROW:
                     row = True
-                elif mark == _HEADING:
+                else:
                     heading = True
-            if marks == _ONE_LINK and text[0] == _LINK and text[-1] == _END_LINK and not links:
+                text = text[1:].lstrip()
+                link_characters = len(text) if links else 0
+            if not links and text.rfind(_LINK) == 0 and text.find(_END_LINK) == len(text) - 1:
                 text = text[1:-1].strip()
                 link_characters = len(text)
-            else:
-                if _LINK in marks or _END_LINK in marks:
-                    links, link_characters = _follow_links(text, links)
-                text = " ".join(_MARK.sub("", text).split())
+            elif _LINK in text or _END_LINK in text:
+                text, links, link_characters = _follow_links(text, links)
             if not text:
                 continue
-        lines.append(Line(text, count_words(text), link_characters, chrome > 0, row, heading))
+            words = count_words(text)
+        lines.append(Line(text, words, link_characters, chrome > 0, row, heading))
     return lines
 
 
-def _follow_links(text: str, links: int) -> tuple[int, int]:
-    """Return how many links are open behind a text, and how many of its characters are links.
+def _follow_links(text: str, links: int) -> tuple[str, int, int]:
+    """Return a text without marks, how many links are open behind it, and how many of its
+    characters are links.
 
     :param links: how many are open before it.
     """
+    kept = []
     characters = 0
     for piece in _AT_LINKS.split(text):
         if piece == _LINK:
             links += 1
         elif piece == _END_LINK:
             links -= 1
-        elif links:
-            characters += len(_MARK.sub("", piece))
-    return links, characters
+        elif piece:
+            kept.append(piece)
+            if links:
+                characters += len(piece)
+    text = " ".join("".join(kept).split())
+    return text, links, min(characters, len(text))
 
 
 @lru_cache(maxsize=1)

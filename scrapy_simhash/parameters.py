@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.extraction import EXTRACTORS, is_extractor
-from scrapy_simhash.features import WEIGHTINGS, Weighting, idf_table
+from scrapy_simhash.features import IDF_WEIGHTINGS, WEIGHTINGS, Weighting, idf_table
 from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName
 from scrapy_simhash.parts import PARTS, TITLE_PART
 from scrapy_simhash.selectors import compiled_selector
@@ -45,11 +45,13 @@ class SchemeParameters:
     :param shingle_length: consecutive tokens in one feature, 1 to 16.
     :param pairs: pairs of neighbouring tokens are features, too; for shingles of another length.
     :param weighting: weight of a feature by its count: uniform, tf, log-tf (1 + log tf),
-        tf-squared, levels (1 to 5), tf-idf.
-    :param idf: for tf-idf: ``jieba`` for its table, or the path of a file.
+        tf-squared, tf-idf, levels (1 to 5 by the share of the largest TF-IDF).
+    :param idf: for tf-idf and levels: ``jieba`` for its table, or the path of a file.
     :param top: how many of the heaviest features are kept; 0 for all.
     :param field_weights: for records: names of fields and what their features weigh.
     :param feature_hash: hash of a feature, see `scrapy_simhash.hashes`.
+    :param sums: ``exact``, or ``in-order``: floats that are added in the order of the features, for
+        equality with programs that do so.
     :param tie: the bit where the weighted sum is exactly zero.
     :param empty: a text without features is an ``error`` (EmptyText), or all ``ties``.
     :param version: counts changes of the algorithm under the same names.
@@ -70,6 +72,7 @@ class SchemeParameters:
     top: int = 0
     field_weights: tuple[tuple[str, float], ...] = ()
     feature_hash: FeatureHashName = "xxh3"
+    sums: Literal["exact", "in-order"] = "exact"
     tie: TieRule = "zero"
     empty: Literal["error", "ties"] = "error"
     version: int = _VERSION
@@ -84,6 +87,7 @@ class SchemeParameters:
             ("tokenizer", TOKENIZERS),
             ("weighting", WEIGHTINGS),
             ("feature_hash", FEATURE_HASHES),
+            ("sums", ("exact", "in-order")),
             ("tie", ("zero", "one")),
             ("empty", ("error", "ties")),
         ):
@@ -116,9 +120,10 @@ class SchemeParameters:
                 raise SchemeError(f"parts: {part!r} is none of {TITLE_PART}, {', '.join(PARTS)}")
         for selector in (*self.select, *self.remove):
             compiled_selector(selector)
-        if not isinstance(self.idf, str) or (self.weighting == "tf-idf") != bool(self.idf):
+        if not isinstance(self.idf, str) or (self.weighting in IDF_WEIGHTINGS) != bool(self.idf):
             raise SchemeError(
-                f"idf={self.idf!r}: a table is needed with the weighting tf-idf, and with no other"
+                f"idf={self.idf!r}: a table is needed with the weightings "
+                f"{' and '.join(IDF_WEIGHTINGS)}, and with no other"
             )
 
     @property
@@ -133,6 +138,8 @@ class SchemeParameters:
             name += f":idf-{idf_table(self.idf).digest}"
         if self.top:
             name += f":top-{self.top}"
+        if self.sums != "exact":
+            name += f":sums-{self.sums}"
         if self.empty != "error":
             name += f":empty-{self.empty}"
         for label in ("select", "remove", "parts", "stop_words", "field_weights"):

@@ -1,6 +1,6 @@
-"""Parts of a text that stand for the whole: its title, edges of paragraphs, longest sentences.
+"""Select parts of a text: its title, first or last sentences of paragraphs, longest sentences.
 
-A paragraph is a line, as extraction leaves them.
+Each line of an extracted text is a paragraph.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 LONGEST_SENTENCES = 5
-# A sentence ends at a mark that is followed by space; those of East Asia need none.
+# East Asian sentence marks need no space after them.
 _SENTENCE_END = re.compile("(?<=[。！？｡])|(?<=[.!?…।])\\s+")  # noqa: RUF001
 
 
 def sentences(paragraph: str) -> list[str]:
-    """The sentences of a paragraph, in order."""
+    """Return the sentences of a paragraph, in order."""
     return [part for raw in _SENTENCE_END.split(paragraph) if (part := raw.strip())]
 
 
 def _first_sentences(paragraphs: Sequence[str]) -> list[str]:
-    return [found[0] for paragraph in paragraphs if (found := sentences(paragraph))]
+    return [split[0] for paragraph in paragraphs if (split := sentences(paragraph))]
 
 
 def _last_sentences(paragraphs: Sequence[str]) -> list[str]:
-    return [found[-1] for paragraph in paragraphs if (found := sentences(paragraph))]
+    return [split[-1] for paragraph in paragraphs if (split := sentences(paragraph))]
 
 
 def _longest_sentences(paragraphs: Sequence[str]) -> list[str]:
-    found = [sentence for paragraph in paragraphs for sentence in sentences(paragraph)]
-    return sorted(found, key=len, reverse=True)[:LONGEST_SENTENCES]
+    every = [sentence for paragraph in paragraphs for sentence in sentences(paragraph)]
+    return sorted(every, key=len, reverse=True)[:LONGEST_SENTENCES]
 
 
 PARTS: Mapping[str, Callable[[Sequence[str]], list[str]]] = {
@@ -43,7 +43,7 @@ TITLE_PART = "title"
 
 
 def select_parts(text: str, parts: Sequence[str], title: str = "") -> str:
-    """Those parts of a text, one a line; all of it if none is named.
+    """Return the named parts of a text, one per line; the whole text if no part is named.
 
     :param parts: ``title`` and names in `PARTS`.
     """

@@ -1,4 +1,4 @@
-"""Policy: verdict → action. Pure; tagging, dropping and following are separate choices."""
+"""Decide what to do with a page or item from its verdict. Pure functions, no I/O."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Outcome = Literal["dropped", "followed", "tagged", "passed"]
 class Action:
     """What to do with a page.
 
-    :param call: the callback runs.
-    :param items: its items go on to the pipelines.
-    :param follow: its requests go on to the scheduler.
+    :param call: run the callback.
+    :param items: pass its items on to the pipelines.
+    :param follow: pass its requests on to the scheduler.
     """
 
     call: bool = True
@@ -30,8 +30,10 @@ PASS = Action()
 
 
 def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:
-    """Return what is done with a page whose content was seen (``dropped``, ``followed`` for its
-    links alone, or ``tagged``) or is similar to another page's (``passed``); None for others.
+    """Return the outcome under which a page is counted.
+
+    A page with seen content is ``dropped``, ``followed`` (only for its links) or ``tagged``. A page
+    that is only similar to another is ``passed``. Return None for any other page.
     """
     if verdict.kind not in ("near-duplicate", "unchanged"):
         return "passed" if verdict.similar_to is not None else None
@@ -42,13 +44,13 @@ def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """Maps verdicts to actions. A page that is only similar to another passes as a new one does.
+    """A mapping from verdicts to actions. A page that is only similar to another passes.
 
-    :param action: ``drop`` keeps content that was seen from the spider, ``tag`` marks it.
-    :param follow: whether links on a page whose content was seen are followed. To follow links
-        of dropped pages the callback must run; its items are then dropped instead.
-    :param incremental: content of earlier crawls counts as seen: unchanged pages are treated as
-        near-duplicates are.
+    :param action: ``drop`` hides seen content from the spider, ``tag`` marks it.
+    :param follow: follow the links on pages with seen content. To follow the links of a dropped
+        page, its callback must run; its items are dropped instead.
+    :param incremental: count content of earlier crawls as seen, so that unchanged pages are
+        treated like near-duplicates.
     """
 
     action: PolicyAction = "drop"
@@ -56,7 +58,7 @@ class Policy:
     incremental: bool = False
 
     def seen(self, verdict: Verdict) -> bool:
-        """Return True if the content of a page counts as seen."""
+        """Return True if the content counts as seen."""
         return verdict.kind == "near-duplicate" or (
             self.incremental and verdict.kind == "unchanged"
         )

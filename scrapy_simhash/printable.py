@@ -1,4 +1,4 @@
-"""Text of pages and URLs in lines that people read."""
+"""Make text of pages and URLs safe for logs and terminals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _SHOWN_CHARACTERS = 200
 
 
 def printable(text: str) -> str:
-    """A text for a line of a log: control characters escaped, and cut at 200 characters."""
+    """Return a text for one log line: control characters escaped, at most 200 characters."""
     shown = text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
     return "".join(
         character if character.isprintable() else ascii(character)[1:-1] for character in shown
@@ -14,8 +14,9 @@ def printable(text: str) -> str:
 
 
 def nearness(distance: int | None, similarity: float | None) -> str:
-    """Return how near two pages are: bits, and where it is known the estimated resemblance in
-    per cent, rounded down so that only equal texts have 100.
+    """Return the distance of two pages in bits and, if known, their similarity in per cent.
+
+    The similarity is rounded down, so that only equal texts have 100 %.
     """
-    alike = "" if similarity is None else f", similarity {int(100 * similarity + 1e-9)} %"
-    return f"distance {distance}{alike}"
+    shown = "" if similarity is None else f", similarity {int(100 * similarity + 1e-9)} %"
+    return f"distance {distance}{shown}"

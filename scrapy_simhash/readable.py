@@ -1,46 +1,49 @@
-"""readability-lxml without the work that cannot change the text.
+"""Run readability-lxml without the work that cannot change the extracted text.
 
-Most of what `readability.Document.summary` does goes into rewriting links, cleaning attributes,
-serializing each ``div`` and measuring white space. `LeanDocument` overrides those steps with ones
-that decide alike: `benchmarks/fingerprints.py --extraction` compares the texts page by page.
+`readability.Document.summary` spends most of its time on rewriting links, cleaning attributes,
+serializing each ``div`` and measuring white space. `LeanDocument` replaces these steps by cheaper
+ones with the same decisions; `benchmarks/fingerprints.py --extraction` compares the texts.
 
-Some of what is left grows with the square of the page, such as the search for text around a
-picture, or with its depth. So it has a budget of work, by which the same page always gets as far;
-pages need a hundredth of it unless they are made to be slow.
+Some remaining steps take quadratic time, such as the search for text around a picture, or depend
+on the depth of the page. A budget of work limits them. It is counted, not timed, so the result of a
+page is deterministic. Ordinary pages need about a hundredth of the budget.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.lines import DISPLAY_NONE, consent_elements
+from scrapy_simhash.lines import consent_elements, hidden_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from lxml.html import HtmlElement
 
-# The tags that make readability keep a ``div`` one: it looks for "<" and these in the markup, so
-# that they are prefixes ("<p" also finds "<picture").
+# readability keeps a ``div`` if its markup contains "<" and one of these. They are prefixes: "<p"
+# also matches "<picture".
 _KEEPS_DIV = ("blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul")
 _INLINE = frozenset("a b cite code em font i small span strong sub sup u".split())
 
-# Work is counted in texts of elements that are looked at (of 5 to 40 µs); a page may cost so many,
-# and more for each element and each character that it has.
+# The budget of a page: a base, plus shares for its elements and characters. One unit is one look at
+# the text of an element, which takes 5 to 40 µs.
 _WORK = 100_000
 _WORK_PER_ELEMENT = 5
 _WORK_PER_CHARACTER = 0.02
 _CHARACTERS_PER_WORK = 1000
-# Longer HTML is long enough whatever its attributes.
+# Longer HTML passes the length check whatever its attributes.
 _CLEANED_CHARACTERS = 5000
 _REMEMBERED_CHARACTERS = 200
+# readability does not collapse it as it does spaces and line breaks.
+_OTHER_SPACE = re.compile(r"[^\S \n]")
 
 
 class _Budget(threading.local):
-    """What is left for the page that this thread is at; None where nothing is counted."""
+    """The remaining budget for the present page of this thread; None if nothing is counted."""
 
     left: float | None = None
 
@@ -49,7 +52,7 @@ _budget = _Budget()
 
 
 class _TooMuchWork(Exception):
-    """The budget is spent."""
+    """Raised when the budget is spent."""
 
 
 def _spend(work: float) -> None:
@@ -97,7 +100,7 @@ def article_of(
 
 @lru_cache(maxsize=1)
 def element_class() -> type[HtmlElement]:
-    """What pages are to be parsed to: elements that count what is asked of them."""
+    """Return the element class for parsing pages; its elements count work."""
     from lxml.html import HtmlElement
 
     class CountingElement(HtmlElement):  # type: ignore[misc]
@@ -109,7 +112,7 @@ def element_class() -> type[HtmlElement]:
             return text
 
         def drop_tree(self) -> None:
-            # The text behind it is joined to the text before it.
+            # The removal joins the text after the element to the text before it.
             before, above = self.getprevious(), self.getparent()
             text = before.tail if before is not None else above is not None and above.text
             _spend((len(text or "") + len(self.tail or "")) / _CHARACTERS_PER_WORK)
@@ -119,16 +122,16 @@ def element_class() -> type[HtmlElement]:
 
 
 def drop_all(elements: Iterable[HtmlElement]) -> None:
-    """Take elements out of their tree, root aside; the text behind them stays.
+    """Remove elements from their tree, except the root, but keep the text after them.
 
-    One by one, `drop_tree` would copy the text between neighbours again and again.
+    Calling `drop_tree` for each would copy the text between neighbours repeatedly.
 
-    :param elements: in the order of the document.
+    :param elements: elements in document order.
     """
     dropped = dict.fromkeys(elements)
     for element in dropped:
         above = element.getparent()
-        if above is None:  # a root, or gone with its neighbours
+        if above is None:  # the root, or removed with its neighbours
             continue
         run = [element]
         while (following := run[-1].getnext()) is not None and following in dropped:
@@ -146,13 +149,13 @@ def drop_all(elements: Iterable[HtmlElement]) -> None:
 
 @lru_cache(maxsize=1)
 def _lean_document() -> type[Any]:
-    """The class is made when first asked for, so that importing this costs no readability."""
+    """Return the class, created on first use so that importing this module stays cheap."""
     import readability
-    from lxml.etree import tostring
+    from lxml.etree import XPath, tostring
     from readability.cleaners import clean_attributes
     from readability.readability import REGEXES, clean
 
-    # It logs each candidate of each page at DEBUG, and a traceback for each page it gives up.
+    # readability logs every candidate at DEBUG, and a traceback for each failed page.
     log = logging.getLogger("readability.readability")
     if log.level == logging.NOTSET:
         log.setLevel(logging.CRITICAL)
@@ -163,15 +166,20 @@ def _lean_document() -> type[Any]:
             and not REGEXES["okMaybeItsACandidateRe"].search(names)
         )
 
+    holds_content = XPath(
+        "boolean(ancestor-or-self::pre | ancestor-or-self::code | descendant-or-self::main"
+        " | descendant-or-self::article | descendant-or-self::math)"
+    )
+
     # Pages of a site share their class names.
     remembered = lru_cache(maxsize=16384)(looks_unlikely)
 
     def is_unlikely(names: str) -> bool:
-        # Long ones would stay in memory.
+        # Long names would fill the memory.
         return (remembered if len(names) <= _REMEMBERED_CHARACTERS else looks_unlikely)(names)
 
     class LeanDocument(readability.Document):  # type: ignore[misc]
-        """A Document whose steps cost less; see the module."""
+        """A readability document with cheaper steps; see the module."""
 
         article: HtmlElement | None = None
 
@@ -181,14 +189,13 @@ def _lean_document() -> type[Any]:
             self._leads_asked: int | None = None
 
         def _parse(self, root: HtmlElement | None) -> HtmlElement:
-            # summary() asks for a fresh tree when its first, ruthless try finds too little.
+            # summary() asks for a fresh tree if its first, ruthless attempt finds too little.
             self.encoding = "utf-8"
             self.input = None
             if root is None:
                 root = self._parse_again()
-            drop_all(root.xpath("//script | //style | //noscript | //link | //*[@hidden]"))
-            styled = root.xpath("//*[@style]")
-            drop_all([e for e in styled if DISPLAY_NONE.search(e.get("style"))])
+            drop_all(list(root.iter("script", "style", "noscript", "link")))
+            drop_all(hidden_elements(root))
             for element in root.iter("image"):
                 element.tag = "img"
             return root
@@ -200,8 +207,33 @@ def _lean_document() -> type[Any]:
             linked = sum(_length(a.text_content()) for a in elem.iterfind(".//a"))
             return linked / max(_length(elem.text_content()), 1) if linked else 0.0
 
+        def score_paragraphs(self) -> dict[HtmlElement, dict[str, Any]]:
+            # Its own cleans each text with three searches, and describes each element for its log.
+            candidates: dict[HtmlElement, dict[str, Any]] = {}
+            for element in self.tags(self._html(), "p", "pre", "td", "blockquote"):
+                parent = element.getparent()
+                if parent is None:
+                    continue
+                text = element.text_content()
+                # Cleaning makes no text longer.
+                if len(text) < self.min_text_length:
+                    continue
+                length = _length(text) if not _OTHER_SPACE.search(text) else len(clean(text))
+                if length < self.min_text_length:
+                    continue
+                score = 2 + text.count(",") + min(length / 100, 3)
+                for above, share in ((parent, score), (parent.getparent(), score / 2)):
+                    if above is None:
+                        continue
+                    if above not in candidates:
+                        candidates[above] = self.score_node(above)
+                    candidates[above]["content_score"] += share
+            for element, candidate in candidates.items():
+                candidate["content_score"] *= 1 - self.get_link_density(element)
+            return candidates
+
         def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:
-            # Each that is found is compared to all before it.
+            # The original compares each element found with all earlier ones.
             self._leads_asked = 0
             leads: list[HtmlElement] = super().get_editorial_leads(best_elem)
             self._leads_asked = None
@@ -211,10 +243,7 @@ def _lean_document() -> type[Any]:
             unlikely = []
             for element in self.html.xpath("//*[@class or @id][not(self::html or self::body)]"):
                 names = f"{element.get('class', '')} {element.get('id', '')}"
-                if is_unlikely(names) and not element.xpath(
-                    "ancestor-or-self::pre | ancestor-or-self::code | descendant-or-self::main"
-                    " | descendant-or-self::article | descendant-or-self::math"
-                ):
+                if is_unlikely(names) and not holds_content(element):
                     unlikely.append(element)
             drop_all(unlikely)
 
@@ -254,21 +283,21 @@ def _lean_document() -> type[Any]:
             return False
 
         def get_clean_html(self) -> str:
-            # Called last, on the article. summary() only measures what it gets back, to see
-            # whether a second try is needed; the text alone shows that it is not.
+            # Called last, on the article. summary() only measures the result to decide on a second
+            # attempt; the text alone is enough for that.
             self.article = self.html
             text: str = self.html.text_content()
             if len(text) >= self.retry_length:
                 return text
             html: str = tostring(self.html, encoding="unicode", method="html")
-            # It looks at each tag again for each attribute.
+            # The original visits each tag again for each attribute.
             return html if len(html) > _CLEANED_CHARACTERS else clean_attributes(html)
 
     return LeanDocument
 
 
 def _length(text: str) -> int:
-    """Characters of a text whose white space is collapsed."""
+    """Return the length of a text with collapsed white space."""
     return len(" ".join(text.split()))
 
 
@@ -280,7 +309,7 @@ def _holds_block(element: HtmlElement) -> bool:
 
 
 def _wrap_loose_text(div: HtmlElement) -> None:
-    """Give text that stands between the blocks of a ``div`` paragraphs of its own."""
+    """Wrap text between the blocks of a ``div`` in paragraphs."""
     from lxml.html import Element
 
     children = list(div)

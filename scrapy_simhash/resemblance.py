@@ -1,10 +1,10 @@
-"""Resemblance of texts: how much they have in common, by their words and without a fingerprint.
+"""Compute the exact resemblance of two texts from their words, without fingerprints.
 
-Broder's: the Jaccard coefficient of the two sets of shingles, that is, of all runs of 5 consecutive
-tokens. Tokens are lower-case words of the text in NFKC; in Chinese, Japanese and Korean, whose
-words have no spaces between them, single characters, and shingles are runs of 8 where most letters
-are such. A text shorter than a shingle is one shingle by itself. The benchmarks judge by the same
-definition, on texts that people cleaned.
+Resemblance is Broder's: the Jaccard coefficient of the two sets of shingles. A shingle is a run of
+5 consecutive tokens. Tokens are lower-case words of the text in NFKC. In Chinese, Japanese and
+Korean, each character is a token, and texts that mostly consist of these have shingles of 8 tokens.
+A text shorter than a shingle is a single shingle. The benchmarks use the same definition on texts
+that people cleaned.
 
     >>> resemblance("The boat leaves at nine.", "the BOAT leaves, at nine!")
     1.0
@@ -15,15 +15,16 @@ definition, on texts that people cleaned.
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import TYPE_CHECKING
+
+from scrapy_simhash.tokenization import nfkc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 WORD_SHINGLE = 5
 CHARACTER_SHINGLE = 8
-# From the first on a pair should be found, below the second it should not.
+# A pair with at least the first should be found; a pair below the second should not.
 NEAR_DUPLICATE = 0.8
 DIFFERENT = 0.2
 
@@ -36,12 +37,12 @@ _CHARACTER = re.compile(f"[{_CHARACTERS}]")
 
 
 def shingle_tokens(text: str) -> list[str]:
-    """The tokens that shingles are made of, in order."""
-    return TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
+    """Return the tokens of a text, in order."""
+    return TOKEN.findall(nfkc(text).lower())
 
 
 def shingle_length(token_lists: Iterable[Sequence[str]]) -> int:
-    """How many tokens a shingle has: 8 where most letters stand for themselves, else 5."""
+    """Return the tokens per shingle: 8 if most letters are tokens by themselves, else 5."""
     letters = characters = 0
     for tokens in token_lists:
         letters += sum(map(len, tokens))
@@ -50,14 +51,14 @@ def shingle_length(token_lists: Iterable[Sequence[str]]) -> int:
 
 
 def shingles(tokens: Sequence[str], length: int) -> set[tuple[str, ...]]:
-    """The set of them; of a shorter text, itself; of an empty one, nothing."""
+    """Return the set of shingles: one for a shorter text, none for an empty one."""
     if len(tokens) < length:
         return {tuple(tokens)} if tokens else set()
     return set(zip(*(tokens[start:] for start in range(length)), strict=False))
 
 
 def resemblance(a: str, b: str) -> float:
-    """Of two texts, from 0 to 1; 0 if neither has a token."""
+    """Return the resemblance of two texts, from 0 to 1; 0 if neither has a token."""
     both = shingle_tokens(a), shingle_tokens(b)
     length = shingle_length(both)
     one, other = (shingles(tokens, length) for tokens in both)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import EmptyText, SchemeError
-from scrapy_simhash.features import idf_table, weighted_features
-from scrapy_simhash.fingerprint import Fingerprint, simhash, simhash_of_hashes
+from scrapy_simhash.features import idf_table, weighted_features, weighted_occurrences
+from scrapy_simhash.fingerprint import Fingerprint, simhash, simhash_in_order, simhash_of_hashes
 from scrapy_simhash.hashes import JOINER, shingle_hashes, token_hashes
 from scrapy_simhash.parameters import SchemeParameters
 from scrapy_simhash.parts import select_parts
@@ -22,7 +22,7 @@ from scrapy_simhash.selectors import Selectors
 from scrapy_simhash.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -81,8 +81,10 @@ class Scheme(SchemeParameters):
 
         :param hashes: the tokens' `token_hashes`, where the caller has them.
         """
+        if self._adds_occurrences:
+            return self._of_features(weighted_occurrences(tokens))
         if not self._takes_hashes:
-            return self._of_features(self.features(tokens))
+            return self._of_features(self.features(tokens).items())
         import numpy as np
 
         if hashes is None:
@@ -93,7 +95,7 @@ class Scheme(SchemeParameters):
         try:
             return simhash_of_hashes(np.unique(features), self.bits, tie=self.tie)
         except EmptyText:
-            return self._of_features({})
+            return self._of_features(())
 
     @property
     def _takes_hashes(self) -> bool:
@@ -106,11 +108,25 @@ class Scheme(SchemeParameters):
             and TOKENIZERS[self.tokenizer].joiner == JOINER
         )
 
+    @property
+    def _adds_occurrences(self) -> bool:
+        """Whether each occurrence of a word is added by itself, as linyiqun's Java does."""
+        return (
+            self.sums == "in-order"
+            and self.weighting == "tf-squared"
+            and self.shingle_length == 1
+            and not (self.pairs or self.stop_words or self.top)
+        )
+
     def fingerprint_record(self, record: Mapping[str, str]) -> int:
         """Return the fingerprint of a record: each field adds its features with its weight.
 
         :raises SchemeError: the scheme has no `field_weights`.
         """
+        return self.certain_record(record).value
+
+    def certain_record(self, record: Mapping[str, str]) -> Fingerprint:
+        """Return the same, and how certain each of its bits is."""
         if not self.field_weights:
             raise SchemeError("field_weights are needed to fingerprint a record")
         total: dict[str, float] = {}
@@ -120,15 +136,19 @@ class Scheme(SchemeParameters):
                 continue
             for feature, weight in self.features(self.tokens(text)).items():
                 total[feature] = total.get(feature, 0.0) + field_weight * weight
-        return self.fingerprint_features(total)
+        return self._of_features(total.items())
 
     def fingerprint_features(self, features: Mapping[str, float]) -> int:
         """Return the fingerprint of ready features and their weights (finite, ≥ 0)."""
-        return self._of_features(features).value
+        return self._of_features(features.items()).value
 
-    def _of_features(self, features: Mapping[str, float]) -> Fingerprint:
+    def _of_features(self, features: Iterable[tuple[str, float]]) -> Fingerprint:
         try:
-            return simhash(features, self.bits, feature_hash=self.feature_hash, tie=self.tie)
+            if self.sums == "in-order":
+                return simhash_in_order(
+                    features, self.bits, feature_hash=self.feature_hash, tie=self.tie
+                )
+            return simhash(dict(features), self.bits, feature_hash=self.feature_hash, tie=self.tie)
         except EmptyText:
             if self.empty == "error":
                 raise
@@ -182,7 +202,13 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             "for Web Crawling (WWW 2007), section 2.",
         ),
         "lyq": Preset(
-            scheme=Scheme(bits=32, tokenizer="tagged", weighting="tf-squared", feature_hash="bkdr"),
+            scheme=Scheme(
+                bits=32,
+                tokenizer="tagged",
+                weighting="tf-squared",
+                feature_hash="bkdr",
+                sums="in-order",
+            ),
             # More than half of the bits are equal.
             max_distance=15,
             has_tables=False,
@@ -191,16 +217,18 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             "bits are equal.",
         ),
         "levels": Preset(
-            scheme=Scheme(bits=64, weighting="levels"),
+            scheme=Scheme(bits=64, stop_words=_JIEBA_STOP_WORDS, weighting="levels", idf="jieba"),
             max_distance=3,
             source="The description of SimHash with word weights in five levels, 64 bits and "
-            "k = 3, that many Chinese articles repeat.",
+            "k = 3, that many Chinese articles repeat. They leave open how levels are found: here "
+            "by the share of the text's largest TF-IDF, which comes close to their example.",
         ),
         "string-hash-64": Preset(
-            scheme=Scheme(bits=64, weighting="tf", feature_hash="string-hash", tie="one"),
+            scheme=Scheme(bits=64, weighting="tf", feature_hash="string-hash-java", tie="one"),
             max_distance=3,
-            source="The C++ program with the multiplicative string hash of Python 2 (1000003), "
-            "weight 1 for each word, and four blocks of 16 bits.",
+            source="The Java program with IKAnalyzer and the multiplicative string hash of "
+            "Python 2 (1000003): weight 1 for each word, the least significant bit first, and "
+            "four blocks of 16 bits. jieba stands in for IKAnalyzer.",
         ),
         "ascii-mt19937": Preset(
             scheme=Scheme(
@@ -224,6 +252,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 idf="jieba",
                 top=50,
                 feature_hash="string-hash",
+                sums="in-order",
             ),
             max_distance=3,
             source="The Python program that weighs the 50 keywords of jieba's extract_tags by "

@@ -74,22 +74,19 @@ def _best_run(lines: Sequence[Line]) -> Sequence[Line]:
     best = total = start = 0
     run = (0, 0)
     for number, line in enumerate(lines):
-        total += _score(line)
+        if line.chrome:
+            total += _CHROME_SCORE
+        elif _is_links(line):
+            total += _LINKS_SCORE
+        elif line.row or line.words >= _MIN_TEXT_WORDS:
+            total += min(line.words, _MAX_SCORE)
+        else:
+            total += _SHORT_SCORE
         if total <= 0:
             total, start = 0, number + 1
         elif total > best:
             best, run = total, (start, number + 1)
     return lines[run[0] : run[1]]
-
-
-def _score(line: Line) -> int:
-    if line.chrome:
-        return _CHROME_SCORE
-    if _is_links(line):
-        return _LINKS_SCORE
-    if line.row or line.words >= _MIN_TEXT_WORDS:
-        return min(line.words, _MAX_SCORE)
-    return _SHORT_SCORE
 
 
 def _is_content(line: Line) -> bool:

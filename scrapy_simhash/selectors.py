@@ -1,4 +1,4 @@
-"""What people know of their sites: selectors of what is the content, and of what is not."""
+"""Compile selectors for the content of pages, and for what is not content."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Selectors:
-    """CSS selectors, or XPath where they begin with ``/`` or ``(``. What `select` finds is the
-    content, without asking an extractor; what `remove` finds is taken out first.
+    """The content selectors of a scheme: CSS, or XPath if they begin with ``/`` or ``(``.
+
+    :param select: select the content, instead of an extractor.
+    :param remove: select elements to remove first.
     """
 
     select: tuple[str, ...] = ()
@@ -26,9 +28,9 @@ class Selectors:
 
 @lru_cache(maxsize=256)
 def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
-    """Return a function that finds what a CSS selector, or an XPath, selects.
+    """Return a function that returns the elements that a CSS selector or an XPath matches.
 
-    :raises SchemeError: it is neither.
+    :raises SchemeError: the text is neither.
     """
     from cssselect import HTMLTranslator, SelectorError
     from lxml import etree
@@ -36,7 +38,7 @@ def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
     try:
         path = text if text.startswith(("/", "(")) else HTMLTranslator().css_to_xpath(text)
         compiled = etree.XPath(path, namespaces={"re": "http://exslt.org/regular-expressions"})
-        # Functions and prefixes that don't exist come out when it is asked.
+        # Unknown functions and prefixes raise only when evaluated.
         compiled(etree.Element("html"))
     except (SelectorError, etree.XPathError, ValueError) as error:
         raise SchemeError(f"selector {text!r} is neither CSS nor XPath: {error}") from error

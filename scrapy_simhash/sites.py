@@ -1,4 +1,4 @@
-"""The site that a page belongs to: the registered domain of its URL."""
+"""Find the site of a page: the registered domain of its URL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def hostname_of(key: str) -> str:
         if "://" in part:
             try:
                 return urlsplit(part).hostname or ""
-            except ValueError:  # brackets that are no IPv6 address
+            except ValueError:  # brackets without an IPv6 address
                 return ""
     return ""
 
@@ -38,6 +38,6 @@ def site_of(key: str) -> str:
 def _extractor() -> Callable[[str], Any]:
     from tldextract import TLDExtract
 
-    # The list that comes with the package: nothing is fetched, nothing is written.
-    # Blogs under one private suffix, such as blogspot.com, are sites of their own.
+    # Use the bundled suffix list, so that nothing is fetched or written.
+    # Blogs under a private suffix, such as blogspot.com, count as separate sites.
     return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)

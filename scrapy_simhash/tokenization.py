@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_simhash.hashes import JOINER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 logger = logging.getLogger(__name__)
 
@@ -67,9 +67,20 @@ _TOKEN = re.compile(
     f"|(?P<han>[{_HAN}]+)|(?P<unspaced>[{_UNSPACED}]+)"
     f"|(?P<word>(?:(?![{_HAN}{_UNSPACED}])(?:[^\\W_]|{_INSIDE_NUMBER})|[{MARKS}])+)"
 )
+# What jieba looks at by itself, in pieces where it is longer than any sentence.
+_JIEBA_CHARACTERS = "\u4e00-\u9fd5a-zA-Z0-9+#&._%\\-"
+_JIEBA_RUN = re.compile(f"[{_JIEBA_CHARACTERS}]{{1,1000}}|[^{_JIEBA_CHARACTERS}]+")
+_LINE_BREAK = re.compile("[\r\n]")
+_TAGGED = re.compile("/[A-Za-z][A-Za-z0-9]*$")
+# and/or and km/h make no tagged text.
+_PIECES_PER_TAG = 10
 _SIMHASH_PACKAGE_WORD = re.compile("[\\w\u4e00-\u9fcc]+")
 # Soft hyphen, word joiner, byte order mark: shown as nothing, and inside words.
 _SHOWN_AS_NOTHING = re.compile("[\u00ad\u2060\ufeff]")
+# Holds every combining mark, and little else that ordinary texts have so many of in a row.
+_MANY_MARKS = re.compile("[^\\w\\s\\x00-\u02ff]{31,}")
+_MAX_MARKS = 30
+_GRAPHEME_JOINER = "\u034f"
 # What NFKC makes of characters that almost every Chinese text has, so that it has less to do.
 _COMMON_FORMS = tuple(
     (form, unicodedata.normalize("NFKC", form))
@@ -83,15 +94,37 @@ def normalize(text: str) -> str:
         return text.lower()
     for form, plain in _COMMON_FORMS:
         text = text.replace(form, plain)
-    folded = _nfkc(text).casefold()
+    folded = nfkc(text).casefold()
     # Again, for case folding takes a few letters apart.
-    return _SHOWN_AS_NOTHING.sub("", _nfkc(folded))
+    return _SHOWN_AS_NOTHING.sub("", nfkc(folded))
 
 
-def _nfkc(text: str) -> str:
-    if unicodedata.is_normalized("NFKC", text):
+def nfkc(text: str) -> str:
+    """NFKC of a text in the Stream-Safe Text Format (UAX #15).
+
+    NFKC sorts the combining marks behind a letter, in a time that grows with the square of their
+    number. No writing system needs more than 30, so a joiner divides longer runs.
+    """
+    if unicodedata.is_normalized("NFKC", text):  # linear: what it would have to sort is not
         return text
-    return unicodedata.normalize("NFKC", text)
+    # The half-width forms of these two marks are letters to `re`.
+    text = text.replace("\uff9e", "\u3099").replace("\uff9f", "\u309a")
+    return unicodedata.normalize("NFKC", _MANY_MARKS.sub(_divided, text))
+
+
+def _divided(run: re.Match[str]) -> str:
+    parts = []
+    marks = 0
+    for character in run.group():
+        decomposed = unicodedata.normalize("NFKD", character)
+        if not unicodedata.combining(decomposed[0]):
+            marks = 0
+        elif marks + len(decomposed) > _MAX_MARKS:
+            parts.append(_GRAPHEME_JOINER)
+            marks = 0
+        marks += sum(map(bool, map(unicodedata.combining, decomposed)))
+        parts.append(character)
+    return "".join(parts)
 
 
 def _split(text: str, segment_han: Callable[[str], list[str]]) -> list[str]:
@@ -169,14 +202,48 @@ def raw_character_tokens(text: str) -> list[str]:
     return list(text)
 
 
-def tagged_tokens(text: str) -> list[str]:
+class TaggedWords(list[str]):
+    """The words of a tagged text, with what linyiqun's weights need.
+
+    :param occurrences: the words again, and those occurrences of them that are tagged as noise.
+    :param pieces: how many pieces the text has between spaces, without noise.
+    """
+
+    def __init__(self, words: Sequence[str], occurrences: Sequence[str], pieces: int) -> None:
+        super().__init__(words)
+        self.occurrences = occurrences
+        self.pieces = pieces
+
+
+def tagged_tokens(text: str) -> TaggedWords:
     """The words of a text that is split by spaces and tagged, ``word/tag``.
 
-    Line breaks separate nothing; words tagged wn or wd (commas) are left out.
+    As linyiqun's Java reads them: line breaks separate nothing; a word ends at its first slash;
+    pieces without a slash are skipped, and those that contain wn or wd (tags of commas) are noise.
+    A text without tags is split and tagged by jieba first.
     """
-    tokens = [token for token in "".join(text.splitlines()).split(" ") if token]
-    tagged = [token.rpartition("/") if "/" in token else (token, "", "") for token in tokens]
-    return [word for word, _, tag in tagged if tag not in {"wn", "wd"}]
+    pieces = _LINE_BREAK.sub("", text).rstrip(" ").split(" ")
+    tagged = sum(map(bool, map(_TAGGED.search, pieces)))
+    if tagged * _PIECES_PER_TAG < sum(map(bool, pieces)):
+        pieces = [f"{word}/{tag}" for word, tag in _jieba_tags(text)] or [""]
+    words, occurrences = [], []
+    noise = 0
+    for piece in pieces:
+        word, slash, _ = piece.partition("/")
+        if not slash:
+            continue
+        occurrences.append(word)
+        if "wn" in piece or "wd" in piece:
+            noise += 1
+        else:
+            words.append(word)
+    counted = set(words)
+    occurrences = [word for word in occurrences if word in counted]
+    return TaggedWords(words, occurrences, len(pieces) - noise)
+
+
+def _jieba_tags(text: str) -> list[tuple[str, str]]:
+    return [(pair.word, pair.flag) for pair in _load_tagger().cut(text) if pair.word.strip()]
 
 
 def simhash_package_tokens(text: str) -> list[str]:
@@ -192,8 +259,10 @@ def jieba_keyword_tokens(text: str) -> list[str]:
 
     As ``extract_tags("|".join(jieba.cut(text)))`` counts them.
     """
-    tokenizer = jieba_tokenizer()
-    return [word for word in tokenizer.cut("|".join(tokenizer.cut(text))) if len(word.strip()) > 1]
+    cut = jieba_tokenizer().lcut
+    # jieba's guesses copy all that they guessed so far with each character.
+    words = [word for run in _JIEBA_RUN.findall(text) for word in cut(run)]
+    return [word for word in cut("|".join(words)) if len(word.strip()) > 1]
 
 
 class Tokenizer(NamedTuple):
@@ -262,6 +331,13 @@ def _load_jieba() -> Any:
             tokenizer.tmp_dir = temporary
             tokenizer.initialize()
     return tokenizer
+
+
+@lru_cache(maxsize=1)
+def _load_tagger() -> Any:
+    from jieba.posseg import POSTokenizer
+
+    return POSTokenizer(jieba_tokenizer())
 
 
 def owner_only_cache_directory() -> Path | None:

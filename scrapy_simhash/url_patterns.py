@@ -1,4 +1,4 @@
-"""URL patterns: which part of a site a page belongs to, and counts of pages by pattern."""
+"""Group pages by URL pattern, as parts of a site, and count them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from urllib.parse import parse_qsl, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# A part of a site with fewer pages, or fewer of them alike, says nothing about a template.
+# With fewer pages, or a smaller share of similar ones, a pattern is not called a template.
 MIN_PAGES = 20
 MIN_SHARE = 1 / 3
 _MAX_PATTERNS = 5_000
 
 
 def url_pattern(key: str) -> str:
-    """Return a URL with ``*`` in place of what varies: segments with digits, the last segment's
-    name, and the values of its query. A key that is no URL is its own pattern.
+    """Return a URL with ``*`` in place of variable parts.
+
+    These are path segments with digits, the name in the last segment, and values of the query. A
+    key that is not a URL is its own pattern.
     """
     try:
         parts = urlsplit(key)
@@ -39,9 +41,9 @@ def url_pattern(key: str) -> str:
 class PatternCount(NamedTuple):
     """Counts of the pages with one URL pattern.
 
-    :param alike: pages that are near-duplicates of, or similar to, another one of the pattern.
-    :param dropped: those of them that were dropped.
-    :param example: key of one of them.
+    :param alike: pages that are near-duplicates of, or similar to, another page of the pattern.
+    :param dropped: number of these that were dropped.
+    :param example: key of one of these.
     """
 
     pattern: str
@@ -52,8 +54,9 @@ class PatternCount(NamedTuple):
 
 
 class PatternCounts:
-    """Counts pages by URL pattern in bounded memory: beyond 10,000 patterns, the half with the
-    fewest pages is forgotten.
+    """A bounded counter of pages by URL pattern.
+
+    Beyond 10,000 patterns, it forgets the half with the fewest pages.
     """
 
     def __init__(self, max_patterns: int = _MAX_PATTERNS) -> None:
@@ -66,7 +69,7 @@ class PatternCounts:
         :param like: key of the page that it is a near-duplicate of, or similar to.
         """
         pattern = url_pattern(key)
-        if pattern == key:  # no URL, and so no part of a site
+        if pattern == key:  # not a URL
             return
         count = self._counts.get(pattern) or PatternCount(pattern, 0, 0, 0, key)
         count = count._replace(pages=count.pages + 1)
@@ -82,7 +85,7 @@ class PatternCounts:
     def templates(
         self, min_pages: int = MIN_PAGES, min_share: float = MIN_SHARE
     ) -> Sequence[PatternCount]:
-        """Return the patterns whose pages may be made from one template, the largest first."""
+        """Return the patterns whose pages may share a template, the largest first."""
         found = [
             count
             for count in self._counts.values()

@@ -1,4 +1,4 @@
-"""Verdict: what a page or item is, with its evidence."""
+"""The verdict on a page or item, with its evidence."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ Canonical = Literal["representative", "page"]
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What was found about one page or item.
+    """The verdict on one page or item.
 
     :param kind: ``new``, ``near-duplicate``, ``unchanged``, ``changed`` or ``skipped``.
-    :param key: identity of the page.
+    :param key: identity of the page or item.
     :param bits: width of the fingerprint.
     :param fingerprint: None if skipped.
-    :param representative: key of the page it is a near-duplicate of.
-    :param distance: in bits, to the representative, to the page's own stored fingerprint, or of a
-        new page to `similar_to`.
-    :param similarity: estimated resemblance to the representative, or to `similar_to`, from 0 to
-        1; None if it is not known.
-    :param similar_to: of a new or changed page: key of the nearest page within k bits that was not
-        confirmed to be a copy of it. The page passes, and is stored as content of its own.
-    :param reason: why it was skipped.
-    :param canonical: of a near-duplicate: the page names its ``representative`` as its canonical
-        URL (rel=canonical), or the representative names the ``page``; None if neither does.
+    :param representative: key of the page that it is a near-duplicate of.
+    :param distance: Hamming distance in bits to the representative or to `similar_to`; without
+        either, to the stored fingerprint of the page itself.
+    :param similarity: estimated resemblance to the same page, from 0 to 1; None if unknown.
+    :param similar_to: for a new or changed page, the key of the nearest page within k bits that
+        confirmation rejected. The page passes and is stored as new content.
+    :param reason: why the page was skipped.
+    :param canonical: for a near-duplicate, ``representative`` if the page names it as its canonical
+        URL (rel=canonical), ``page`` if the representative names the page; None otherwise.
     :param index_ms: wall-clock time spent in the index.
-    :param observation: for `Index.confirm` and `Index.discard`; None if skipped.
+    :param observation: the argument for `Index.confirm` and `Index.discard`; None if skipped.
     """
 
     kind: VerdictKind
@@ -51,11 +50,11 @@ class Verdict:
 
     @property
     def fingerprint_hex(self) -> str | None:
-        """The fingerprint in hexadecimal, padded to its width."""
+        """Return the fingerprint in hexadecimal, padded to its width; None if skipped."""
         return None if self.fingerprint is None else to_hex(self.fingerprint, self.bits)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for ``response.meta["simhash"]``, JSON and items."""
+        """Return plain values for ``response.meta["simhash"]``, JSON and items."""
         return {
             "kind": self.kind,
             "representative": self.representative,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,46 @@ settings.register_profile(
 )
 settings.register_profile("thorough", max_examples=3000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# Tests that `make test` runs over both databases. Behind their port nothing depends on which it is:
+# in other tests the one that is not the default belongs to the thorough ring.
+BOTH_DATABASES = {
+    "test_contract.py",
+    "test_contract_handles.py",
+    "test_damage.py",
+    "test_database.py",
+    "test_crashes.py",
+}
+DEFAULT_DATABASE, OTHER_DATABASE = (
+    ("leveldb", "rocksdb") if find_spec("plyvel") else ("rocksdb", "leveldb")
+)
+_STARTED_S = time.monotonic()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--begin-within",
+        type=float,
+        metavar="SECONDS",
+        help="skip tests that cannot begin so soon (CI has a share of the thorough ring)",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.name in BOTH_DATABASES or not isinstance(item, pytest.Function):
+            continue
+        parameters = item.callspec.id.split("-") if hasattr(item, "callspec") else []
+        if OTHER_DATABASE in parameters and DEFAULT_DATABASE not in parameters:
+            item.add_marker(pytest.mark.thorough)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    limit_s = item.config.getoption("--begin-within")
+    if limit_s is not None and time.monotonic() - _STARTED_S > limit_s:
+        pytest.skip(f"not begun within {limit_s:.0f} s: `make test-thorough` runs it")
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

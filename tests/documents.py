@@ -14,6 +14,7 @@ DOCS = ROOT / "docs"
 PAGES = (
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
     ROOT / "benchmarks" / "README.md",
     *sorted(DOCS.rglob("*.md")),
 )

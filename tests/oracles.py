@@ -10,12 +10,14 @@ from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import jieba
 import xxhash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 def xxh3(feature: str, bits: int) -> int:
@@ -57,25 +59,40 @@ def md5(feature: str, bits: int) -> int:
     return int(digest, 16) % 2**bits
 
 
+def java_chars(text: str) -> list[int]:
+    units = text.encode("utf-16-le", "surrogatepass")
+    return [int.from_bytes(units[i : i + 2], "little") for i in range(0, len(units), 2)]
+
+
 def bkdr(feature: str, bits: int) -> int:
-    """As in Java: ``hash = hash * 31 + str.charAt(i)``, cast to an int up to 32 bits."""
-    units = feature.encode("utf-16-le", "surrogatepass")
+    """As in Java: ``hash = hash * 31 + c``, ``Math.abs``, ``%= Math.pow(2, bits)``, an int."""
     value = 0
-    for i in range(0, len(units), 2):
-        value = value * 31 + int.from_bytes(units[i : i + 2], "little")
-    width = 32 if bits <= 32 else 64
-    kept = value % 2**bits
-    signed = kept - 2**width if kept >= 2 ** (width - 1) else kept
-    return max(signed, 0)
+    for char in java_chars(feature):
+        value = value * 31 + char
+    value %= 2**64
+    signed = value - 2**64 if value >= 2**63 else value
+    as_double = float(abs(signed))
+    rest = int(as_double % 2.0**bits) % 2**32
+    return 0 if rest >= 2**31 else rest
 
 
 def string_hash(feature: str, bits: int) -> int:
-    if not feature:
+    return multiplied(list(map(ord, feature)), bits)
+
+
+def string_hash_java(feature: str, bits: int) -> int:
+    """Written with its bit 0 first."""
+    value = multiplied(java_chars(feature), bits)
+    return sum(1 << (bits - 1 - bit) for bit in range(bits) if value >> bit & 1)
+
+
+def multiplied(characters: list[int], bits: int) -> int:
+    if not characters:
         return 0
-    value = ord(feature[0]) * 128
-    for character in feature:
-        value = (value * 1000003) ^ ord(character)
-    return (value ^ len(feature)) % 2**bits
+    value = characters[0] * 128
+    for character in characters:
+        value = (value * 1000003) ^ character
+    return (value ^ len(characters)) % 2**bits
 
 
 @lru_cache(maxsize=1)
@@ -100,6 +117,7 @@ HASHES: Mapping[str, Callable[[str, int], int]] = {
     "md5": md5,
     "bkdr": bkdr,
     "string-hash": string_hash,
+    "string-hash-java": string_hash_java,
     "mt19937": mt19937,
 }
 
@@ -129,21 +147,51 @@ def words_and_pairs(words: list[str]) -> dict[str, int]:
     return dict.fromkeys([*words, *map("\x1f".join, pairwise(words))], 1)
 
 
+@lru_cache(maxsize=1)
+def jieba_idf() -> dict[str, Fraction]:
+    table = Path(jieba.__file__).parent / "analyse" / "idf.txt"
+    pairs = (line.split(" ") for line in table.read_text("utf-8").splitlines())
+    return {word: Fraction(idf) for word, idf in pairs}
+
+
 def levels(words: list[str]) -> dict[str, int]:
-    counts = Counter(words)
-    most = max(counts.values())
-    return {word: math.ceil(Fraction(5 * count, most)) for word, count in counts.items()}
+    idf = jieba_idf()
+    median = sorted(idf.values())[len(idf) // 2]
+    weights = {word: n * idf.get(word, median) for word, n in Counter(words).items()}
+    most = max(weights.values())
+    return {word: math.ceil(5 * weight / most) for word, weight in weights.items()}
+
+
+def floats_in_order(
+    pairs: Iterable[tuple[str, float]], bits: int, hashed: Callable[[str, int], int]
+) -> int:
+    """Sums as the authors' loops make them, rounded at each step."""
+    sums = [0.0] * bits
+    for feature, weight in pairs:
+        value = hashed(feature, bits)
+        for bit in range(bits):
+            sums[bit] += weight if value >> (bits - 1 - bit) & 1 else -weight
+    return int("".join(str(int(total > 0)) for total in sums), 2)
 
 
 def lyq(text: str, bits: int) -> int:
-    """Each occurrence of a word adds its frequency; a comma (wn, wd) is no word."""
-    words = []
-    for tagged in text.split(" "):
-        if tagged:
-            word, tag = tagged.rsplit("/", 1)
-            if tag not in ("wn", "wd"):
-                words.append(word)
-    return simhash({w: n * n for w, n in Counter(words).items()}, bits, bkdr)
+    """News.statWords and SimHashTool.calSimHashValue, step by step; lines are joined before."""
+    pieces = text.rstrip(" ").split(" ")
+    counts: Counter[str] = Counter()
+    invalid = 0
+    for piece in pieces:
+        if "/" not in piece:
+            continue
+        if "wn" in piece or "wd" in piece:
+            invalid += 1
+        else:
+            counts[piece[: piece.index("/")]] += 1
+    words = [piece[: piece.index("/")] for piece in pieces if "/" in piece]
+    return floats_in_order(
+        [(word, counts[word] / (len(pieces) - invalid)) for word in words if word in counts],
+        bits,
+        bkdr,
+    )
 
 
 def ascii_mt19937(text: str) -> int:

@@ -31,12 +31,13 @@ def schemes(draw: st.DrawFn) -> Scheme:
         shingle_length=shingle_length,
         pairs=draw(st.booleans()) and shingle_length != 2,
         weighting=weighting,
-        idf="jieba" if weighting == "tf-idf" else "",
+        idf="jieba" if weighting in ("levels", "tf-idf") else "",
         top=draw(st.sampled_from([0, 1, 50, 1_000_000])),
         field_weights=draw(
             st.lists(st.tuples(NAMES, st.floats(0, 9)), max_size=2, unique_by=lambda pair: pair[0])
         ),
         feature_hash=feature_hash,
+        sums=draw(st.sampled_from(["exact", "in-order"])),
         tie=draw(st.sampled_from(["zero", "one"])),
         empty=draw(st.sampled_from(["error", "ties"])),
     )

@@ -97,6 +97,12 @@ class TestNames:
         assert names_agree(other, one) is None
         assert names_agree(one, one) is True
 
+    def test_the_title_of_a_page_without_a_heading_may_be_the_heading_of_the_other(self):
+        whole = page("The lens comes home | Courier", "The lens comes home")
+        for title, agree in (("The lens comes home", True), ("The lens", None), ("A lens", False)):
+            printed = page(title)
+            assert names_agree(printed, whole) is names_agree(whole, printed) is agree
+
     @pytest.mark.parametrize("count", [33, 40, 60])
     def test_of_a_long_one_the_first_words_count(self, count):
         name = " ".join(chr(0x61 + number % 26) * (1 + number // 26) for number in range(count))

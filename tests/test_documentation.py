@@ -17,11 +17,11 @@ SOURCES = sorted((ROOT / "scrapy_simhash").rglob("*.py"))
 
 
 def settings_table():
-    rows = re.findall(r"^\| `(SIMHASH_\w+)` \| `(.*?)` \| (.+) \|$", README, re.MULTILINE)
+    rows = re.findall(r"^\| `(SIMHASH_\w+)` \| `(.*?)` \| (.+) \|$", REFERENCE, re.MULTILINE)
     return {name: (ast.literal_eval(default), meaning) for name, default, meaning in rows}
 
 
-def test_readme_lists_every_setting_with_its_default():
+def test_the_reference_lists_every_setting_with_its_default():
     assert {name: default for name, (default, _) in settings_table().items()} == dict(SETTINGS)
 
 

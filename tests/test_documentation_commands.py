@@ -13,8 +13,10 @@ import shlex
 import pytest
 from scrapy.settings import Settings
 
+from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.commands.main import build_parser
 from scrapy_simhash.crawl.settings import SimhashSettings, unknown_settings
+from scrapy_simhash.scheme import PRESETS
 
 from .commands.test_documented import PARSERS, options_of
 from .documents import NAMES, ROOT, blocks, inline_code
@@ -22,6 +24,7 @@ from .documents import NAMES, ROOT, blocks, inline_code
 # Languages of blocks, and why each needs nothing more, or where it is tested.
 LANGUAGES = {
     "python": "executed by test_documentation.py",
+    "toml": "schemes, tested here",
     "text": "what a program prints, or a drawing: not run",
     "": "commands, tested here, but for OUTPUT",
 }
@@ -153,6 +156,13 @@ SETTINGS_BLOCKS = [
     if block.language == "python"
     and re.search(r"^\s*\"?SIMHASH_\w+\"?(:| =)", block.text, re.MULTILINE)
 ]
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "toml"], ids=str)
+def test_a_scheme_in_a_block_is_one(block, tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(block.text, encoding="utf-8")
+    assert choose_preset(str(path))[1].scheme not in {preset.scheme for preset in PRESETS.values()}
 
 
 def test_there_are_settings_in_blocks():

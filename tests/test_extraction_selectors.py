@@ -35,6 +35,7 @@ class TestSelect:
             (["//div[@class='text']/p[1]"], "One.|Three."),
             (["(//div[@class='text'])[2]"], "Three."),
             (["h1, footer"], "A ferry|Imprint"),
+            (["(id('end'))"], "Imprint"),
             (["footer", "h1"], "Imprint|A ferry"),
             (["DIV.text"], "One.|Buy!|Two.|Three."),
             (["title"], "Ferry news"),

@@ -65,32 +65,40 @@ def test_features_stand_in_order_of_first_occurrence():
     assert list(features.items()) == [("b", 2.0), ("a", 1.0), ("c", 1.0)]
 
 
-@pytest.mark.parametrize(
-    ("counts", "weights"),
-    [
-        ({"a": 1}, {"a": 5}),
-        ({"a": 7, "b": 7}, {"a": 5, "b": 5}),
-        ({"a": 5, "b": 4, "c": 3, "d": 2, "e": 1}, {"a": 5, "b": 4, "c": 3, "d": 2, "e": 1}),
-        ({"a": 10, "b": 2, "c": 3, "d": 1}, {"a": 5, "b": 1, "c": 2, "d": 1}),
-        ({"a": 1000, "b": 1}, {"a": 5, "b": 1}),
-    ],
-)
-def test_levels_are_fifths_of_the_most_frequent(counts, weights):
-    tokens = list(Counter(counts).elements())
-    assert weighted_features(tokens, shingle_length=1, weighting="levels") == weights
-
-
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
-def test_levels_are_never_less_than_one_nor_more_than_five(counts):
-    tokens = [token for token, count in zip("abcdef", counts, strict=False) for _ in range(count)]
-    assert weighted_features(tokens, shingle_length=1, weighting="levels") == oracles.levels(tokens)
-
-
 @pytest.fixture
 def table(tmp_path):
     path = tmp_path / "idf.txt"
     path.write_text("ferry 4.0\nthe 0.5\n\nnew york 8\nzero 0\nbread 2e0\n", encoding="utf-8")
     return path
+
+
+class TestLevels:
+    def levels(self, table, counts):
+        tokens = list(Counter(counts).elements())
+        return weighted_features(tokens, shingle_length=1, weighting="levels", idf=IdfTable(table))
+
+    @pytest.mark.parametrize(
+        ("counts", "weights"),
+        [
+            ({"bread": 1}, {"bread": 5}),
+            ({"bread": 7, "unknown": 7}, {"bread": 5, "unknown": 5}),
+            ({"ferry": 1, "the": 1}, {"ferry": 5, "the": 1}),
+            ({"ferry": 1, "the": 7}, {"ferry": 5, "the": 5}),
+            ({"ferry": 10, "bread": 12, "zero": 9}, {"ferry": 5, "bread": 3, "zero": 1}),
+            ({"zero": 2}, {"zero": 1}),
+        ],
+    )
+    def test_they_are_fifths_of_the_largest_tf_idf(self, table, counts, weights):
+        assert self.levels(table, counts) == weights
+
+    @given(st.lists(st.integers(1, 50), min_size=1, max_size=6))
+    def test_by_jiebas_table_they_follow_the_definition(self, counts):
+        words = ["渡轮", "的", "ferry", "外星人", "内部", "有"]
+        tokens = [word for word, count in zip(words, counts, strict=False) for _ in range(count)]
+        features = weighted_features(
+            tokens, shingle_length=1, weighting="levels", idf=idf_table("jieba")
+        )
+        assert features == oracles.levels(tokens)
 
 
 class TestIdf:

@@ -274,6 +274,7 @@ class TestRefused:
             simhash(features, 64)
 
 
+@pytest.mark.thorough
 def test_a_million_features_take_bounded_memory():
     features = {f"feature {i}": 1.0 + i % 7 for i in range(1_000_000)}
     tracemalloc.start()

@@ -28,12 +28,13 @@ def values(name: str, wanted: list[str], bits: int) -> list[int]:
         ("md5", 8, 128),
         ("bkdr", 8, 64),
         ("string-hash", 8, 128),
+        ("string-hash-java", 8, 128),
         ("mt19937", 32, 32),
     ],
 )
 def test_they_are_these_and_give_these_widths(name, lowest, highest):
     assert list(FEATURE_HASHES[name].widths) == list(range(lowest, highest + 1, 8))
-    assert len(FEATURE_HASHES) == 6
+    assert len(FEATURE_HASHES) == 7
 
 
 @pytest.mark.parametrize("name", [name for name in FEATURE_HASHES if name != "mt19937"])
@@ -67,7 +68,7 @@ def test_published_values():
 def test_a_negative_java_hash_has_no_bit_set():
     # "polygenelubricants".hashCode() is Integer.MIN_VALUE.
     assert values("bkdr", ["polygenelubricants"], 32) == [0]
-    assert oracles.bkdr("polygenelubricants", 64) & 0xFFFFFFFF == 0x80000000
+    assert values("bkdr", ["polygenelubricants"], 64) == [0]
 
 
 @pytest.mark.parametrize("name", FEATURE_HASHES)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.extraction import Page, extract, prepared
-from scrapy_simhash.lines import DISPLAY_NONE, Line, consent_elements, count_words, join, lines_of
+from scrapy_simhash.lines import Line, consent_elements, count_words, is_hidden, join, lines_of
 from scrapy_simhash.selectors import Selectors
 from scrapy_simhash.tokenization import word_tokens
 from tests.samples import CHINESE, REFERENCE_PAGE, article_page
@@ -86,7 +86,7 @@ class TestShown:
         ],
     )
     def test_other_styles_hide_nothing(self, style):
-        assert not DISPLAY_NONE.search(style)
+        assert not is_hidden(style)
         assert texts(f"<p style='{style}'>one</p>") == "one"
 
     def test_hidden_ones_within_hidden_ones(self):
@@ -102,6 +102,7 @@ class TestShown:
 
         html = (
             "<body><header>a</header><h1 class=logo>b</h1><form>c</form><p hidden>d</p>"
+            "<p hidden style='display:none' role=search>d</p>"
             "<div role=navigation>e</div><div id=cookies>f</div></body>"
         )
         root = Page(prepared(html), Selectors()).root
@@ -372,6 +373,7 @@ def nest(opened: str) -> str:
 class TestLimits:
     """Pages of megabytes that are made to be slow."""
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         "html",
         [

@@ -93,6 +93,7 @@ class TestSameText:
         assert letters(lean(PAGES[name])) == letters(stock(PAGES[name]))
         assert lean(PAGES[name]) != ""
 
+    @pytest.mark.thorough
     def test_of_pages_made_at_random(self):
         pages = [random_page(random.Random(seed)) for seed in range(250)]
         differing = [
@@ -104,6 +105,7 @@ class TestSameText:
         # A link density at its very threshold may fall on the other side.
         assert len(differing) <= 1, differing
 
+    @pytest.mark.thorough
     def test_of_real_pages(self, shared):
         count = 0
         differing = []

@@ -66,6 +66,7 @@ def test_equal_tokens_of_any_han(text):
     assert han_tokens(text) == without_rjieba(text)
 
 
+@pytest.mark.thorough
 def test_equal_tokens_of_all_words_of_the_dictionary():
     words = [word for word, count in jieba_tokenizer().FREQ.items() if count]
     assert len(words) > 300_000
@@ -81,6 +82,7 @@ def chinese_texts(data: Path, name: str, languages: tuple[str, ...]) -> list[str
         return [d["text"] for d in map(json.loads, truth) if d["id"] in wanted]
 
 
+@pytest.mark.thorough
 def test_equal_tokens_of_real_texts(shared):
     texts = [
         text

@@ -138,6 +138,7 @@ CHANGES = [
     {"top": 5},
     {"field_weights": [("title", 1)]},
     {"feature_hash": "string-hash"},
+    {"sums": "in-order"},
     {"tie": "one"},
     {"empty": "ties"},
 ]

@@ -306,6 +306,7 @@ def slow_pages():
             )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("extractor", ["readability", "text"])
 def test_no_page_takes_half_a_minute_of_cpu_time(extractor):
     child = subprocess.run(

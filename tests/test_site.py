@@ -71,28 +71,28 @@ def test_pages_from_elsewhere_hide_none_of_docs():
         assert not (DOCS / page).exists()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_link_leads_to_a_page_and_a_heading(name):
-    for target in targets(name):
-        if is_elsewhere(target):
-            continue
-        path, anchor = urldefrag(target)
-        found = normpath(f"{name}/../{path}") if path else name
-        assert (ROOT / found).is_file(), target
-        assert mkdocs_hooks.site_path(found), f"{target} is no page of the site"
+def links():
+    """Yield a page's name, a link in it, and the page and the heading that it leads to."""
+    for name in NAMES:
+        for target in targets(name):
+            if not is_elsewhere(target):
+                path, anchor = urldefrag(target)
+                yield name, target, normpath(f"{name}/../{path}") if path else name, anchor
+
+
+def test_every_link_leads_to_a_page_and_a_heading():
+    for name, target, found, anchor in links():
+        assert (ROOT / found).is_file(), f"{name}: {target}"
+        assert mkdocs_hooks.site_path(found), f"{name}: {target} is no page of the site"
         if anchor:
-            assert anchor in anchors_of_the_site(found), target
-            assert anchor in anchors_of_github(found), target
+            assert anchor in anchors_of_the_site(found), f"{name}: {target}"
+            assert anchor in anchors_of_github(found), f"{name}: {target}"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_page_has_two_headings_of_one_anchor_that_is_linked(name):
-    anchors = anchors_of_the_site(name)
-    for other in NAMES:
-        for target in targets(other):
-            path, anchor = urldefrag(target)
-            if anchor and not is_elsewhere(target) and normpath(f"{other}/../{path}") == name:
-                assert anchors.count(anchor) == 1, f"{other}: {target}"
+def test_no_heading_that_is_linked_shares_its_anchor():
+    for name, target, found, anchor in links():
+        if anchor:
+            assert anchors_of_the_site(found).count(anchor) == 1, f"{name}: {target}"
 
 
 def test_references_are_defined_and_used():

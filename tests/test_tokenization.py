@@ -145,6 +145,7 @@ class TestNumbersAndLinks:
                     if mark in ".,:/-"
                 )
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("tokenize", OF_WORDS.values(), ids=OF_WORDS)
     @pytest.mark.parametrize(
         "text",

@@ -22,7 +22,8 @@ from unittest.mock import patch
 
 from fingerprints_lib.timing import Candidate, Missing
 from scrapy_simhash import Scheme, tokenization
-from scrapy_simhash.hashes import FEATURE_HASHES
+from scrapy_simhash.hashes import token_hashes
+from scrapy_simhash.sketch import sketch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -86,19 +87,25 @@ def _from_tokens(scheme: Scheme, tokens: Callable[[str], list[str]]) -> Callable
 
 
 def steps() -> list[Candidate]:
-    """What our preset wide does with a text, step by step; the first is all of it."""
-    digests = FEATURE_HASHES[WIDE.feature_hash].digests
+    """What our preset wide does with a text, step by step; the first is all of it but the sketch,
+    which confirms copies.
+    """
+
+    def tokens_and_hashes(text: str) -> tuple[list[str], Any]:
+        tokens = WIDE.tokens(text)
+        return tokens, token_hashes(tokens)
+
     return [
         Candidate("text to fingerprint", WIDE.fingerprint),
         Candidate("tokenization", WIDE.tokens),
         Candidate("  of it normalization", tokenization.normalize),
-        Candidate("features", WIDE.features, WIDE.tokens),
-        Candidate("hashing and sums", WIDE.fingerprint_features, wide_features),
+        Candidate("hashing of tokens", token_hashes, WIDE.tokens),
         Candidate(
-            "  of it hashing",
-            lambda names: digests(names, WIDE.bits),
-            lambda text: list(wide_features(text)),
+            "features and sums",
+            lambda pair: WIDE.certain_fingerprint(*pair),
+            tokens_and_hashes,
         ),
+        Candidate("sketch", sketch, lambda text: tokens_and_hashes(text)[1]),
     ]
 
 

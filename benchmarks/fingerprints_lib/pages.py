@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.http import HtmlResponse
 
 from fingerprints_lib.timing import Candidate, Missing
+from scrapy_simhash import Scheme
+from scrapy_simhash.detector import Detector
 from scrapy_simhash.extraction import extract, visible_text
 
 if TYPE_CHECKING:
@@ -20,10 +24,14 @@ STOCK = "stock readability: summary()"
 
 
 class PageOfSet(NamedTuple):
-    """A decoded page."""
+    """A decoded page.
+
+    :param language: two letters, or nothing where the set does not say.
+    """
 
     name: str
     html: str
+    language: str = ""
 
 
 def pages(folders: Iterable[Path]) -> list[PageOfSet]:
@@ -36,7 +44,8 @@ def pages(folders: Iterable[Path]) -> list[PageOfSet]:
             body = (folder / doc["file"]).read_bytes()
             body = gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body
             response = HtmlResponse("https://localhost/", body=body)
-            found.append(PageOfSet(f"{folder.name} {doc['id']}", response.text))
+            language = str(doc.get("lang", "")).lower()[:2]
+            found.append(PageOfSet(f"{folder.name} {doc['id']}", response.text, language))
     return found
 
 
@@ -50,6 +59,20 @@ def _kept(run: Callable[[str], object]) -> Callable[[PageOfSet], object]:
             return error
 
     return attempt
+
+
+def whole_way() -> list[Candidate]:
+    """From HTML to text, to fingerprint, and to fingerprint and sketch; `segments` first."""
+    found = []
+    for extractor in ("segments", "readability"):
+        scheme = replace(Scheme.preset("wide"), extractor=extractor)
+        found.append(
+            Candidate(f"{extractor}: to text", _kept(partial(extract, extractor=extractor)))
+        )
+        for goal, sketches in (("fingerprint", False), ("fingerprint and sketch", True)):
+            detector = Detector(scheme, sketches=sketches)
+            found.append(Candidate(f"{extractor}: to {goal}", _kept(detector.fingerprint_page)))
+    return found
 
 
 def stock_readability(html: str) -> str:

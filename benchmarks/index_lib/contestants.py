@@ -55,6 +55,7 @@ class Ours(Contestant):
     """scrapy-simhash: observe and confirm, page by page from the first."""
 
     grown = "page by page"
+    largest = 50_000_000
     kind = "leveldb"
     plan: Any = None
     evidence = False

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from scrapy_simhash.index.probing import CERTAINTY_SCALE, typical_distances
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -16,11 +18,15 @@ _BESIDE = 100_000
 
 
 class Planted(NamedTuple):
-    """Words of fingerprints, of shape (n,) or (n, bits / 64), and the pairs that are in them."""
+    """Words of fingerprints, of shape (n,) or (n, bits / 64), and the pairs that are in them.
+
+    :param certainties: of their bits, None if they are not known.
+    """
 
     words: np.ndarray
     first: np.ndarray
     second: np.ndarray
+    certainties: np.ndarray | None = None
 
 
 def planted(count: int, bits: int, max_distance: int, seed: int) -> Planted:
@@ -37,6 +43,38 @@ def planted(count: int, bits: int, max_distance: int, seed: int) -> Planted:
     if bits == 64:
         words = words[:, 0]
     return Planted(words, np.minimum(source, target), np.maximum(source, target))
+
+
+def planted_by_sums(count: int, bits: int, max_distance: int, seed: int) -> Planted:
+    """The same with certainties; planted pairs are as far apart as real near-duplicates, and differ
+    in bits that are uncertain, by the model of `scrapy_simhash.index.probing`.
+    """
+    rng = np.random.default_rng(seed)
+    words = rng.integers(0, 2**64, (count, bits // 64), dtype=np.uint64)
+    certainties = np.empty((count, bits), np.uint8)
+    for start in range(0, count, _CHUNK):
+        part = certainties[start : start + _CHUNK]
+        part[:] = _certainty(rng.standard_normal(part.shape, np.float32))
+    places = rng.permutation(count)
+    copies = int(count * PLANTED_SHARE)
+    source, target = places[copies : 2 * copies], places[:copies]
+    typical = typical_distances(bits, max_distance)
+    for start in range(0, copies, _CHUNK):
+        sources, targets = source[start : start + _CHUNK], target[start : start + _CHUNK]
+        signs = np.unpackbits(words[sources].astype(">u8").view(np.uint8), axis=1) * 2.0 - 1
+        sums = signs * (certainties[sources] + rng.random(signs.shape)) / CERTAINTY_SCALE
+        correlation = np.cos(np.pi * rng.choice(typical, len(sums)) / bits)[:, None]
+        others = correlation * sums + np.sqrt(1 - correlation**2) * rng.standard_normal(sums.shape)
+        words[targets] = np.packbits(others > 0, axis=1).view(">u8")
+        certainties[targets] = _certainty(others)
+    apart = np.bitwise_count(words[source] ^ words[target]).sum(axis=1)
+    near = (apart > 0) & (apart <= max_distance)
+    source, target = source[near], target[near]
+    return Planted(words, np.minimum(source, target), np.maximum(source, target), certainties)
+
+
+def _certainty(sums: np.ndarray) -> np.ndarray:
+    return np.minimum(np.abs(sums) * CERTAINTY_SCALE, 255).astype(np.uint8)
 
 
 def flips(rng: np.random.Generator, distance: np.ndarray, bits: int) -> np.ndarray:

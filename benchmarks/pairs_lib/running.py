@@ -20,6 +20,7 @@ OURS = (
     *("ours: near_pairs", "ours: near_pairs, one thread"),
     *("ours: cluster, leader", "ours: cluster, connected"),
 )
+CERTAIN = tuple(f"{name}, certainties" for name in (OURS[0], *OURS[2:]))
 PLAIN = ("plain numpy, argsort", "plain numpy, np.sort", "plain numpy, np.sort, no positions")
 _WAYS = dict(zip(PLAIN, (plain.by_argsort, plain.by_sort, plain.values_by_sort), strict=True))
 
@@ -34,6 +35,7 @@ class Task:
     seed: int
     count: int = 0
     skew: str | None = None
+    certainties: bool = False
 
     def to_json(self) -> str:
         """For the command line."""
@@ -43,15 +45,23 @@ class Task:
 def main(text: str) -> None:
     """Measure, and print the result as JSON."""
     task = Task(**json.loads(text))
+    certainties = None
     if task.skew is None:
-        words, first, second = inputs.planted(task.count, task.bits, task.max_distance, task.seed)
+        plant = inputs.planted_by_sums if task.certainties else inputs.planted
+        words, first, second, certainties = plant(
+            task.count, task.bits, task.max_distance, task.seed
+        )
+        if task.contender not in CERTAIN:
+            certainties = None
     else:
         words = inputs.skewed(task.skew, task.bits, task.seed)
         first = second = np.empty(0, dtype=np.intp)
     small = words[:1000]
-    run(small, task)  # imports and first calls are not measured
+    run(
+        small, None if certainties is None else certainties[:1000], task
+    )  # imports and first calls are not measured
     cpu_s, wall_s = time.process_time(), time.perf_counter()
-    found, note = run(words, task)
+    found, note = run(words, certainties, task)
     cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
     peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     result: dict[str, Any] = {
@@ -69,10 +79,11 @@ def main(text: str) -> None:
     print(json.dumps(result))
 
 
-def run(words: np.ndarray, task: Task) -> tuple[Any, str]:
+def run(words: np.ndarray, certainties: np.ndarray | None, task: Task) -> tuple[Any, str]:
     """Pairs by rows, or None; and what else there is to say."""
-    wanted = {"bits": task.bits, "max_distance": task.max_distance}
-    if task.contender in OURS[:2]:
+    wanted: dict[str, Any] = {"bits": task.bits, "max_distance": task.max_distance}
+    wanted["certainties"] = certainties
+    if "near_pairs" in task.contender:
         pairs = near_pairs(words, threads=1 if task.contender == OURS[1] else None, **wanted)
         if task.skew is None:
             batches = [np.stack([first, second]) for first, second, _ in pairs]
@@ -80,8 +91,8 @@ def run(words: np.ndarray, task: Task) -> tuple[Any, str]:
             return found, described(pairs, found.shape[1])
         # In batches: there may be more than fit in memory.
         return None, described(pairs, sum(len(batch.first) for batch in pairs))
-    if task.contender in OURS:
-        clusters = cluster(words, method=task.contender.split()[-1], **wanted)
+    if task.contender not in PLAIN:
+        clusters = cluster(words, method=task.contender.split(", ")[1], **wanted)
         return None, f"{len(clusters):,} clusters"
     plan = TablePlan(task.bits, *_PLAIN_PLAN)
     found = _WAYS[task.contender](words, plan, task.max_distance)

@@ -49,7 +49,7 @@ def crawl(
 ) -> Crawl:
     """Run the spider in a process of its own, as `scrapy crawl` on the command line."""
     items, simhash = directory / "items.jsonl", simhash or directory / "simhash"
-    command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={server.url}"]
+    command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={server.start_urls}"]
     for setting in (
         f"SIMHASH_DIR={simhash}",
         f"DEPTH_LIMIT={DEPTH_LIMIT}",
@@ -71,8 +71,9 @@ def crawl(
     if log.exists():
         with open_index(index_url(log)) as index:
             for pair in index.near_duplicates():
-                pairs.append((pair.key, pair.representative))
-                distances[pair.key] = pair.distance
+                if pair.confirmed:
+                    pairs.append((pair.key, pair.representative))
+                    distances[pair.key] = pair.distance
     return Crawl(server.fetched(), [json.loads(line)["url"] for line in lines], pairs, distances)
 
 

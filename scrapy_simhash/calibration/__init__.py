@@ -1,1 +1,1 @@
-"""Which k fits a sample of pages: their pairs by resemblance, and the distances of these."""
+"""Choose k and the least resemblance from the pairs of a sample of pages."""

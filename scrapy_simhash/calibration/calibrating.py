@@ -1,4 +1,4 @@
-"""calibrate: documents → the k and the least resemblance that fit them, by preset."""
+"""Choose the k and the least resemblance that fit a sample of documents, for each preset."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 DEFAULT_SAMPLE = 2000
 _COPIES = 200
-# Edits that change too much are thrown away.
+# Copies whose edits change too much are discarded.
 _TRIES = 600
 
 
 class Preset(NamedTuple):
-    """A scheme to calibrate, with the k and the confirmation that it has now.
+    """A scheme to calibrate, with its present k and confirmation.
 
-    :param served_distance: the largest k that the tables of the indexes in use serve.
+    :param served_distance: the largest k that the tables of the existing indexes support.
     """
 
     name: str
@@ -54,15 +54,15 @@ class Preset(NamedTuple):
 
     @property
     def least_per_cent(self) -> int:
-        """The least resemblance now."""
+        """Return the present least resemblance, in per cent."""
         return ceil(self.confirmation.min_resemblance * STEPS - 1e-9)
 
 
 class Made(NamedTuple):
-    """Edited copies, where the sample has few copies of its own.
+    """Counts of edited copies, which supplement a sample with few near-duplicates.
 
-    :param distances: how many are at each distance from their pages.
-    :param confirmable: the same by similarity, then by distance.
+    :param distances: number of copies at each distance from their pages.
+    :param confirmable: the same by similarity in per cent, then by distance.
     """
 
     distances: list[int]
@@ -71,12 +71,13 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Calibrated:
-    """What was found of one preset.
+    """The calibration of one preset.
 
-    :param now: what the present k and least resemblance find.
-    :param rows: recall and precision at each k, edited copies with the others.
-    :param choice: None if nothing can be said.
-    :param least: the least resemblance to choose; None if there is none now, or no choice.
+    :param now: recall and precision of the present k and least resemblance.
+    :param rows: recall and precision at each k, including the edited copies.
+    :param choice: None if the sample is too small for a choice.
+    :param least: the least resemblance to choose; None without a choice, or if the preset has no
+        least resemblance.
     """
 
     preset: Preset
@@ -91,29 +92,29 @@ class Calibrated:
 
     @property
     def confirmation(self) -> Confirmation:
-        """The present one with the least resemblance to choose."""
+        """Return the present confirmation with the chosen least resemblance."""
         if self.least is None:
             return self.preset.confirmation
         return replace(self.preset.confirmation, min_resemblance=self.least.per_cent / STEPS)
 
     @property
     def near_duplicate_pairs(self) -> int:
-        """Those that the sample has itself."""
+        """Return the number of near-duplicate pairs in the sample, without edited copies."""
         return sum(self.counts.near_duplicate)
 
     @property
     def made_pairs(self) -> int:
-        """Pages and edited copies of them."""
+        """Return the number of pairs of a page and its edited copy."""
         return sum(self.made.distances)
 
     @property
     def found(self) -> Found | None:
-        """What the chosen k and least resemblance find."""
+        """Return recall and precision of the chosen k and least resemblance."""
         return None if self.choice is None else self.rows[self.choice.max_distance]
 
     @property
     def table_recall(self) -> float | None:
-        """Share of the pairs within the chosen k that its tables are expected to find."""
+        """Return the share of pairs within the chosen k that its tables are expected to find."""
         if self.choice is None or self.choice.plan is None:
             return None
         near, made = self.counts.near_duplicate, self.made.distances
@@ -124,7 +125,7 @@ class Calibrated:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What was found of a sample, by preset."""
+    """The calibration of a sample, by preset."""
 
     read: int
     sampled: int
@@ -137,9 +138,9 @@ class Calibration:
 
     @property
     def best(self) -> Calibrated | None:
-        """The preset with the highest F1 at the k to choose; of equals, the first."""
-        known = [one for one in self.presets if one.found is not None]
-        return max(known, key=lambda one: one.found.f1 if one.found else 0.0, default=None)
+        """Return the preset with the highest F1 at its chosen k; the first of equal ones."""
+        chosen = [one for one in self.presets if one.found is not None]
+        return max(chosen, key=lambda one: one.found.f1 if one.found else 0.0, default=None)
 
 
 def calibrate(
@@ -155,15 +156,15 @@ def calibrate(
 ) -> Calibration:
     """Choose a k and a least resemblance for each preset.
 
-    :param presets: with one extractor, and the same selectors.
-    :param threshold: resemblance from which on two pages are near-duplicates.
-    :param list_pairs: give the pairs near k, too.
+    :param presets: must share one extractor and the same selectors.
+    :param threshold: the least resemblance of two pages that are near-duplicates.
+    :param list_pairs: also return the pairs near k.
     """
-    pages = sample.pages([preset.scheme for preset in presets], min_tokens, moved=page_moved)
+    pages = sample.pages([preset.scheme for preset in presets], min_tokens, on_progress=page_moved)
     bits = [preset.scheme.bits for preset in presets]
     used = [page for page in pages if any(p.fingerprint is not None for p in page.fingerprints)]
     pairs = Pairs(used, bits, threshold, [preset.confirmation for preset in presets])
-    counted = pairs.count(moved=pairs_moved)
+    counted = pairs.count(on_progress=pairs_moved)
     copies: list[tuple[int, str]] | None = None
     calibrated = []
     for place, (preset, counts) in enumerate(zip(presets, counted, strict=True)):
@@ -193,7 +194,7 @@ def calibrate(
 
 
 def _copies(pages: Sequence[SampledPage], seed: int, threshold: float) -> list[tuple[int, str]]:
-    """Edited copies that still resemble their pages enough."""
+    """Return edited copies whose resemblance to their pages reaches the threshold."""
     texts = [page.extraction.text for page in pages]
     if not texts:
         return []
@@ -245,7 +246,7 @@ def _calibrated(
 
 
 def _rows(counts: Counts, made: Made, least: int) -> list[Found]:
-    """What each k finds with that least resemblance in per cent."""
+    """Return recall and precision at each k for a least resemblance in per cent."""
     near, different, copies = (
         [sum(column) for column in zip(*table[least:], strict=True)]
         for table in (
@@ -260,8 +261,7 @@ def _rows(counts: Counts, made: Made, least: int) -> list[Found]:
         different,
         total=sum(counts.near_duplicate) + weight * sum(made.distances),
         similar=[
-            all_of_them - confirmed
-            for all_of_them, confirmed in zip(counts.different, different, strict=True)
+            every - confirmed for every, confirmed in zip(counts.different, different, strict=True)
         ],
     )
 
@@ -273,7 +273,7 @@ def _made(
     preset: Preset,
     min_tokens: int,
 ) -> Made:
-    """Edited copies, by what they are to their pages."""
+    """Count the edited copies by their distance and similarity to their pages."""
     scheme = preset.scheme
     detector = Detector(scheme, min_tokens=min_tokens)
     distances = [0] * (scheme.bits + 1)

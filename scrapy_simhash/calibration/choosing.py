@@ -1,17 +1,19 @@
-"""The k and the least resemblance to choose, of the distances and similarities of pairs.
+"""Choose k and the least resemblance from the distances and similarities of pairs.
 
-Pairs that resemble each other enough should be found, pairs that hardly do should not. A crawl
-finds a pair that is within k and confirmed. Recall is the share of the first that is found,
-precision the share of the first among both that are. The best k has the highest F1, the harmonic
-mean of both. Mostly several k in a row have it: the middle one is chosen, as far as can be from
-either end. Confirmation lets a large k be as good as a small one, but each page that is near and no
-copy is compared for nothing, so the different pairs within k must not be more than the
-near-duplicates; and a present k that is one of the best stays. Where the tables for it would be
-very many, a lower k that is as good is chosen.
+A crawl finds a pair that is within k and confirmed. It should find near-duplicate pairs, and should
+not find different pairs. Recall is the share of near-duplicate pairs that is found. Precision is
+the share of near-duplicates among all found pairs. The best k has the highest F1, the harmonic mean
+of both.
 
-The least resemblance is chosen by the pairs within k: as wrong count all of which a page would be
-dropped that has less than half in common with what is kept. The present value stays if it is one of
-the best; otherwise the nearest one that is replaces it.
+- Usually a range of consecutive k shares the highest F1. The present k is kept if it is in this
+  range; otherwise the middle is chosen.
+- With confirmation, a large k may score as well as a small one, but costs more comparisons. So the
+  range ends where different pairs within k would outnumber the near-duplicates.
+- If k needs too many tables, a lower k of the range is chosen.
+
+The least resemblance is chosen from the pairs within k. A pair counts as wrong if its texts have
+less than half in common, because dropping either page would lose content. The present value is
+kept if it is one of the best; otherwise the nearest best value is chosen.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.plan import TablePlan
 
-# Of fewer pairs little can be told: edited copies are added.
+# With fewer near-duplicate pairs, edited copies are added.
 FEW_NEAR_DUPLICATES = 20
-# Of fewer different pairs nothing can be.
+# With fewer different pairs, no k is chosen.
 LEAST_DIFFERENT = 100
 _MANY_TABLES = 100
 _Z95 = 1.959963984540054
@@ -37,12 +39,11 @@ _EQUAL = 1e-9
 
 
 class Found(NamedTuple):
-    """Pairs within k, of those that should be found and those that should not.
+    """Counts of the pairs that a crawl with this k finds.
 
-    Those that should are no whole numbers where edited copies are among them.
+    Edited copies are weighted, so near-duplicates may be fractions.
 
-    :param similar: different pairs within k that are not confirmed, so that a crawl lets their
-        pages pass.
+    :param similar: different pairs within k that confirmation rejects; their pages pass.
     """
 
     max_distance: int
@@ -53,39 +54,39 @@ class Found(NamedTuple):
 
     @property
     def recall(self) -> float:
-        """Share of those that should be found that is; 1 if there are none."""
+        """Return the share of near-duplicate pairs that is found; 1 if there are none."""
         if not self.all_near_duplicates:
             return 1.0
         return self.near_duplicates / self.all_near_duplicates
 
     @property
     def precision(self) -> float:
-        """Share of those that should be found among both; 1 if none is found."""
-        judged = self.near_duplicates + self.different
-        return self.near_duplicates / judged if judged else 1.0
+        """Return the share of near-duplicates among the found pairs; 1 if none is found."""
+        total = self.near_duplicates + self.different
+        return self.near_duplicates / total if total else 1.0
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of both."""
+        """Return the harmonic mean of recall and precision."""
         total = self.recall + self.precision
         return 2 * self.recall * self.precision / total if total else 0.0
 
     @property
     def recall_95(self) -> tuple[float, float]:
-        """Its 95 % interval, as if pairs were independent."""
+        """Return the 95 % interval of recall, as if pairs were independent."""
         return wilson(self.near_duplicates, self.all_near_duplicates)
 
     @property
     def precision_95(self) -> tuple[float, float]:
-        """Its 95 % interval, as if pairs were independent."""
+        """Return the 95 % interval of precision, as if pairs were independent."""
         return wilson(self.near_duplicates, self.near_duplicates + self.different)
 
 
 class Choice(NamedTuple):
-    """The k to choose; those from `low` to `high` are as good on the sample.
+    """The chosen k; all k from `low` to `high` score equally on the sample.
 
-    :param middle: what would be chosen if tables did not count.
-    :param plan: the tables of a crawl; None if none can serve it.
+    :param middle: the k that would be chosen regardless of tables and of the present k.
+    :param plan: the tables for this k; None if no plan supports it.
     """
 
     max_distance: int
@@ -96,7 +97,7 @@ class Choice(NamedTuple):
 
 
 class LeastResemblance(NamedTuple):
-    """The least resemblance to choose, in per cent; those from `low` to `high` are as good."""
+    """The chosen least resemblance in per cent; values from `low` to `high` score equally."""
 
     per_cent: int
     low: int
@@ -104,9 +105,9 @@ class LeastResemblance(NamedTuple):
 
 
 def fill_weight(near_duplicates: int, made: int) -> float:
-    """What an edited copy counts: all together as many pairs as are missing to 20.
+    """Return the weight of one edited copy, so that all copies together fill up to 20 pairs.
 
-    More of them would weigh more than what is known of one's pages, and would hide wrong pairs.
+    A larger weight would outweigh the real pairs and hide wrong ones.
     """
     return max(FEW_NEAR_DUPLICATES - near_duplicates, 0) / made if made else 0.0
 
@@ -118,10 +119,12 @@ def figures(
     total: float | None = None,
     similar: Sequence[int] | None = None,
 ) -> list[Found]:
-    """For each k from 0 on. Pairs come as their numbers at each distance.
+    """Return the counts of found pairs for each k from 0.
 
-    :param total: near-duplicates in all, also those that no k finds.
-    :param similar: different pairs that confirmation rejects.
+    :param near_duplicates: number of confirmed near-duplicate pairs at each distance.
+    :param different: number of confirmed different pairs at each distance.
+    :param total: number of all near-duplicate pairs, including those that no k finds.
+    :param similar: number of different pairs at each distance that confirmation rejects.
     """
     total = sum(near_duplicates) if total is None else total
     found, wrong, rejected = 0.0, 0, 0
@@ -130,7 +133,7 @@ def figures(
         found += some
         wrong += others
         rejected += similar[k] if similar is not None else 0
-        # Sums of fractions may differ in their last digits.
+        # Rounding may lift a sum of fractions above the total.
         rows.append(Found(k, min(found, total), total, wrong, rejected))
     return rows
 
@@ -138,11 +141,11 @@ def figures(
 def choose(
     rows: Sequence[Found], bits: int, *, keep: int | None = None, most: int | None = None
 ) -> Choice | None:
-    """The k of the best F1; None if there is nothing to find, or too little to tell it from.
+    """Return the k with the best F1; None if near-duplicates or different pairs are too few.
 
-    :param keep: the present k, which stays if it is one of the best.
-    :param most: the largest k that the tables in use serve: as far as k is one of the best, it
-        is chosen within them.
+    :param keep: the present k, kept if it is one of the best.
+    :param most: the largest k that the tables of existing indexes support; the choice does not
+        exceed it if it is one of the best.
     """
     if not rows[-1].all_near_duplicates or rows[-1].different + rows[-1].similar < LEAST_DIFFERENT:
         return None
@@ -196,7 +199,7 @@ def choose_resemblance(
 
 
 def table_recall(plan: TablePlan, near_duplicates: Sequence[float], max_distance: int) -> float:
-    """Share of the pairs within k that the tables are expected to find."""
+    """Return the share of pairs within k that the tables are expected to find."""
     within = near_duplicates[: max_distance + 1]
     found = sum(count * plan.expected_recall(d) for d, count in enumerate(within) if count)
     return found / sum(within) if sum(within) else 1.0
@@ -210,7 +213,7 @@ def _plan(bits: int, max_distance: int) -> TablePlan | None:
 
 
 def wilson(successes: float, trials: float) -> tuple[float, float]:
-    """95 % score interval of a share (Wilson 1927); of no trials, anything."""
+    """Return the 95 % score interval of a share (Wilson 1927); 0 to 1 without trials."""
     if not trials:
         return 0.0, 1.0
     share = successes / trials
@@ -218,5 +221,5 @@ def wilson(successes: float, trials: float) -> tuple[float, float]:
     middle = share + _Z95**2 / (2 * trials)
     scale = 1 + _Z95**2 / trials
     low, high = (middle - spread) / scale, (middle + spread) / scale
-    # Exact at the ends.
+    # Exact at 0 and 1, in spite of rounding.
     return (0.0 if successes == 0 else low, 1.0 if successes >= trials else high)

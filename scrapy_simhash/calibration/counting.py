@@ -1,9 +1,9 @@
-"""All pairs of a sample, counted by what they are, and by their distance and similarity.
+"""Count all pairs of a sample by kind, distance and similarity.
 
-Extraction may take another part of a copy than of its original, and then their main texts differ:
-such pairs are what a crawl misses. So pages are near-duplicates too if their contents are, however
-their main texts were got. Pages of one site with names of their own are no copies, however much
-they resemble each other, where the confirmation asks for names that agree.
+Extraction may select different parts of a page and of its copy. A crawl misses such a pair, so
+pages also count as near-duplicates if their whole contents do, whatever their main texts. If the
+confirmation compares names, pages of one site with different names are not copies, however much
+their texts resemble each other.
 """
 
 from __future__ import annotations
@@ -31,21 +31,20 @@ _NEAR, _BETWEEN, _DIFFERENT, _NAMED_APART = range(4)
 _MOST_PAIRS = 1000
 STEPS = 100
 """Similarities are counted in per cent."""
-# Who drops a page for one that has less than half in common with it loses content.
+# Dropping one page of a pair with less than half in common loses content.
 LOSS = 0.5
-# More than any similarity in per cent.
+# A threshold above any similarity in per cent, so that no pair reaches it.
 _NONE = STEPS + 1
-# No tables find pairs that differ in more bits.
+# No tables find pairs that differ in more than a third of their bits.
 _REACH_SHARE = 3
 
 
 class Confirmable(NamedTuple):
-    """Numbers of pairs whose names allow that they are copies: by similarity in per cent, then by
-    distance.
+    """Numbers of pairs whose names allow a copy, by similarity in per cent, then distance.
 
     :param near_duplicate: pairs that should be found.
-    :param different: pairs that should not.
-    :param loss: all pairs that resemble each other by less than `LOSS`.
+    :param different: pairs that should not be found.
+    :param loss: all pairs with a resemblance below `LOSS`.
     """
 
     near_duplicate: list[list[int]]
@@ -54,9 +53,9 @@ class Confirmable(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Numbers of pairs at each distance from 0 to the bits, of one scheme.
+    """Numbers of pairs of one scheme, at each distance from 0 to its bits.
 
-    :param named_apart: pairs that resemble each other enough, but have names of their own.
+    :param named_apart: pairs with enough resemblance, but different names.
     """
 
     near_duplicate: list[int]
@@ -69,9 +68,9 @@ class Counts(NamedTuple):
 class Pair(NamedTuple):
     """Two pages of the sample.
 
-    :param similarity: estimated resemblance; None if it is not known.
-    :param resemblance: the exact one of their main texts.
-    :param confirmed: a crawl finds the pair where it is within k.
+    :param similarity: estimated resemblance; None if unknown.
+    :param resemblance: exact resemblance of their main texts.
+    :param confirmed: a crawl finds the pair if it is within k.
     """
 
     kind: Kind
@@ -85,10 +84,11 @@ class Pair(NamedTuple):
 
 
 class Pairs:
-    """The pairs of some pages.
+    """All pairs of some pages.
 
-    :param bits: of each scheme, as `confirmations` are.
-    :param threshold: resemblance from which on two pages are near-duplicates.
+    :param bits: fingerprint width of each scheme.
+    :param threshold: the least resemblance of two pages that are near-duplicates.
+    :param confirmations: one for each scheme.
     """
 
     def __init__(
@@ -107,12 +107,12 @@ class Pairs:
         self._contents = None if same else Resemblances([page.content for page in pages])
         self._sketches = [_sketches(pages, place) for place in range(len(bits))]
         self._names = [_name_numbers(pages, place) for place in range(len(bits))]
-        self._asked_by_names: dict[tuple[int, int, int], int] = {}
+        self._least_by_names_cache: dict[tuple[int, int, int], int] = {}
 
     def count(
-        self, *, moved: Callable[[int, int], object] = lambda _done, _of: None
+        self, *, on_progress: Callable[[int, int], object] = lambda _done, _of: None
     ) -> list[Counts]:
-        """Of each scheme: its pages that have a fingerprint."""
+        """Return the counts of each scheme, over its pages that have a fingerprint."""
         import numpy as np
 
         totals = [np.zeros((3, bits + 1), dtype=np.int64) for bits in self._bits]
@@ -136,7 +136,7 @@ class Pairs:
                     totals[place][kind] += np.bincount(here, minlength=len(totals[place][kind]))
                 groups = (kinds_here == _NEAR, kinds_here == _DIFFERENT, loss)
                 self._add_confirmable(confirmable[place], place, start, apart, groups)
-            moved(min(start + len(kinds), len(self._pages)), len(self._pages))
+            on_progress(min(start + len(kinds), len(self._pages)), len(self._pages))
         counted = []
         for total, own_names, table in zip(totals, named_apart, confirmable, strict=True):
             near, between, different = total.tolist()
@@ -169,8 +169,9 @@ class Pairs:
             table[kind] += counts.reshape(STEPS + 1, bits + 1)
 
     def _similarity_steps(self, place: int, start: int, asked: Array) -> Array:
-        """Estimated resemblances in per cent, rounded down; where there is none, nothing speaks
-        against a copy, and it counts as the highest.
+        """Return estimated resemblances in per cent, rounded down.
+
+        Without an estimate, confirmation rejects nothing: such a pair counts as 100.
         """
         import numpy as np
 
@@ -185,7 +186,7 @@ class Pairs:
         return steps
 
     def _least_by_names(self, place: int, ones: Array, others: Array) -> Array:
-        """The least similarity that the names of pages ask for, pair by pair."""
+        """Return, for each pair, the least similarity that its names require."""
         import numpy as np
 
         pairs, inverse = np.unique(
@@ -195,16 +196,16 @@ class Pairs:
         return np.array(least, dtype=np.int64)[inverse.reshape(-1)]
 
     def _least_by_name(self, place: int, a: int, b: int) -> int:
-        if (place, a, b) not in self._asked_by_names:
+        if (place, a, b) not in self._least_by_names_cache:
             one, other = (self._pages[at].fingerprints[place].evidence for at in (a, b))
             agree = names_agree(one, other)
             in_doubt = round(MIN_RESEMBLANCE_IN_DOUBT * STEPS)
             least = in_doubt if agree is None else 0 if agree else _NONE
-            self._asked_by_names[place, a, b] = least
-        return self._asked_by_names[place, a, b]
+            self._least_by_names_cache[place, a, b] = least
+        return self._least_by_names_cache[place, a, b]
 
     def near(self, place: int, max_distance: int, confirmation: Confirmation) -> list[Pair]:
-        """The pairs to look at: those that k gets wrong, then those close to it; 1,000 at most."""
+        """Return at most 1,000 pairs to review: those that k gets wrong, then those near k."""
         import numpy as np
 
         margin = max(2, self._bits[place] // 32)
@@ -216,7 +217,7 @@ class Pairs:
             wrong = (kinds == _DIFFERENT) & (apart <= max_distance)
             missed = (kinds == _NEAR) & (apart > max_distance)
             rows, columns = np.nonzero((close | wrong | missed) & (kinds >= 0) & (apart >= 0))
-            # Of pages that are all alike there are very many.
+            # A block of similar pages may have very many such pairs.
             first = np.argsort(
                 abs(apart[rows, columns] - max_distance)
                 + np.where((wrong | missed)[rows, columns], 0, self._bits[place] + 1),
@@ -246,8 +247,9 @@ class Pairs:
         return found
 
     def _kinds(self) -> Iterator[tuple[int, Array, Array, Array]]:
-        """(first row, kinds of pairs in some rows, or -1 where a pair came before, resemblance of
-        main texts, of content lines).
+        """Yield blocks of rows: (first row, kinds, resemblance of main texts, of whole contents).
+
+        A kind is -1 if the pair is on or below the diagonal, and so was counted already.
         """
         import numpy as np
 
@@ -262,7 +264,7 @@ class Pairs:
             yield start, kinds, texts, lines
 
     def _distances(self, place: int) -> Iterator[Array]:
-        """Rows of distances, -1 where a page has no fingerprint."""
+        """Yield blocks of distances; -1 if a page has no fingerprint."""
         import numpy as np
 
         fingerprints = [page.fingerprints[place].fingerprint for page in self._pages]
@@ -275,7 +277,7 @@ class Pairs:
 
 
 def _sketches(pages: Sequence[SampledPage], place: int) -> Array:
-    """A row for each page; zeros where there is no sketch."""
+    """Return a row for each page; zeros if it has no sketch."""
     import numpy as np
 
     sketches = (page.fingerprints[place].evidence.sketch for page in pages)
@@ -284,7 +286,7 @@ def _sketches(pages: Sequence[SampledPage], place: int) -> Array:
 
 
 def _name_numbers(pages: Sequence[SampledPage], place: int) -> Array:
-    """For each page the first one with the same names and site."""
+    """Return, for each page, the number of the first page with the same names and site."""
     import numpy as np
 
     first: dict[tuple[object, ...], int] = {}

@@ -1,4 +1,4 @@
-"""Edited copies of texts, for samples with too few copies of their own."""
+"""Make edited copies of texts, for samples with too few near-duplicates."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MOST_RUN_SHARE = 0.18
 
 
 def edited_copies(texts: Sequence[str], count: int, seed: int) -> Iterator[tuple[int, str]]:
-    """(number of the text, its edited copy), so many in all, each text as often as the others.
+    """Yield `count` pairs of (number of the text, its edited copy), spread evenly over the texts.
 
-    In turn: some single words replaced by others of the texts; a run cut out; a run of another
-    text put in. How much is changed is drawn for each.
+    Three edits alternate: replace single words by words of any text, delete a run of words, or
+    insert a run of words from another text. The size of each edit is random.
     """
     chance = random.Random(seed)  # noqa: S311 - no secret
     cut = [_pieces(text) for text in texts]
@@ -46,7 +46,7 @@ def edited_copies(texts: Sequence[str], count: int, seed: int) -> Iterator[tuple
 
 
 def _pieces(text: str) -> list[str]:
-    """A text cut before each token but the first."""
+    """Split a text before each token except the first."""
     starts = [match.start() for match in TOKEN.finditer(text)]
     ends = [*starts[1:], len(text)]
     return [text[start:end] for start, end in zip([0, *starts[1:]], ends, strict=True)] * bool(

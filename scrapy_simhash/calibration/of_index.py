@@ -1,4 +1,4 @@
-"""What an index says of distances: it has no texts, so nothing of resemblance."""
+"""Measure distances in an index. An index holds no texts, so resemblance is unknown."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _START_BYTES = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class IndexDistances:
-    """Distances of an index.
+    """Distances within an index.
 
-    :param logged: near-duplicates of the log by distance from their representatives.
-    :param similar: pages of the log that were not confirmed to be copies.
-    :param sampled: representatives that were drawn.
-    :param apart: numbers of pairs of these at each distance.
+    :param logged: logged near-duplicates at each distance from their representatives.
+    :param similar: logged pages that confirmation rejected.
+    :param sampled: number of representatives in the random sample.
+    :param apart: number of pairs of the sample at each distance.
     """
 
     directory: str
@@ -41,21 +41,21 @@ class IndexDistances:
 
     @property
     def late_share(self) -> float | None:
-        """Share of the logged ones in the last quarter up to k; None if there are none."""
+        """Return the share of logged near-duplicates in the last quarter up to k, or None."""
         late_from = self.max_distance + 1 - round((self.max_distance + 1) * _LATE_SHARE)
         total = sum(self.logged)
         return sum(self.logged[late_from:]) / total if total else None
 
     @property
     def nearest(self) -> int | None:
-        """Least distance of two representatives that were drawn."""
+        """Return the least distance of two sampled representatives, or None."""
         return next((distance for distance, count in enumerate(self.apart) if count), None)
 
 
 def is_index(path: Path) -> bool:
-    """Whether a path is to be read as an index: its manifest is ours, or beside a database.
+    """Return True if a directory is an index: its manifest is ours, or is next to a database.
 
-    Sites have files of that name, too.
+    The name of the manifest is not proof enough: downloaded sites have files of that name, too.
     """
     try:
         with (path / FILE_NAME).open("rb") as file:
@@ -71,11 +71,12 @@ def index_distances(
     sample: int,
     seed: int,
     *,
-    moved: Callable[[], object] = lambda: None,
+    on_progress: Callable[[], object] = lambda: None,
 ) -> IndexDistances:
-    """Read an index, and draw so many of its representatives.
+    """Return the distances of an index, with a random sample of its representatives.
 
-    :raises StorageError: it is open elsewhere, or cannot be read.
+    :param sample: number of representatives to draw.
+    :raises StorageError: the index is open elsewhere or cannot be read.
     """
     import numpy as np
 
@@ -90,7 +91,7 @@ def index_distances(
             count += 1
             if place < sample:
                 drawn[place : place + 1] = [entry.fingerprint]
-            moved()
+            on_progress()
         logged: Counter[int] = Counter()
         similar = 0
         for line in source.near_duplicates():
@@ -98,7 +99,7 @@ def index_distances(
                 logged[line.distance] += 1
             else:
                 similar += 1
-            moved()
+            on_progress()
     apart = np.zeros(bits + 1, dtype=np.int64)
     for start, block in distance_blocks(drawn, bits):
         later = np.arange(len(block))[:, None] + start < np.arange(len(drawn))

@@ -1,9 +1,9 @@
-"""All pairs of a sample: their resemblance and distance, exact, some rows of the matrix at a time.
+"""Compute the exact resemblance and distance of all pairs of a sample, in blocks of rows.
 
-Shingles are numbered by numbering pairs of tokens, then pairs of those, and so on: equal numbers
-mean equal shingles. An inverted index from shingle to texts counts what pairs share. Shingles that
-very many texts have, such as those of a common notice, would make it long: for them a product of
-matrices counts the same.
+Shingles get numbers by numbering pairs of tokens, then pairs of those numbers, and so on; equal
+numbers mean equal shingles. An inverted index from shingle to texts counts what two texts share.
+Shingles of very many texts, such as those of a common notice, would make its lists long, so these
+are counted by a matrix product.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     import numpy as np
 
 _BLOCK_ROWS = 256
-# A shingle is common if more than one in so many texts has it, and then at least so many.
+# A shingle is common if it is in more than 1/32 of the texts, and in more than 64 texts.
 _COMMON_ONE_IN = 32
 _COMMON_TEXTS = 64
 _COMMON_AT_ONCE = 2048
 
 
 class Resemblances:
-    """Of all pairs of some texts; see `scrapy_simhash.resemblance`.
+    """The resemblance matrix of some texts; see `scrapy_simhash.resemblance`.
 
-    The length of a shingle is each text's own; texts of different ones share nothing.
+    Each text has its own shingle length; texts with different shingle lengths share nothing.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -36,7 +36,7 @@ class Resemblances:
 
         self._count = len(texts)
         shingle_numbers, owners = _numbered(texts)
-        # A text has a shingle once.
+        # Count each shingle of a text once.
         order = np.lexsort((owners, shingle_numbers))
         shingle_numbers, owners = shingle_numbers[order], owners[order]
         first = np.ones(len(owners), dtype=bool)
@@ -60,7 +60,7 @@ class Resemblances:
         self._ends = np.cumsum(np.bincount(self._holders, minlength=self._count))
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
-        """(first row, rows of the matrix), all in order; the diagonal is 1 or, if empty, 0."""
+        """Yield (first row, block of rows) in order; the diagonal is 1, or 0 for an empty text."""
         import numpy as np
 
         for start in range(0, self._count, _BLOCK_ROWS):
@@ -76,7 +76,7 @@ class Resemblances:
             yield start, shared / np.maximum(union, 1)
 
     def _shared_by(self, text: int) -> np.ndarray[Any, Any]:
-        """How many uncommon shingles each text shares with one."""
+        """Return how many uncommon shingles each text shares with the given one."""
         import numpy as np
 
         begin = self._ends[text - 1] if text else 0
@@ -90,7 +90,7 @@ class Resemblances:
 
 
 def _numbered(texts: Sequence[str]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Shingles, by number, and the texts that they stand in."""
+    """Return the numbers of all shingles, and the text of each."""
     import numpy as np
 
     words: dict[str, int] = {}
@@ -120,12 +120,12 @@ def _numbered(texts: Sequence[str]) -> tuple[np.ndarray[Any, Any], np.ndarray[An
 def _runs(
     members: Sequence[tuple[int, list[int]]], length: int
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """All runs of so many tokens, by number, and whose they are."""
+    """Return the numbers of all runs of `length` tokens, and the text of each."""
     import numpy as np
 
     tokens = np.concatenate([np.array(known, dtype=np.int64) for _, known in members])
     owners = np.repeat([place for place, _ in members], [len(known) for _, known in members])
-    # Runs of 1, 2, 4 … tokens that begin at each place, and of these the run that is wanted.
+    # Runs of 1, 2, 4 … tokens from each position are combined to runs of `length` tokens.
     power, size, done = tokens, 1, 0
     runs: np.ndarray[Any, Any] | None = None
     while done < length:
@@ -142,7 +142,7 @@ def _runs(
 
 
 def _paired(ones: np.ndarray[Any, Any], others: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A number for each two that stand at the same place; equal for equal ones."""
+    """Return a number for each pair of elements at the same position; equal for equal pairs."""
     import numpy as np
 
     count = min(len(ones), len(others))
@@ -156,13 +156,13 @@ def _paired(ones: np.ndarray[Any, Any], others: np.ndarray[Any, Any]) -> np.ndar
 def _dense(
     shingle_numbers: np.ndarray[Any, Any], owners: np.ndarray[Any, Any], count: int
 ) -> list[np.ndarray[Any, Any]]:
-    """Which text has which of the common shingles, some of these at a time."""
+    """Return blocks of a matrix of texts by common shingles, with 1 if the text has the shingle."""
     import numpy as np
 
     known, columns = np.unique(shingle_numbers, return_inverse=True)
     blocks = []
     for start in range(0, len(known), _COMMON_AT_ONCE):
-        # Sums of fewer than 2**24 ones are exact.
+        # float32 counts exactly up to 2**24.
         block = np.zeros((count, min(_COMMON_AT_ONCE, len(known) - start)), dtype=np.float32)
         inside = (columns >= start) & (columns < start + _COMMON_AT_ONCE)
         block[owners[inside], columns[inside] - start] = 1
@@ -173,7 +173,7 @@ def _dense(
 def distance_blocks(
     fingerprints: Sequence[int], bits: int
 ) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
-    """(first row, rows of the matrix of Hamming distances), in the same blocks."""
+    """Yield (first row, block of rows) of the matrix of Hamming distances, in the same blocks."""
     import numpy as np
 
     words = -(-bits // 64)

@@ -1,4 +1,4 @@
-"""A random sample of documents, and what a crawl would make of each."""
+"""Draw a random sample of documents, and fingerprint them as a crawl would."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass
 class Sample:
-    """Documents drawn from all that could be read.
+    """A random sample of the readable documents.
 
-    :param read: how many that were.
-    :param unreadable: reasons why others could not be.
-    :param repeated: documents that were drawn twice under one name, and count once.
+    :param read: number of readable documents.
+    :param unreadable: number of unreadable documents, by reason.
+    :param repeated: number of documents that were drawn but have the name of another one.
     """
 
     read: int = 0
     unreadable: Counter[str] = field(default_factory=Counter)
     repeated: int = 0
-    # Compressed, for pages are long.
+    # Texts are compressed to save memory.
     _drawn: list[tuple[str, bool, bytes]] = field(default_factory=list)
 
     @classmethod
@@ -44,16 +44,20 @@ class Sample:
         size: int,
         seed: int,
         *,
-        moved: Callable[[], object] = lambda: None,
-        told: Callable[[Skipped], object] = lambda _skipped: None,
+        on_progress: Callable[[], object] = lambda: None,
+        on_skipped: Callable[[Skipped], object] = lambda _skipped: None,
     ) -> Sample:
-        """Draw so many, each with the same chance (Vitter's algorithm R), in one pass."""
+        """Return a uniform random sample in one pass (Vitter's algorithm R).
+
+        :param on_progress: called for each readable document.
+        :param on_skipped: called for each unreadable document.
+        """
         sample = cls()
         chance = random.Random(seed)  # noqa: S311 - no secret
         for document in documents:
             if isinstance(document, Skipped):
                 sample.unreadable[document.reason] += 1
-                told(document)
+                on_skipped(document)
                 continue
             place = sample.read if sample.read < size else chance.randrange(sample.read + 1)
             sample.read += 1
@@ -64,7 +68,7 @@ class Sample:
                     zlib.compress(document.text.encode("utf-8", "surrogatepass"), 1),
                 )
                 sample._drawn[place : place + 1] = [packed]
-            moved()
+            on_progress()
         known = set()
         drawn, sample._drawn = sample._drawn, []
         for packed in drawn:
@@ -82,27 +86,27 @@ class Sample:
         schemes: Sequence[Scheme],
         min_tokens: int,
         *,
-        moved: Callable[[], object] = lambda: None,
+        on_progress: Callable[[], object] = lambda: None,
     ) -> list[SampledPage]:
-        """Extract and fingerprint all of them.
+        """Extract and fingerprint the documents of the sample.
 
-        :param schemes: with one extractor, and the same selectors.
+        :param schemes: must share one extractor and the same selectors.
         """
         detectors = [Detector(scheme, min_tokens=min_tokens) for scheme in schemes]
         pages = []
         for name, html, packed in self._drawn:
             text = zlib.decompress(packed).decode("utf-8", "surrogatepass")
             pages.append(_page(name, text, detectors, html=html))
-            moved()
+            on_progress()
         return pages
 
 
 class SampledPage(NamedTuple):
     """A page of the sample.
 
-    :param content: what it holds by another way than its extractor's; the same as the main text
-        where there is no better one.
-    :param fingerprints: by scheme.
+    :param content: whole content, independent of the extractor; the main text if there is no
+        better one.
+    :param fingerprints: one for each scheme.
     """
 
     name: str
@@ -126,7 +130,7 @@ def _page(name: str, text: str, detectors: Sequence[Detector], *, html: bool) ->
         return SampledPage(name, Extraction(""), "", failed)
     extraction_ms = (time.thread_time() - started) * 1000
     fingerprints = _fingerprints(name, extraction, detectors)
-    # What people select is the content.
+    # With SIMHASH_CONTENT_SELECT, the selected text is the content.
     selected = extraction.way == "selected"
     content = extraction.text if selected else content_text(text, scheme.remove)
     return SampledPage(name, extraction, content, fingerprints, extraction_ms)

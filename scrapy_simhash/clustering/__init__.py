@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_simhash.clustering.distinct import Distinct
-    from scrapy_simhash.clustering.plans import Plan
     from scrapy_simhash.clustering.result import Clustering, NearPairs
+    from scrapy_simhash.fingerprint import Fingerprint
 
 __all__ = ["ClusterMethod", "cluster", "near_pairs"]
 
@@ -31,12 +31,13 @@ _METHODS = ("leader", "connected")
 
 
 def cluster(
-    fingerprints: Sequence[int] | NDArray[Any],
+    fingerprints: Sequence[int | Fingerprint] | NDArray[Any],
     *,
     bits: int,
     max_distance: int,
     method: ClusterMethod = "leader",
-    plan: Plan | None = None,
+    plan: TablePlan | None = None,
+    certainties: Sequence[bytes] | NDArray[Any] | None = None,
     min_recall: float = MIN_RECALL,
     threads: int | None = None,
 ) -> Clustering:
@@ -46,14 +47,18 @@ def cluster(
     Memory is some ten times that of the fingerprints as an array, or less, unless many are within
     `max_distance` of many others; fifty times as much has been seen then.
 
-    :param fingerprints: a sequence of ints; or an array, of shape (n,) and any unsigned type for
-        64 bits or fewer, of shape (n, bits / 8) and uint8, or of shape (n, bits / 64) and uint64:
-        the most significant byte or word comes first.
+    :param fingerprints: a sequence of ints, or of `Fingerprint` with their certainties; or an
+        array, of shape (n,) and any unsigned type for 64 bits or fewer, of shape (n, bits / 8) and
+        uint8, or of shape (n, bits / 64) and uint64: the most significant byte or word comes first.
     :param bits: width of the fingerprints, a multiple of 8 from 8 to 512.
     :param max_distance: k, inclusive.
     :param method: see `ClusterMethod`.
     :param plan: the tables that bring pairs together; the fastest, or a comparison of all with
         all where that is cheap, if absent.
+    :param certainties: how certain the bits are, see `Fingerprint`: an array of shape (n, bits) and
+        uint8, or ``bytes`` for each fingerprint; the most significant bit comes first. They bring
+        the near-duplicates of many wide fingerprints together in a fraction of the time. Not used
+        where other ways are faster, or if those of one fingerprint are empty (not known).
     :param min_recall: what a plan that is chosen here finds at least of the pairs at
         `max_distance`; 1.0 for all, however long it takes.
     :param threads: that work at once; if absent, as many as the process may use, up to 8, where
@@ -67,52 +72,69 @@ def cluster(
 
     if method not in _METHODS:
         raise SchemeError(f"method = {method!r}: leader or connected is needed")
-    distinct = _distinct(fingerprints, bits, max_distance, plan, min_recall, threads=threads)
+    distinct = _distinct(
+        fingerprints, bits, max_distance, plan, min_recall, certainties=certainties, threads=threads
+    )
     assign = by_leader if method == "leader" else by_connection
     recall = _recall(distinct.plan, max_distance)
     return Clustering(*assign(distinct), method, bits, max_distance, distinct.plan, recall)
 
 
 def near_pairs(
-    fingerprints: Sequence[int] | NDArray[Any],
+    fingerprints: Sequence[int | Fingerprint] | NDArray[Any],
     *,
     bits: int,
     max_distance: int,
-    plan: Plan | None = None,
+    plan: TablePlan | None = None,
+    certainties: Sequence[bytes] | NDArray[Any] | None = None,
     min_recall: float = MIN_RECALL,
     threads: int | None = None,
 ) -> NearPairs:
     """Every pair of different fingerprints within `max_distance`; see `cluster` for the rest."""
     from scrapy_simhash.clustering.result import NearPairs
 
-    distinct = _distinct(fingerprints, bits, max_distance, plan, min_recall, threads=threads)
+    distinct = _distinct(
+        fingerprints, bits, max_distance, plan, min_recall, certainties=certainties, threads=threads
+    )
     return NearPairs(distinct, _recall(distinct.plan, max_distance))
 
 
 def _distinct(
-    fingerprints: Sequence[int] | NDArray[Any],
+    fingerprints: Sequence[int | Fingerprint] | NDArray[Any],
     bits: int,
     max_distance: int,
-    plan: Plan | None,
+    plan: TablePlan | None,
     min_recall: float,
     *,
+    certainties: Sequence[bytes] | NDArray[Any] | None,
     threads: int | None,
 ) -> Distinct:
     from scrapy_simhash.clustering.distinct import Distinct
-    from scrapy_simhash.clustering.grouped import GroupedPlan
     from scrapy_simhash.clustering.plans import check_distance
-    from scrapy_simhash.clustering.words import check_bits, columns_of
+    from scrapy_simhash.clustering.words import certainty_rows, check_bits, columns_of, split
 
     bits = check_bits(bits)
     check_distance(bits, max_distance)
     max_distance = int(max_distance)
-    if plan is not None and not isinstance(plan, (GroupedPlan, TablePlan)):
+    if plan is not None and not isinstance(plan, TablePlan):
         raise PlanError(f"plan = {plan!r}: a TablePlan, or None, is needed")
     if plan is not None and plan.bits != bits:
         raise PlanError(f"a plan for {plan.bits} bits does not fit fingerprints of {bits}")
-    columns = columns_of(fingerprints, bits)
-    return Distinct(columns, bits, max_distance, plan, min_recall, threads=threads)
+    values, certainties = split(fingerprints, certainties)
+    columns = columns_of(values, bits)
+    rows = certainty_rows(certainties, len(columns[0]), bits)
+    if plan is not None and plan.probes and rows is None:
+        raise PlanError(f"{plan}: the certainties of all fingerprints are needed")
+    return Distinct(
+        columns, bits, max_distance, plan, min_recall, certainties=rows, threads=threads
+    )
 
 
-def _recall(plan: Plan | None, max_distance: int) -> float:
-    return 1.0 if plan is None else plan.expected_recall(max_distance)
+def _recall(plan: TablePlan | None, max_distance: int) -> float:
+    from scrapy_simhash.clustering.probed import typical_recall
+
+    if plan is None:
+        return 1.0
+    if plan.probes:
+        return typical_recall(plan, max_distance)
+    return plan.expected_recall(max_distance)

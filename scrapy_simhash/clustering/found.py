@@ -46,6 +46,18 @@ def gathered(pairs: Iterable[Found]) -> Iterator[Found]:
         yield together(held)
 
 
+def once(pairs: Iterable[Found], count: int) -> Iterator[Found]:
+    """The same pairs among so many fingerprints, each once."""
+    known = np.empty(0, dtype=np.intp)
+    for found in pairs:
+        number = found.first * count + found.second
+        number, at = np.unique(number, return_index=True)
+        new = ~np.isin(number, known, assume_unique=True)
+        known = np.concatenate([known, number[new]])
+        at = at[new]
+        yield Found(found.first[at], found.second[at], found.distance[at])
+
+
 def together(pairs: list[Found]) -> Found:
     """Batches of pairs as one."""
     if len(pairs) == 1:

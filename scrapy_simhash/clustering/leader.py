@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.clustering.distinct import Distinct
     from scrapy_simhash.clustering.found import Found
-    from scrapy_simhash.clustering.search import Search
     from scrapy_simhash.clustering.words import Positions
 
 # Pairs are held at once if there are not more than these, or than two for each fingerprint.
@@ -46,7 +45,7 @@ class Assigned(NamedTuple):
 def by_leader(distinct: Distinct) -> Assigned:
     """Assign each input to its leader."""
     count = len(distinct)
-    held = _held(distinct.search(), max(_HELD_PAIRS, _HELD_PER_INPUT * count))
+    held = _held(distinct.pairs(), max(_HELD_PAIRS, _HELD_PER_INPUT * count))
     near: Iterable[Found]
     if held is not None:
         leads = leaders(count, held)
@@ -88,7 +87,7 @@ def leaders(count: int, pairs: Found) -> NDArray[np.bool_]:
     return leads
 
 
-def _held(search: Search, most: int) -> Found | None:
+def _held(search: Iterable[Found], most: int) -> Found | None:
     """All pairs, unless there are more than that."""
     pairs = []
     count = 0
@@ -111,7 +110,7 @@ def _leaders_in_chunks(distinct: Distinct) -> NDArray[np.bool_]:
         chunk = np.arange(start, min(start + size, count))
         open_ones = chunk[~_covered(distinct, np.flatnonzero(leads), chunk)]
         most = _HELD_PAIRS if size > _SMALLEST_CHUNK else size * size
-        held = _held(distinct.search(open_ones), most)
+        held = _held(distinct.pairs(open_ones), most)
         if held is None:
             size = max(size // 2, _SMALLEST_CHUNK)
             continue

@@ -28,8 +28,6 @@ _CHUNK = 1 << 17
 # As many as one byte tells apart: numpy orders bytes by counting.
 _MOST_LEADING_BITS = 8
 _PIECE = 40_000
-# The largest from which glibc learns.
-_HEAP_BYTES = 30 << 20
 
 
 def leading_blocks(prefix: Sequence[Block], count: int) -> tuple[Block, ...]:
@@ -65,9 +63,6 @@ class Partitioner:
     """
 
     def __init__(self, columns: Columns, threads: int = 1) -> None:
-        # glibc gives freed memory back to the system, and pages that come new cost more than the
-        # work on them, until it has seen that blocks of this size come and go.
-        np.empty(_HEAP_BYTES, dtype=np.uint8)
         self.all_columns = columns
         self.threads = threads
         self._ordered = columns

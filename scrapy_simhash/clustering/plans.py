@@ -10,48 +10,60 @@ from __future__ import annotations
 from bisect import bisect_left
 from functools import lru_cache
 from math import comb
-from typing import TypeAlias
 
 import numpy as np
 
 from scrapy_simhash.clustering.every import telling_words
-from scrapy_simhash.clustering.grouped import GroupedPlan
+from scrapy_simhash.clustering.probed import probed_plan, typical_recall
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index.plan import MAX_TABLES, MIN_RECALL, TablePlan
 
-Plan: TypeAlias = TablePlan | GroupedPlan
 # A table: to start it, to order a fingerprint by its prefix, and to move each word of it.
 TABLE_NS = 200_000.0
 ORDER_NS = 11.0
 WORD_NS = 4.0
+# A prefix that a fingerprint stands under in a probed table: to make it, and to sort it.
+KEY_NS = 30.0
 # A candidate of a table, and a pair if all are compared, for each word of it.
 COMPARED_NS = 1.3
 PAIR_NS = 3.5
 # What finds all pairs is chosen, if it does not take longer than this.
 EXACT_S = 2.0
 _MAX_CHOSEN = 4
-_MAX_GROUPS = 4
 
 
-def cost_s(plan: Plan | None, words: int, max_distance: int, count: int) -> float:
+def cost_s(plan: TablePlan | None, words: int, max_distance: int, count: int) -> float:
     """CPU time to find all pairs among so many random fingerprints; no plan compares all."""
     telling = telling_words(words, max_distance)
     pairs = count * (count - 1) / 2
     if plan is None:
         return pairs * telling * COMPARED_NS / 1e9
     candidates = sum(pairs / (1 << width) for width in plan.prefix_widths_bits)
-    table_ns = TABLE_NS + count * (ORDER_NS + WORD_NS * words)
-    return (len(plan.tables) * table_ns + candidates * telling * PAIR_NS) / 1e9
+    entry_ns = ORDER_NS + WORD_NS * words
+    if plan.probes:
+        stands = plan.probes // plan.blocks
+        candidates *= stands**2
+        entry_ns = KEY_NS * stands
+    tables_ns = len(plan.tables) * (TABLE_NS + count * entry_ns)
+    return (tables_ns + candidates * telling * PAIR_NS) / 1e9
 
 
 @lru_cache(maxsize=256)
 def batch_plan(
-    bits: int, max_distance: int, count: int, min_recall: float = MIN_RECALL
-) -> Plan | None:
+    bits: int,
+    max_distance: int,
+    count: int,
+    min_recall: float = MIN_RECALL,
+    *,
+    certain: bool = False,
+) -> TablePlan | None:
     """The fastest way to find all pairs among so many fingerprints; None is to compare all.
 
     What finds all of them is preferred while it takes at most two seconds; else tables that find
-    at least `min_recall` of the pairs at `max_distance`, if they are faster.
+    at least `min_recall` of the pairs at `max_distance`, if they are faster; or so much of real
+    near-duplicates within it, by probed tables.
+
+    :param certain: the certainty of the fingerprints' bits is known, so tables may be probed.
 
     :raises PlanError: `max_distance` or `min_recall` cannot be.
     """
@@ -60,16 +72,20 @@ def batch_plan(
         raise PlanError(f"min_recall = {min_recall!r}: more than 0 and at most 1 is needed")
     words = -(-bits // 64)
 
-    def cost(plan: Plan | None) -> float:
+    def cost(plan: TablePlan | None) -> float:
         return cost_s(plan, words, max_distance, count)
 
     exact = min([None, *_plans(bits, max_distance, 1.0)], key=cost)
     if cost(exact) <= EXACT_S or min_recall == 1:
         return exact
-    return min([exact, *_plans(bits, max_distance, min_recall)], key=cost)
+    plans = [exact, *_plans(bits, max_distance, min_recall)]
+    probed = probed_plan(bits, max_distance) if certain else None
+    if probed is not None and typical_recall(probed, max_distance) >= min_recall:
+        plans.append(probed)
+    return min(plans, key=cost)
 
 
-def exact_plan(bits: int, max_distance: int, count: int, pairs: float) -> Plan | None:
+def exact_plan(bits: int, max_distance: int, count: int, pairs: float) -> TablePlan | None:
     """The fastest tables that find all pairs among so many; None if it is faster to compare all
     the `pairs` that there are.
     """
@@ -91,27 +107,20 @@ def check_distance(bits: int, max_distance: int) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _guaranteed(bits: int, max_distance: int) -> tuple[Plan, ...]:
-    plans: list[Plan] = []
-    for groups in range(1, _MAX_GROUPS + 1):
-        differing = max_distance // groups  # in one of the groups, at most
-        for chosen in range(1, _MAX_CHOSEN + 1):
-            blocks = differing + chosen
-            if blocks <= bits // groups and groups * comb(blocks, chosen) <= MAX_TABLES:
-                plans.append(
-                    TablePlan(bits, blocks, chosen)
-                    if groups == 1
-                    else GroupedPlan(bits, groups, blocks, chosen)
-                )
-    return tuple(plans)
+def _guaranteed(bits: int, max_distance: int) -> tuple[TablePlan, ...]:
+    return tuple(
+        TablePlan(bits, max_distance + chosen, chosen)
+        for chosen in range(1, min(_MAX_CHOSEN, bits - max_distance) + 1)
+        if comb(max_distance + chosen, chosen) <= MAX_TABLES
+    )
 
 
 @lru_cache(maxsize=256)
-def _plans(bits: int, max_distance: int, min_recall: float) -> tuple[Plan, ...]:
+def _plans(bits: int, max_distance: int, min_recall: float) -> tuple[TablePlan, ...]:
     """For each number of chosen blocks the fewest tables: more have shorter prefixes, too."""
     if min_recall == 1:
         return _guaranteed(bits, max_distance)
-    found: list[Plan] = []
+    found: list[TablePlan] = []
     for chosen in range(1, _MAX_CHOSEN + 1):
         most = min(bits, max_distance + chosen)
         while comb(most, chosen) > MAX_TABLES:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_simhash.clustering.distinct import Distinct
-    from scrapy_simhash.clustering.plans import Plan
+    from scrapy_simhash.index.plan import TablePlan
 
 
 class Cluster(NamedTuple):
@@ -37,7 +37,8 @@ class Clustering:
     :param plan: the tables that brought pairs together; None if all were compared with all.
     :param recall: share of the pairs at `max_distance` that the tables find, if the differing
         bits fall anywhere alike; nearer pairs are found more often, and up to
-        ``plan.guaranteed_distance`` always. 1.0 if all are found.
+        ``plan.guaranteed_distance`` always. 1.0 if all are found. Where certainties were used
+        (``plan.probes``), share of real near-duplicates within `max_distance`.
     """
 
     representative: NDArray[np.intp]
@@ -45,7 +46,7 @@ class Clustering:
     method: str
     bits: int
     max_distance: int
-    plan: Plan | None
+    plan: TablePlan | None
     recall: float
 
     @property
@@ -94,7 +95,7 @@ class NearPairs:
     def __init__(self, distinct: Distinct, recall: float) -> None:
         self._distinct = distinct
         self.max_distance = distinct.max_distance
-        self.plan: Plan | None = distinct.plan
+        self.plan: TablePlan | None = distinct.plan
         self.recall = recall
 
     @property
@@ -106,7 +107,7 @@ class NearPairs:
 
     def __iter__(self) -> Iterator[Found]:
         inputs = self._distinct.inputs
-        for found in gathered(self._distinct.search()):
+        for found in gathered(self._distinct.pairs()):
             yield found._replace(first=inputs(found.first), second=inputs(found.second))
 
     def arrays(self) -> Found:

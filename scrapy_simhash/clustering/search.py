@@ -23,9 +23,10 @@ from scrapy_simhash.clustering.every import (
     sum_of_counts,
     telling_words,
 )
-from scrapy_simhash.clustering.found import BATCH, Found, gathered
+from scrapy_simhash.clustering.found import BATCH, Found, gathered, ordered
 from scrapy_simhash.clustering.partition import Partitioner, bits_from, leading_blocks
 from scrapy_simhash.clustering.plans import exact_plan
+from scrapy_simhash.clustering.probed import stands
 from scrapy_simhash.clustering.threads import in_threads
 from scrapy_simhash.clustering.words import field, masks, take, varying
 
@@ -34,9 +35,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_simhash.clustering.plans import Plan
     from scrapy_simhash.clustering.words import Columns, Positions
-    from scrapy_simhash.index.plan import Block
+    from scrapy_simhash.index.plan import Block, TablePlan
 
     Sides: TypeAlias = NDArray[np.bool_]
     Keys: TypeAlias = NDArray[np.uint32] | NDArray[np.uint64]
@@ -58,6 +58,8 @@ _FEW = 1 << 12
 # What it may take to reach a fingerprint by links, before tables are the better way.
 _COMPARISONS = 1 << 14
 _MOST_DEPTH = 3
+# Of a probed table: so many keys fit a processor's cache.
+_PIECE = 1 << 15
 
 
 class Search:
@@ -73,7 +75,7 @@ class Search:
         partitioner: Partitioner,
         bits: int,
         max_distance: int,
-        plan: Plan | None,
+        plan: TablePlan | None,
         *,
         sides: Sides | None = None,
         links: bool = False,
@@ -139,6 +141,13 @@ class Search:
         """The pairs that count in a table, of fingerprints with the same bits at its beginning."""
         assert self._plan is not None
         keys = _sorted_keys(columns, bits_from(self._plan.tables[number], skipped, 32))
+        yield from self._runs(columns, sides, keys, number, skipped)
+
+    def _runs(
+        self, columns: Columns, sides: Sides | None, keys: Keys, number: int, skipped: int = 0
+    ) -> Iterator[Found]:
+        """The pairs that count in a table, in the runs of sorted keys."""
+        assert self._plan is not None
         same = np.empty(len(keys), dtype=bool)
         same[-1:] = False
         np.less(keys[1:] ^ keys[:-1], _limit(keys), out=same[:-1])
@@ -285,15 +294,96 @@ class Search:
         )
 
 
+class ProbedSearch(Search):
+    """Iterates over pairs as `Search` does, but over some pairs more than once.
+
+    :param certainties: of all bits, a row for each input.
+    :param rows: the row of each fingerprint.
+    """
+
+    def __init__(
+        self,
+        partitioner: Partitioner,
+        max_distance: int,
+        plan: TablePlan,
+        certainties: NDArray[np.uint8],
+        rows: Positions | None,
+        *,
+        sides: Sides | None = None,
+        links: bool = False,
+    ) -> None:
+        super().__init__(partitioner, plan.bits, max_distance, plan, sides=sides, links=links)
+        self._certainties = certainties
+        self._rows = rows
+        self._stands = plan.probes // plan.blocks
+
+    def __iter__(self) -> Iterator[Found]:
+        assert self._plan is not None
+        jobs = [partial(self._probed, number) for number in range(len(self._plan.tables))]
+        yield from in_threads(jobs, self._partitioner.threads)
+
+    def _probed(self, number: int) -> Iterator[Found]:
+        """The pairs of a table, by pieces of prefixes with the same first bits."""
+        assert self._plan is not None
+        width = self._plan.prefix_bits
+        own = field(self._partitioner.all_columns, self._plan.tables[number]).astype(np.uint32)
+        known = self._certainties[:, number * width : (number + 1) * width]
+        if self._rows is not None:
+            known = known[self._rows]
+        prefixes = list(stands(own, known, self._stands))
+        first_bits = min((len(own) * self._stands // _PIECE).bit_length(), 8, width)
+        shift = np.uint32(width - first_bits)
+        orders, bounds = [], []
+        for prefix in prefixes:
+            piece_of = (prefix >> shift).astype(np.uint8)
+            orders.append(piece_of.argsort(kind="stable").astype(np.uint32))
+            sizes = np.bincount(piece_of, minlength=1 << first_bits)
+            bounds.append(np.append(0, np.cumsum(sizes)).tolist())
+        rest = np.uint32((1 << width - first_bits) - 1)
+        # Side by side, the words of one fingerprint come from memory at once.
+        rows = np.stack(self._partitioner.all_columns, axis=1)
+        for piece in range(1 << first_bits):
+            parts = [
+                order[bound[piece] : bound[piece + 1]]
+                for order, bound in zip(orders, bounds, strict=True)
+            ]
+            members = np.concatenate(parts).astype(np.intp)
+            tails = np.concatenate(
+                [prefix.take(part) for prefix, part in zip(prefixes, parts, strict=True)]
+            )
+            columns = list(np.ascontiguousarray(rows.take(members, axis=0).T))
+            sides = None if self._sides is None else self._sides[members]
+            keys = _with_places(tails & rest, width - first_bits)
+            for first, second, distance in self._runs(columns, sides, keys, number):
+                yield ordered(members[first], members[second], distance)
+
+    def _counted(
+        self,
+        columns: Columns,  # noqa: ARG002
+        pairs: Iterable[Found],
+        number: int,  # noqa: ARG002
+    ) -> Iterator[Found]:
+        """Return all pairs: which table was the first to find one is not looked up."""
+        return iter(pairs)
+
+
 def _sorted_keys(columns: Columns, prefix: tuple[Block, ...]) -> Keys:
     """Bits of the prefix in the upper half, the place of each fingerprint in the lower; sorted."""
-    count = len(columns[0])
-    if count <= 1 << 16:
-        keys = field(columns, bits_from(prefix, 0, 16), 16).astype(np.uint32)
+    bits = 16 if len(columns[0]) <= 1 << 16 else 32
+    return _with_places(field(columns, bits_from(prefix, 0, bits)), bits)
+
+
+def _with_places(prefixes: NDArray[Any], bits: int) -> Keys:
+    """The same of prefixes of so many bits."""
+    count = len(prefixes)
+    if count <= 1 << 16 and bits <= 16:  # noqa: PLR2004 - half of a key
+        keys = prefixes.astype(np.uint32)
+        keys <<= np.uint32(16)
         keys |= _PLACES[:count]
         keys.sort()
         return keys
-    wide = field(columns, prefix, 32)
+    wide = prefixes.astype(np.uint64)
+    wide <<= np.uint64(32)
     wide |= np.arange(count, dtype=np.uint64)
     wide.sort()
     return wide

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,9 +60,43 @@ def columns_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Columns
     return _from_ints(fingerprints, bits)
 
 
+def split(fingerprints: Any, certainties: Any) -> tuple[Any, Any]:
+    """Return the values of `Fingerprint` objects, and their certainties unless others are given."""
+    if isinstance(fingerprints, (list, tuple)) and any(
+        isinstance(one, Fingerprint) for one in fingerprints
+    ):
+        if certainties is None and all(isinstance(one, Fingerprint) for one in fingerprints):
+            certainties = [one.certainty for one in fingerprints]
+        fingerprints = [one.value if isinstance(one, Fingerprint) else one for one in fingerprints]
+    return fingerprints, certainties
+
+
+def certainty_rows(
+    certainties: Sequence[bytes] | NDArray[Any] | None, count: int, bits: int
+) -> NDArray[np.uint8] | None:
+    """Return a row of certainties for each fingerprint; None if that of some is not known.
+
+    :raises SchemeError: they are not so many, or not a byte for each bit.
+    """
+    if certainties is None:
+        return None
+    if not isinstance(certainties, np.ndarray):
+        if not all(isinstance(one, bytes) and len(one) in (0, bits) for one in certainties):
+            raise SchemeError(f"certainties are {bits} bytes for each fingerprint, or none")
+        if len(certainties) == count and not all(certainties):
+            return None
+        certainties = np.frombuffer(b"".join(certainties), np.uint8).reshape(-1, bits)
+    if certainties.shape != (count, bits) or certainties.dtype != np.uint8:
+        raise SchemeError(
+            f"certainties of shape {certainties.shape} and type {certainties.dtype}: for {count} "
+            f"fingerprints of {bits} bits, ({count}, {bits}) uint8 is needed"
+        )
+    return certainties
+
+
 def take(columns: Columns, positions: Positions) -> Columns:
     """The columns of some of the fingerprints."""
-    return [column[positions] for column in columns]
+    return [column.take(positions) for column in columns]
 
 
 def distances(columns: Columns, first: Positions, second: Positions) -> Distances:

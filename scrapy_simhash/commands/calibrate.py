@@ -137,7 +137,8 @@ def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
 
     with progress("entries") as moved:
         found = [
-            index_distances(path, options.sample, options.seed, moved=moved) for path in indexes
+            index_distances(path, options.sample, options.seed, on_progress=moved)
+            for path in indexes
         ]
     if options.json:
         report = [calibrate_json.index_as_json(one) for one in found]
@@ -164,7 +165,9 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     skips = _Skips()
     with progress("documents") as moved:
         documents = reading(options).documents(paths)
-        sample = Sample.draw(documents, options.sample, options.seed, moved=moved, told=skips.tell)
+        sample = Sample.draw(
+            documents, options.sample, options.seed, on_progress=moved, on_skipped=skips.tell
+        )
     if not sample.read:
         raise SimhashError(f"no page could be read of {', '.join(options.files)}")
     with ExitStack() as bars:

@@ -1,4 +1,4 @@
-"""``check``: compare all rows of an index with each other."""
+"""``check``: check the consistency of an index."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     import argparse
 
 _DESCRIPTION = """\
-Reads an index whole, and compares its rows with each other. Nothing is changed.
+Reads all rows of an index and compares them with each other. Nothing is changed.
 
   {program} check --index .scrapy/simhash/spiders/news
 
-Exit code 1 if there are problems; {program} repair mends them.
+The exit code is 1 if there are problems; {program} repair fixes them.
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``check``."""
-    add_index_command(subparsers, "check", _DESCRIPTION, "compare all rows of an index")
+    add_index_command(subparsers, "check", _DESCRIPTION, "check the consistency of an index")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check. 1 if there are problems."""
+    """Check an index, and return the exit code: 1 if there are problems."""
     from scrapy_simhash.index.check import check
 
     directory = index_directory(options)

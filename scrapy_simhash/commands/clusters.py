@@ -21,7 +21,7 @@ _DESCRIPTION = """\
 Lists clusters, the largest first: a representative, and below it its near-duplicates with their
 distances, similarities and what was done with them. Without more options, as the crawls found them.
 
-  {program} clusters --top 5
+  {program} clusters --top 5 --members 10
   {program} clusters --similar
   {program} clusters --max-distance 20
   {program} clusters --method connected --host www.example.com
@@ -73,6 +73,13 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         default=20,
         help="clusters that are shown; 0 for all (default: %(default)s)",
     )
+    parser.add_argument(
+        "--members",
+        metavar="N",
+        type=whole(0),
+        default=0,
+        help="pages that are shown below a representative; 0 for all (default: all)",
+    )
 
 
 class Member(NamedTuple):
@@ -106,7 +113,8 @@ def run(options: argparse.Namespace) -> int:
         for cluster in _found(options)
         if len(cluster.near_duplicates) + 1 >= options.min_pages and _on_host(cluster, options.host)
     ]
-    shown = clusters[: options.top] if options.top else clusters
+    shown = clusters[: options.top or None]
+    members = slice(options.members or None)
     if options.json:
         found = {
             "clusters": len(clusters),
@@ -114,8 +122,9 @@ def run(options: argparse.Namespace) -> int:
             "shown": [
                 {
                     "representative": cluster.representative,
+                    "pages": len(cluster.near_duplicates) + 1,
                     "similar" if options.similar else "near_duplicates": [
-                        member._asdict() for member in cluster.near_duplicates
+                        member._asdict() for member in cluster.near_duplicates[members]
                     ],
                 }
                 for cluster in shown
@@ -125,10 +134,13 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for cluster in shown:
         show(escaped(cluster.representative))
-        for key, distance, similarity, action in cluster.near_duplicates:
+        for key, distance, similarity, action in cluster.near_duplicates[members]:
             alike = f"{percent(similarity) if similarity is not None else '':>5}  "
             done = f"{action:<8}  " if action else ""
             show(f"  distance {distance:>3}  {alike}{done}{escaped(key)}")
+        more = len(cluster.near_duplicates[members.stop :]) if options.members else 0
+        if more:
+            show(f"  and {more:,} more")
     if len(clusters) > len(shown):
         note(f"{len(clusters) - len(shown):,} more clusters: --top 0 shows all")
     elif not clusters:

@@ -1,4 +1,4 @@
-"""``compact``: give disk space back."""
+"""``compact``: free disk space."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import argparse
 
 _DESCRIPTION = """\
-Lets the database drop what was overwritten and deleted, which it does by itself in time. Takes as
-long as copying the index, and as much disk meanwhile. Can be interrupted.
+Makes the database free the space of overwritten and deleted rows now; it also does so by itself
+over time. Takes as much time and temporary disk space as a copy of the index. Can be interrupted.
 
   {program} compact --index .scrapy/simhash/spiders/news
 """
@@ -22,11 +22,11 @@ long as copying the index, and as much disk meanwhile. Can be interrupted.
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``compact``."""
-    add_index_command(subparsers, "compact", _DESCRIPTION, "give disk space back")
+    add_index_command(subparsers, "compact", _DESCRIPTION, "free disk space")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compact."""
+    """Compact an index, and return the exit code."""
     from scrapy_simhash.index.upkeep import compact
 
     directory = index_directory(options)

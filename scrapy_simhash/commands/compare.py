@@ -11,7 +11,6 @@ from scrapy_simhash.commands.page_source import PAGE, add_page_arguments, load_p
 from scrapy_simhash.commands.parsers import add_command
 from scrapy_simhash.commands.scheme_options import (
     add_scheme_options,
-    detector,
     schemes_and_distances,
 )
 
@@ -98,13 +97,15 @@ def run(options: argparse.Namespace) -> int:
 def _compare(
     pages: Sequence[LoadedPage], presets: Sequence[Chosen], options: argparse.Namespace
 ) -> list[_Compared]:
+    from scrapy_simhash.detector import Detector
     from scrapy_simhash.fingerprint import hamming_distance
     from scrapy_simhash.resemblance import resemblance
 
     known: dict[tuple[str, str], float] = {}
     compared = []
     for chosen in presets:
-        made = detector(options, chosen.scheme, keep_text=True)
+        # A crawl skips short texts; two texts that somebody asks about are compared.
+        made = Detector(chosen.scheme, min_tokens=options.min_tokens or 1, keep_text=True)
         one, other = (page.fingerprint(made) for page in pages)
         distance = None
         if one.fingerprint is not None and other.fingerprint is not None:

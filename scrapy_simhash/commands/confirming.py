@@ -1,4 +1,4 @@
-"""Why two pages within k bits of each other are not confirmed to be copies, in words."""
+"""Explain why two pages within k bits are not confirmed to be copies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DIFFERENT_NAMES = "they are pages of one site, and their names differ"
 
 
 def unconfirmed_because(confirmation: Confirmation, one: Evidence, other: Evidence) -> list[str]:
-    """Return the reasons, of which there are none for copies."""
+    """Return the reasons against a copy; an empty list for a copy."""
     from scrapy_simhash.confirmation import names_agree
 
     [(similarity, confirmed)] = confirmation.similarities(one, [other])
@@ -29,7 +29,7 @@ def unconfirmed_because(confirmation: Confirmation, one: Evidence, other: Eviden
 
 
 def match_unconfirmed_because(confirmation: Confirmation, match: Match) -> str:
-    """Return why a match is only similar; empty for a copy."""
+    """Return why a match is only similar; an empty string for a copy."""
     if match.confirmed:
         return ""
     similarity = match.similarity
@@ -39,5 +39,5 @@ def match_unconfirmed_because(confirmation: Confirmation, match: Match) -> str:
 
 
 def _below(confirmation: Confirmation) -> str:
-    """Say that the similarity is too low."""
+    """Return the reason for a similarity that is too low."""
     return f"their similarity is below {percent(confirmation.min_resemblance)}"

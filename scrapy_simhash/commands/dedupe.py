@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
+import sys
 import tempfile
 from contextlib import ExitStack
 from hashlib import sha256
@@ -37,6 +39,7 @@ is, a crawl would have said, too. Records that cannot be read or judged are kept
   {program} --html-field source --key-field id pages.parquet -o distinct.parquet
   {program} crawl.warc.gz -o distinct.warc.gz --verdicts verdicts.jsonl
   {program} mirror/ -o mirror-distinct
+  zcat pages.jl.gz | {program} - -o - | wc -l
   {program} --index seen --incremental monday.jl -o monday-new.jl
 
 After an interruption, the same command goes on. The output has its name when it is whole.
@@ -53,7 +56,13 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.description = _DESCRIPTION.replace("{program}", parser.prog)
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a file, or a folder of HTML")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a file, a folder of HTML, or - for standard input (JSON lines, unless --format "
+        "names another format)",
+    )
     _add_output(parser)
     _add_reading(parser)
     _add_judging(parser)
@@ -106,7 +115,8 @@ def run(options: argparse.Namespace) -> int:
         try:
             summary = dedupe(places, asked, progress=move, note=note)
         except KeyboardInterrupt:
-            if places.state.exists() and (places.output_file or places.verdicts):
+            kept = places.output_file or places.verdicts
+            if places.state.exists() and kept and places.standard_input is None:
                 note("what was judged is kept: the same command goes on from here")
             raise
     if options.json:
@@ -157,9 +167,9 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "--text-field",
         metavar="NAME",
         action="append",
-        help="with the text; may be given again, for texts that belong together; title, if it is "
-        "one of them, is the record's name, too (default: SIMHASH_ITEM_FIELDS, else the first "
-        f"that is there of {', '.join(TEXT_FIELDS)})",
+        help="with the text; may be given again, for texts that belong together; title, "
+        "name or headline, if it is one of them, is the record's name, too (default: "
+        f"SIMHASH_ITEM_FIELDS, else the first that is there of {', '.join(TEXT_FIELDS)})",
     )
     content.add_argument(
         "--html-field",
@@ -212,6 +222,12 @@ def _check(options: argparse.Namespace) -> None:
         options.wrong_usage("-o OUT or --verdicts FILE is needed")
     if options.json and options.output == "-":
         options.wrong_usage("--json and -o - would both write to standard output")
+    if options.files.count("-") > 1:
+        options.wrong_usage("standard input can be read once")
+    if "-" in options.files and sys.stdin is None:
+        raise SimhashError("standard input is closed: name a file")
+    if "-" in options.files and options.keep_index:
+        options.wrong_usage("--keep-index leaves nothing of standard input: --index DIR keeps one")
     if options.keep_index and options.index is not None:
         options.wrong_usage("--keep-index is for a run without --index, which is kept")
     if options.keep_index and options.output == "-" and options.verdicts is None:
@@ -228,11 +244,19 @@ def _places(options: argparse.Namespace, stack: ExitStack) -> Places:
     output = None if options.output is None else Path(options.output)
     verdicts = None if options.verdicts is None else Path(options.verdicts)
     beside = verdicts if output in (None, STANDARD_OUTPUT) else output
-    if beside is None:
+    standard_input = None
+    if beside is None or "-" in options.files:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="simhash-dedupe-"))
+        # A run that reads standard input cannot go on after an interruption: no state is left.
         beside = Path(folder, "output")
+        if "-" in options.files:
+            standard_input = _spooled(Path(folder))
     return Places(
-        inputs=[Path(file) for file in options.files],
+        inputs=[
+            standard_input if standard_input and file == "-" else Path(file)
+            for file in options.files
+        ],
+        standard_input=standard_input,
         output=output,
         verdicts=verdicts,
         index=None if options.index is None else Path(options.index),
@@ -241,6 +265,14 @@ def _places(options: argparse.Namespace, stack: ExitStack) -> Places:
         overwrite=options.overwrite,
         restart=options.restart,
     )
+
+
+def _spooled(folder: Path) -> Path:
+    """Return a file with what comes on standard input: inputs are read twice."""
+    path = folder / "standard-input.jsonl"
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
 
 
 def _state(beside: Path) -> Path:

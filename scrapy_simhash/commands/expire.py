@@ -1,4 +1,4 @@
-"""``expire``: forget pages that no crawl has met for a time."""
+"""``expire``: remove pages that no crawl has seen for some time."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import argparse
 
 _DESCRIPTION = """\
-Removes the entries of pages that no crawl has met since. The index is made anew beside the old
-one, which stays until the new one is whole: interrupted, nothing has changed.
+Removes the entries of pages that no crawl has seen since a given time. The index is rewritten
+atomically: if the command is interrupted, nothing has changed.
 
   {program} expire --not-seen-for 90d
   {program} expire --not-seen-since 2026-01-31 --log
@@ -25,7 +25,7 @@ one, which stays until the new one is whole: interrupted, nothing has changed.
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``expire``."""
     parser = add_index_command(
-        subparsers, "expire", _DESCRIPTION, "forget pages that were not met for a time"
+        subparsers, "expire", _DESCRIPTION, "remove pages that were not seen for some time"
     )
     when = parser.add_mutually_exclusive_group(required=True)
     when.add_argument(
@@ -45,12 +45,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--log",
         action="store_true",
-        help="remove older lines of the near-duplicate log, too: reports and explain lose them",
+        help="also remove older lines of the near-duplicate log; report and explain lose them",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Expire."""
+    """Remove old pages, and return the exit code."""
     from scrapy_simhash.index.upkeep import expire
 
     directory = index_directory(options)

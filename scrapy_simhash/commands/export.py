@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     import argparse
 
 _DESCRIPTION = """\
-Writes the entries of an index, oldest first, as JSON lines or Parquet (by the file's name), with
-key, fingerprint in hexadecimal digits, scheme, first_seen_s, last_seen_s (Unix times),
+Writes the entries of an index, oldest first, as JSON lines, Parquet or CSV (by the file's name),
+with key, fingerprint in hexadecimal digits, scheme, first_seen_s, last_seen_s (Unix times),
 near_duplicates, and what confirms copies: sketch, site, title_hashes and heading_hashes.
-{program} import makes an index of them again.
+{program} import makes an index of JSON lines and Parquet again. CSV is for spreadsheets: a text
+that would begin a formula gets a ' before it.
 
   {program} export entries.jsonl.gz
   {program} export entries.parquet
+  {program} export --near-duplicates copies.csv
   {program} export --near-duplicates - | jq -r 'select(.action == "dropped") | .key'
 
 Near-duplicates have key, representative, distance, fingerprint, scheme, seen_at_s,
@@ -32,12 +34,13 @@ passed) and action: what was done with the page, dropped, tagged, followed or pa
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``export``."""
     parser = add_index_command(
-        subparsers, "export", _DESCRIPTION, "write entries as JSON lines or Parquet"
+        subparsers, "export", _DESCRIPTION, "write entries as JSON lines, Parquet or CSV"
     )
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="ends in .jsonl, .jsonl.gz or .parquet; - is standard output, as JSON lines",
+        help="ends in .jsonl, .csv (or either with .gz) or .parquet; - is standard output, as JSON "
+        "lines",
     )
     parser.add_argument(
         "--near-duplicates",

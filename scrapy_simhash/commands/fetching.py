@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import TextResponse
+from scrapy.http import HtmlResponse, TextResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.reactor import _asyncio_reactor_path
 
@@ -36,10 +36,15 @@ _OVERRIDDEN: dict[str, Any] = {
 
 
 class Page(NamedTuple):
-    """What came back; `url` is where from, after redirects."""
+    """A response, with its text as Scrapy decoded it.
+
+    :param is_html: a crawl would take it for a page.
+    :param url: of the response, after redirects.
+    """
 
     content: bytes
-    content_type: str | None
+    text: str
+    is_html: bool
     url: str
 
 
@@ -62,15 +67,15 @@ class _Pages(Spider):
             )
 
     def take(self, response: Response, place: int) -> None:
-        found = response.headers.get("Content-Type")
-        content_type = None if found is None else found.decode("latin-1")
         if isinstance(response, TextResponse):
-            self.pages[place] = Page(response.body, content_type, response.url)
-        else:
-            self.problems[place] = (
-                f"it is no text ({content_type or 'of no type'}): save its text in a file, and "
-                "name that"
-            )
+            is_html = isinstance(response, HtmlResponse)
+            self.pages[place] = Page(response.body, response.text, is_html, response.url)
+            return
+        found = response.headers.get("Content-Type")
+        content_type = "of no type" if found is None else found.decode("latin-1")
+        self.problems[place] = (
+            f"it is no text ({content_type}): save its text in a file, and name that file"
+        )
 
     def fail(self, failure: Failure, *, place: int) -> None:
         error = failure.value

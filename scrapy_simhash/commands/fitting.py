@@ -1,4 +1,4 @@
-"""Whether the indexes that a project has fit the settings that are proposed."""
+"""Check whether the existing indexes of a project support proposed settings."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class IndexInUse(NamedTuple):
-    """An index of the project, and what it was made with."""
+    """An index of the project, with its manifest."""
 
     directory: Path
     manifest: Manifest
 
 
 class Rebuild(NamedTuple):
-    """What has to be done with an index before a crawl takes the settings."""
+    """A rebuild that an index needs before a crawl can use the proposed settings."""
 
     directory: Path
     why: str
@@ -45,14 +45,14 @@ def indexes_in_use(settings: Settings | None) -> list[IndexInUse]:
             try:
                 manifest = Manifest.read(directory)
             except (StorageError, OSError):
-                continue  # a crawl says what is wrong with it
+                continue  # the next crawl reports the error
             if manifest is not None:
                 found.append(IndexInUse(directory, manifest))
     return found
 
 
 def serves(made: Manifest, max_distance: int) -> bool:
-    """Return True if a crawl with that k opens the index."""
+    """Return True if a crawl with that k can open the index."""
     from scrapy_simhash.index.plan import MIN_RECALL
 
     if max_distance <= made.max_distance:
@@ -61,7 +61,7 @@ def serves(made: Manifest, max_distance: int) -> bool:
 
 
 def served_distance(indexes: Sequence[IndexInUse], scheme: Scheme) -> int | None:
-    """Return the largest k that all indexes of the scheme serve, or None if there are none."""
+    """Return the largest k that all indexes with this scheme support; None without indexes."""
     served = []
     for _, made in indexes:
         if made.scheme == scheme:
@@ -75,7 +75,7 @@ def served_distance(indexes: Sequence[IndexInUse], scheme: Scheme) -> int | None
 def rebuilds(
     indexes: Sequence[IndexInUse], preset: str, scheme: Scheme, max_distance: int
 ) -> list[Rebuild]:
-    """Return what has to be done before a crawl takes a preset and a k."""
+    """Return the rebuilds that are needed before a crawl can use a preset and a k."""
     found = []
     for directory, made in indexes:
         command = f"scrapy simhash rebuild --index {quote(str(directory))}"

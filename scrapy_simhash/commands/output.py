@@ -1,4 +1,4 @@
-"""What commands write: results on standard output, all else on standard error."""
+"""Write results to standard output, and everything else to standard error."""
 
 from __future__ import annotations
 
@@ -12,66 +12,75 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# What takes less time shows no progress.
+# Shorter commands show no progress bar.
 _PROGRESS_AFTER_S = 0.5
 
 
 def show(line: str = "") -> None:
-    """A line of the result. Where standard output is closed, nobody wants it."""
+    """Write a line of the result, unless standard output is closed."""
     if sys.stdout is not None:
         sys.stdout.write(f"{line}\n")
 
 
 def note(line: str) -> None:
-    """A line for people, on standard error."""
+    """Write a message to standard error."""
     if sys.stderr is not None:
         sys.stderr.write(f"{escaped(line)}\n")
 
 
 def escaped(line: str) -> str:
-    """A line without control characters: names and texts come from anywhere."""
+    """Return a line with control characters escaped, because names and texts are untrusted."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 
 def flush() -> None:
-    """Bring out what was written. :raises OSError: it cannot be."""
+    """Flush standard output.
+
+    :raises OSError: it cannot be written.
+    """
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def is_standard(name: str) -> bool:
-    """Whether a file of that name is standard output: ``-``, or such as /dev/stdout."""
+    """Return True if a file name stands for standard output, such as ``-`` or /dev/stdout."""
     if name == "-":
         return True
     try:
         return os.path.samestat(Path(name).stat(), os.fstat(sys.stdout.fileno()))
-    except (AttributeError, OSError, ValueError):  # it is not there, or closed, or no file
+    except (
+        AttributeError,
+        OSError,
+        ValueError,
+    ):  # missing, closed, or not a file
         return False
 
 
 def show_bytes(content: bytes) -> None:
-    """The result where it is a file, whatever the encoding of the terminal."""
+    """Write a binary result, regardless of the encoding of the terminal."""
     if sys.stdout is not None:
         sys.stdout.buffer.write(content)
 
 
 def never_fail_on_a_character() -> None:
-    """What the encoding of a terminal or file lacks is written as an escape."""
+    """Escape characters that the encoding of a terminal or file cannot represent."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def percent(share: float) -> str:
-    """Rounded down: only equal texts have 100 %, and no bound is reached by rounding."""
+    """Return per cent, rounded down so that no value reaches a bound by rounding."""
     return f"{int(share * 100 + 1e-9)} %"
 
 
 @contextmanager
 def progress(unit: str, total: int | None = None) -> Iterator[Callable[..., Any]]:
-    """A bar on standard error, if that is a terminal. Yields what moves it forward.
+    """Show a progress bar if standard error is a terminal; yield a function that advances it.
 
-    :param total: None where it is not known; call with (done, total), or with nothing for one.
+    Call the function without arguments for one step, or with (done, total).
+
+    :param total: None if it is not known.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda *_done: None

@@ -133,7 +133,7 @@ def _fetched(
 
     pages = fetch_all(addresses, options.settings, max_bytes=read.max_bytes)
     for address, page in zip(addresses, pages, strict=True):
-        documents = iter([read.page(address, page.content, page.content_type)])
+        documents = iter([read.page(address, page.content, page.text, html=page.is_html)])
         yield _loaded(address, documents, url=page.url)
 
 

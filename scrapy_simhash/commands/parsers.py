@@ -1,4 +1,4 @@
-"""What the parsers of subcommands have in common."""
+"""Build the parsers of subcommands."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Subparsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public
 def add_command(
     subparsers: Subparsers[Any], name: str, description: str, explained: str
 ) -> argparse.ArgumentParser:
-    """A parser; ``{program}`` in its description is what it is called by."""
+    """Return a parser; ``{program}`` in its description becomes the name of the program."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         name, help=explained, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     program = parser.prog.rpartition(" ")[0]
     parser.description = description.replace("{program}", program)
-    # Options that cannot go together are wrong usage, too.
+    # Commands report options that exclude each other as wrong usage.
     parser.set_defaults(wrong_usage=parser.error)
     return parser
 
@@ -30,7 +30,7 @@ def add_command(
 def add_index_command(
     subparsers: Subparsers[Any], name: str, description: str, explained: str
 ) -> argparse.ArgumentParser:
-    """The same for a command on an index, that shows its result as JSON if it is told to."""
+    """Return a parser for a command on an index, with the option ``--json``."""
     parser = add_command(subparsers, name, description, explained)
     add_index_options(parser)
     parser.add_argument("--json", action="store_true", help="show the result as JSON")
@@ -38,7 +38,7 @@ def add_index_command(
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    """A type for whole numbers."""
+    """Return an argparse type for whole numbers in a range."""
 
     def convert(text: str) -> int:
         number = int(text)

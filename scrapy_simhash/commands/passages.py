@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from scrapy_simhash.commands import passages_add, passages_check
+from scrapy_simhash.commands.page_source import encoding
 from scrapy_simhash.commands.parsers import add_command, whole
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.passages.cutting import (
@@ -157,8 +158,12 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         "--ignore-common", action="store_true", help="common passages count for nothing"
     )
     parser.add_argument(
-        "--but", metavar="NAME", help="a document that is no source: the text itself, say"
+        "--exclude",
+        metavar="NAME",
+        help="a document that is no source (default: the text itself, if the index has it)",
     )
+    # The name of earlier releases.
+    parser.add_argument("--but", dest="exclude", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="show all there is, as JSON")
     parser.add_argument("--html", metavar="FILE", help="write a page for browsers")
     _add_reading(parser)
@@ -179,7 +184,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     )
     reading.add_argument(
         "--encoding",
-        type=_encoding,
+        type=encoding,
         help="of all files (default: what they say, else UTF-8, else a guess)",
     )
     reading.add_argument(
@@ -203,11 +208,3 @@ def _bits(text: str) -> int:
         return Scheme(bits=int(text)).bits
     except SchemeError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _encoding(text: str) -> str:
-    try:
-        b"text".decode(text, "replace")
-    except (LookupError, ValueError, AssertionError):
-        raise argparse.ArgumentTypeError(f"{text}: Python knows no such encoding of text") from None
-    return text

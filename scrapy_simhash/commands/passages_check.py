@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections import Counter
@@ -13,12 +14,14 @@ from scrapy_simhash.commands.output import note, percent, progress, show
 from scrapy_simhash.commands.passages_add import index_directory, reading
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.passages.reading import Document, Skipped
+from scrapy_simhash.passages.result import SHOWN_DIGITS
 from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from scrapy_simhash.passages.index import PassageIndex
     from scrapy_simhash.passages.result import CheckedPassage, Level, PassageReport, Source
 
 STANDARD_INPUT = "standard input"
@@ -42,10 +45,15 @@ def run(options: argparse.Namespace) -> int:
     page = None if options.html is None else _place_of_page(options.html)
     with open_passages(index_directory(options), create=False) as index:
         name, text = _read(options)
-        if options.but is not None and options.but not in index:
-            note(f"--but {options.but}: the index has no document of that name")
+        excluded = options.exclude
+        if excluded is None:
+            excluded = _itself(index, name)
+            if excluded is not None and not options.json:
+                note(f"{excluded} is in the index itself, and does not count as a source")
+        elif excluded not in index:
+            note(f"--exclude {excluded}: the index has no document of that name")
         with progress("passages") as move:
-            report = index.check(name, text, question, but=options.but, progress=move)
+            report = index.check(name, text, question, but=excluded, progress=move)
     if page is not None:
         from scrapy_simhash.passages.page import render_page
 
@@ -56,10 +64,18 @@ def run(options: argparse.Namespace) -> int:
                 f"{page} cannot be written: {error.strerror}: choose another file"
             ) from error
     if options.json:
-        show(json.dumps(report.to_dict(), indent=2))
+        show(json.dumps(report.to_dict() | {"excluded": excluded}, indent=2))
     else:
         _show(report)
     return 0
+
+
+def _itself(index: PassageIndex, name: str) -> str | None:
+    """Return the name under which the index has the text: that of its file may be another path."""
+    names = [name]
+    if not _URL.match(name):
+        names += [os.path.relpath(name), str(Path(name).resolve())]
+    return next((one for one in names if one in index), None)
 
 
 def _place_of_page(file: str) -> Path:
@@ -79,7 +95,7 @@ def _read(options: argparse.Namespace) -> Document:
         from scrapy_simhash.commands.fetching import fetch
 
         page = fetch(name, options.settings, max_bytes=read.max_bytes)
-        return _only(name, iter([read.page(name, page.content, page.content_type)]))
+        return _only(name, iter([read.page(name, page.content, page.text, html=page.is_html)]))
     if name == "-":
         if sys.stdin is None:
             raise SimhashError("standard input is closed: name a file")
@@ -109,6 +125,7 @@ def _only(name: str, documents: Iterator[Document | Skipped]) -> Document:
 
 
 def _show(report: PassageReport) -> None:
+    report = report.rounded(SHOWN_DIGITS)
     found = [passage for passage in report.passages if passage.level != "none"]
     show(f"{printable(report.document)}: {_share(report.known_share)} of it stands elsewhere")
     short = sum(passage.short for passage in report.passages)
@@ -136,9 +153,6 @@ def _show(report: PassageReport) -> None:
         show("passages that stand elsewhere")
     for passage in found:
         _show_passage(passage)
-    if any(source.document == report.document for source in report.sources):
-        show()
-        show("It is in the index itself, under its own name: --but NAME leaves that out.")
 
 
 def _show_passage(passage: CheckedPassage) -> None:

@@ -1,4 +1,4 @@
-"""``plan``: what tables find and cost."""
+"""``plan``: show the recall and the cost of tables."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
 
 _DESCRIPTION = """\
-Says what the tables of an index would guarantee, find and cost, before a crawl is started with
-them: those that would be chosen, or others.
+Shows the guaranteed distance, recall and cost of the tables that an index would get, or of given
+tables, before a crawl uses them.
 
   {program} plan --bits 256 --max-distance 52 --pages 5000000
   {program} plan --bits 64 --max-distance 3 --tables 5,2
 """
 
 
-# Each distance of tables that are probed is simulated.
+# Recall of probed tables is simulated, so only each fourth distance is shown.
 _PROBED_STEP = 4
 DEFAULT = PRESETS[DEFAULT_PRESET]
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``plan``."""
-    parser = add_command(subparsers, "plan", _DESCRIPTION, "what tables find and cost")
+    parser = add_command(subparsers, "plan", _DESCRIPTION, "show the recall and the cost of tables")
     parser.add_argument(
         "--bits",
         metavar="N",
@@ -57,13 +57,13 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--tables",
         metavar="BLOCKS,CHOSEN[,INNER]",
-        help="these instead of the cheapest, as in the setting SIMHASH_TABLES",
+        help="use these tables instead of the cheapest; same format as SIMHASH_TABLES",
     )
     parser.add_argument("--json", action="store_true", help="show the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Plan."""
+    """Show a plan, and return the exit code."""
     from scrapy_simhash.index.cost import bytes_per_page, cost_us
 
     plan = _plan(options)
@@ -105,11 +105,11 @@ def _plan(options: argparse.Namespace) -> TablePlan:
         return TablePlan(options.bits, *map(int, options.tables.split(",")))
     except (TypeError, ValueError, PlanError) as error:
         options.wrong_usage(str(error))
-        raise  # pragma: no cover - it has exited
+        raise  # pragma: no cover - wrong_usage exits
 
 
 def _distances(plan: TablePlan, distance: int) -> list[int]:
-    """From the guaranteed one on, until more is missed than found."""
+    """Return the distances to show: from the guaranteed one until recall is below one half."""
     found = []
     step = _PROBED_STEP if plan.probes else 1
     for beyond in range(plan.guaranteed_distance + 1, plan.bits + 1, step):

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast, get_args
 
 from scrapy.utils.project import get_project_settings
 
+from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.crawl.identity import Identity, Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
 from scrapy_simhash.crawl.reader import SettingsReader
 from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_policy
-from scrapy_simhash.scheme import PRESETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,15 +60,16 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
     :raises SettingsError: a setting has a value that is not allowed.
     """
     read = SettingsReader(project_settings() if settings is None else settings, SETTINGS)
-    own = read.choice("SIMHASH_PRESET", tuple(PRESETS))
-    chosen = PRESETS[own if preset is None else preset]
-    max_distance = chosen.max_distance
-    if preset in (None, own):
+    own, chosen = read.preset("SIMHASH_PRESET")
+    if preset not in (None, own):
+        own, chosen = choose_preset(preset)
+        max_distance = chosen.max_distance
+    else:
         max_distance = read.whole(
-            "SIMHASH_MAX_DISTANCE", 0, chosen.scheme.bits - 1, unset=max_distance
+            "SIMHASH_MAX_DISTANCE", 0, chosen.scheme.bits - 1, unset=chosen.max_distance
         )
     return SchemeSettings(
-        own if preset is None else preset,
+        own,
         read.scheme(chosen.scheme),
         max_distance,
         read_confirmation(read, chosen.confirmation),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands.confirming import match_unconfirmed_because
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.index import Match
     from scrapy_simhash.index.explain import Foreseen
+    from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.policy import Action
 
 _DESCRIPTION = """\
@@ -32,6 +35,9 @@ index.
   curl -s https://example.com/ | {program} query --key https://example.com/ -
 
 Pages are fetched with the project's settings. The scheme is that of the index.
+
+Instead of a page, the hexadecimal digits of its fingerprint will do. The certainty of its bits is
+not known then, so less is found, which the answer says; no resemblance and no title is compared.
 """
 
 
@@ -70,6 +76,18 @@ class _Answer(NamedTuple):
     confirmation: Confirmation
     foreseen: Foreseen | None
     action: str
+    bare: _Bare | None = None
+
+
+class _Bare(NamedTuple):
+    """What is found for a fingerprint alone.
+
+    :param all_to: every page within this distance is found.
+    :param recall: share of the pages at k that are found, if bits differ anywhere alike.
+    """
+
+    all_to: int
+    recall: float
 
 
 def run(options: argparse.Namespace) -> int:
@@ -89,7 +107,7 @@ def _ask(options: argparse.Namespace) -> _Answer:
         page_scope,
         scheme_settings,
     )
-    from scrapy_simhash.detector import Detector, evidence_of
+    from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
     from scrapy_simhash.index import index_url, open_index
     from scrapy_simhash.index.explain import foresee
     from scrapy_simhash.index.offline import read_manifest
@@ -102,22 +120,44 @@ def _ask(options: argparse.Namespace) -> _Answer:
         options.wrong_usage(f"--max-distance: less than {bits}, the bits of the index")
     policy = crawl_policy(options.settings)
     confirmation = crawl_confirmation(options.settings, made.confirmation)
-    loaded = load_page(options.page, options)
-    detector = Detector(made.scheme, min_tokens=scheme_settings(options.settings).min_tokens)
-    page = loaded.fingerprint(detector)
-    key = options.key or loaded.url
+    fingerprint = _bare_fingerprint(options.page, bits)
+    if fingerprint is None:
+        loaded = load_page(options.page, options)
+        detector = Detector(made.scheme, min_tokens=scheme_settings(options.settings).min_tokens)
+        page = loaded.fingerprint(detector)
+        name, key = loaded.name, options.key or loaded.url
+    else:
+        page = PageFingerprint(fingerprint=fingerprint)
+        name, key = options.page, options.key
     if page.fingerprint is None:
-        return _Answer(loaded.name, page, bits, made.max_distance, confirmation, None, "keep")
+        return _Answer(name, page, bits, made.max_distance, confirmation, None, "keep")
     with open_index(
         index_url(directory), max_distance=options.max_distance, confirmation=confirmation
     ) as index:
-        among = page_scope(options.settings)(key or loaded.name)
+        among = page_scope(options.settings)(key or name)
         evidence = evidence_of(key or "", page)
         foreseen = foresee(index, key, page.fingerprint, evidence, among=among)
-        verdict = Verdict(kind=foreseen.kind, key=key or loaded.name, bits=bits)
+        verdict = Verdict(kind=foreseen.kind, key=key or name, bits=bits)
         action = _action(policy.decide(verdict), seen=policy.seen(verdict))
         max_distance = index.max_distance
-    return _Answer(loaded.name, page, bits, max_distance, confirmation, foreseen, action)
+        bare = None if fingerprint is None else _found_bare(index.plan, max_distance)
+    return _Answer(name, page, bits, max_distance, confirmation, foreseen, action, bare)
+
+
+def _bare_fingerprint(text: str, bits: int) -> int | None:
+    """The fingerprint, if the text is the hexadecimal digits of one and no file's name."""
+    if not re.fullmatch(f"[0-9a-fA-F]{{{bits // 4}}}", text) or Path(text).exists():
+        return None
+    return int(text, 16)
+
+
+def _found_bare(plan: TablePlan, max_distance: int) -> _Bare:
+    if not plan.probes:
+        return _Bare(plan.guaranteed_distance, plan.expected_recall(max_distance))
+    from scrapy_simhash.index.probing import expected_recall_bare
+
+    # One bit of each prefix may differ, and one table without a second is enough.
+    return _Bare(2 * plan.blocks - 1, expected_recall_bare(plan, max_distance))
 
 
 def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
@@ -132,6 +172,7 @@ def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
         "max_distance": answer.max_distance,
         "min_resemblance": answer.confirmation.min_resemblance,
         "same_title": answer.confirmation.same_name,
+        "finds": None if answer.bare is None else answer.bare._asdict(),
         "tokens": page.tokens,
         "way": page.way,
         "representative": None if foreseen is None else foreseen.representative,
@@ -162,13 +203,20 @@ def _show(answer: _Answer, top: int) -> None:
 
     page, foreseen = answer.page, answer.foreseen
     way = f" by {page.way}" if page.way else ""
-    show(f"page         {escaped(answer.name)}: {page.tokens:,} tokens{way}")
+    if answer.bare is None:
+        show(f"page         {escaped(answer.name)}: {page.tokens:,} tokens{way}")
     if foreseen is None or page.fingerprint is None:
         error = f" ({escaped(page.error)})" if page.error else ""
         show(f"verdict      skipped: {page.skipped}{error}")
         show("a crawl      would keep it")
         return
     show(f"fingerprint  {to_hex(page.fingerprint, answer.bits)}")
+    if answer.bare is not None and answer.bare.recall < 1:
+        show(
+            f"finds        all to distance {answer.bare.all_to}, and at most "
+            f"{percent(answer.bare.recall)} at {answer.max_distance}, if bits differ anywhere "
+            "alike: a page itself finds more"
+        )
     of_what = f" of {escaped(foreseen.representative)}" if foreseen.representative else ""
     if foreseen.similar_to is not None:
         of_what = f", similar to {escaped(foreseen.similar_to)}"

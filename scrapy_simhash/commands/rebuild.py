@@ -6,12 +6,13 @@ import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.commands.index_options import index_directory
 from scrapy_simhash.commands.output import progress, show
 from scrapy_simhash.commands.parsers import add_index_command, whole
+from scrapy_simhash.commands.scheme_options import preset_option
 from scrapy_simhash.commands.upkeep import show_kept
 from scrapy_simhash.parameters import MAX_BITS
-from scrapy_simhash.scheme import PRESETS
 
 if TYPE_CHECKING:
     import argparse
@@ -59,8 +60,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--preset",
-        choices=list(PRESETS),
-        metavar="NAME",
+        type=preset_option,
+        metavar="PRESET",
         help="another scheme, for texts that are kept; k is the preset's, or --max-distance",
     )
     parser.add_argument(
@@ -102,7 +103,7 @@ def _rescheme(options: argparse.Namespace, directory: Path) -> int:
     if options.tables is not None or options.database is not None:
         options.wrong_usage("--preset chooses its own tables, and keeps the kind of database")
     made = read_manifest(directory, older=True)
-    preset = PRESETS[options.preset]
+    _, preset = choose_preset(options.preset)
     told = scheme_settings(options.settings, options.preset)
     # The texts are as they were taken.
     kept = {name: getattr(made.scheme, name) for name in ("extractor", "select", "remove")}

@@ -1,4 +1,4 @@
-"""``repair``: an index that is damaged is made anew from what can be read."""
+"""``repair``: rebuild a damaged index from what can be read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import argparse
 
 _DESCRIPTION = """\
-Keeps every entry of a damaged index that can still be read, and makes its buckets anew. Files that
-cannot be read are set aside by the database. Pages whose entries are lost count as new when they
-are met again. Make a copy of the directory before, if it matters. Interrupted, start it again.
+Keeps every readable entry of a damaged index and rebuilds its buckets. The database sets aside
+files that it cannot read. Pages whose entries are lost count as new in the next crawl. Copy the
+directory first if it matters. If the command is interrupted, start it again.
 
   {program} repair --index .scrapy/simhash/spiders/news
 """
@@ -24,11 +24,11 @@ are met again. Make a copy of the directory before, if it matters. Interrupted, 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``repair``."""
-    add_index_command(subparsers, "repair", _DESCRIPTION, "keep what a damaged index still holds")
+    add_index_command(subparsers, "repair", _DESCRIPTION, "rebuild a damaged index")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Repair."""
+    """Repair an index, and return the exit code."""
     from scrapy_simhash.index.repair import repair
 
     directory = index_directory(options)
@@ -38,9 +38,9 @@ def run(options: argparse.Namespace) -> int:
         show(json.dumps({"index": str(directory), **asdict(report)}, indent=2))
         return 0
     if report.salvaged:
-        show("files could not be read: the database kept the rows that can be")
+        show("some files could not be read: the database kept the readable rows")
     show(
         f"{report.entries:,} entries and {report.near_duplicates:,} lines of the near-duplicate "
-        f"log kept, {report.dropped:,} rows dropped, all buckets made anew"
+        f"log kept, {report.dropped:,} rows dropped, all buckets rebuilt"
     )
     return 0

@@ -1,4 +1,4 @@
-"""``report``: an index as one page for browsers."""
+"""``report``: write an index as one HTML page."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     import argparse
 
 _DESCRIPTION = """\
-Writes one HTML file that opens anywhere, without a network: what was found, duplication over time,
-distances, clusters to search, sort and regroup for a smaller k, hosts and URL patterns on which
-requests are wasted, and pages side by side where texts are kept (SIMHASH_KEEP_TEXT).
+Writes one self-contained HTML file: counts, duplication over time, distances, clusters that can be
+searched, sorted and regrouped for a smaller k, hosts and URL patterns with most near-duplicates,
+and pages side by side if their texts are stored (SIMHASH_KEEP_TEXT).
 
   {program} report
   {program} report --spider news news.html
   {program} report - | gzip > report.html.gz
 
-A crawl writes its own when it ends, with its counts, if SIMHASH_REPORT names a file.
+If SIMHASH_REPORT names a file, each crawl writes its own report, with its counts, when it ends.
 """
 DEFAULT_FILE = "simhash-report.html"
 
@@ -35,26 +35,26 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         metavar="FILE",
         nargs="?",
         default=DEFAULT_FILE,
-        help="is written anew; - is standard output (default: %(default)s)",
+        help="file to write or overwrite; - is standard output (default: %(default)s)",
     )
     parser.add_argument(
         "--max-pages",
         metavar="N",
         type=whole(1),
         default=200_000,
-        help="in clusters; larger clusters are shortened (default: %(default)s)",
+        help="most pages to list; larger clusters are shortened (default: %(default)s)",
     )
     parser.add_argument(
         "--max-text-bytes",
         metavar="N",
         type=whole(0),
         default=20_000_000,
-        help="of compressed texts to compare pages by; 0 for none (default: %(default)s)",
+        help="most bytes of compressed texts to include; 0 includes none (default: %(default)s)",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write."""
+    """Write the report, and return the exit code."""
     from scrapy_simhash.commands.project import cluster_limit
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.report.page import render
@@ -64,15 +64,15 @@ def run(options: argparse.Namespace) -> int:
     to_standard = is_standard(options.file)
     if not options.file or (not to_standard and Path(options.file).is_dir()):
         raise SimhashError(f"{options.file or 'a file without a name'}: name a file to write")
-    told = {
+    report_options = {
         "cluster_limit": cluster_limit(options.settings),
         "max_pages": options.max_pages,
         "max_text_bytes": options.max_text_bytes,
     }
     if to_standard:
-        show_bytes(render(report_data(directory, **told)).encode())
+        show_bytes(render(report_data(directory, **report_options)).encode())
         return 0
-    data = write_report(Path(options.file), directory, **told)
+    data = write_report(Path(options.file), directory, **report_options)
     index = data["index"]
     if options.json:
         result = {

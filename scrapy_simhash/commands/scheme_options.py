@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.commands.parsers import share, whole
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.parameters import MAX_BITS
@@ -17,6 +18,23 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 _EXTRACTORS = "readability, readability-only, text, trafilatura, resiliparse, or an import path"
+
+
+PRESET_HELP = f"{', '.join(PRESETS)}, a TOML file, or the import path of a Scheme"
+
+
+def preset_option(value: str) -> str:
+    """The value of --preset. :raises argparse.ArgumentTypeError: there is no such preset."""
+    try:
+        choose_preset(value)
+    except SchemeError as error:
+        raise argparse.ArgumentTypeError(f"{error} ({PRESET_HELP})") from error
+    return value
+
+
+def preset_or_all(value: str) -> str:
+    """The same, where ``all`` is allowed."""
+    return value if value == "all" else preset_option(value)
 
 
 class Chosen(NamedTuple):
@@ -48,17 +66,16 @@ def add_scheme_options(
         group.add_argument(
             "--preset",
             action="append",
-            choices=[*PRESETS, "all"],
+            type=preset_or_all,
             metavar="PRESET",
-            help="may be given again, or as all (default: SIMHASH_PRESET); there are "
-            + ", ".join(PRESETS),
+            help=f"{PRESET_HELP}; may be given again, or as all (default: SIMHASH_PRESET)",
         )
     else:
         group.add_argument(
             "--preset",
-            choices=list(PRESETS),
+            type=preset_option,
             metavar="PRESET",
-            help=f"(default: SIMHASH_PRESET); there are {', '.join(PRESETS)}",
+            help=f"{PRESET_HELP} (default: SIMHASH_PRESET)",
         )
     if max_distance:
         group.add_argument(

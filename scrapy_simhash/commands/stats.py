@@ -1,4 +1,4 @@
-"""``stats``: what an index holds, and where duplication is."""
+"""``stats``: show the size of an index and the duplication in it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.statistics import IndexStatistics
 
 _DESCRIPTION = """\
-Shows how many pages an index holds and how many near-duplicates were found, at which distances, in
-which clusters, and on which hosts; how large it is, its scheme and its tables.
+Shows the number of pages in an index; the near-duplicates by distance, cluster and host; and the
+size, the scheme and the tables of the index.
 
   {program} stats --spider news
   {program} stats --index .scrapy/simhash/spiders/news --tables --json
 
-A page counts as what was last known of it. Hosts are those of near-duplicates: a crawl spends its
-requests on them for nothing.
+Each page counts by its latest verdict. Hosts are sorted by near-duplicates, which are requests that
+a crawl wastes.
 """
 _BAR_CHARACTERS = 40
 
@@ -39,15 +39,17 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         metavar="N",
         type=whole(0),
         default=10,
-        help="clusters and hosts that are shown (default: %(default)s)",
+        help="number of clusters and hosts to show (default: %(default)s)",
     )
     parser.add_argument(
-        "--tables", action="store_true", help="rows and tables, and how evenly they are filled"
+        "--tables",
+        action="store_true",
+        help="also show rows and tables, and how evenly the tables are filled",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show."""
+    """Show the statistics, and return the exit code."""
     from scrapy_simhash.index.clusters import duplication
     from scrapy_simhash.index.rewriting import opened_source
     from scrapy_simhash.index.statistics import statistics
@@ -153,7 +155,7 @@ def _chart(title: str, counts: Mapping[int, int]) -> None:
     show(f"\n{title}")
     most = max(counts.values())
     for value, count in counts.items():
-        # A value that is there is seen.
+        # Any value above 0 gets a visible bar.
         bar = "█" * max(round(count / most * _BAR_CHARACTERS), bool(count))
         show(f"  {value:>3}  {count:>9,}  {bar}".rstrip())
 

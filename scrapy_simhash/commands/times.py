@@ -1,4 +1,4 @@
-"""Points in time, as people give them and read them."""
+"""Parse and format points in time for commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 def point_in_time(text: str) -> int:
-    """A type for ``30d`` (so long ago) and dates such as 2026-01-31: the Unix time."""
+    """Return the Unix time of an age such as ``30d``, or of a date such as ``2026-01-31``."""
     age = re.fullmatch(r"(\d{1,9})([smhdw])", text)
     try:
         if age:
@@ -28,5 +28,5 @@ def point_in_time(text: str) -> int:
 
 
 def shown_time(seconds: int) -> str:
-    """UTC, to the second."""
+    """Return a Unix time in UTC, to the second."""
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(sep=" ", timespec="seconds")

@@ -1,4 +1,4 @@
-"""What commands that change an index show afterwards."""
+"""Show the result of commands that change an index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def show_kept(options: argparse.Namespace, directory: Path, kept: Kept, **more: Any) -> None:
-    """What an index holds now."""
+    """Show what was removed from an index, and what it holds now."""
     if options.json:
         show(json.dumps({"index": str(directory), **more, **asdict(kept)}, indent=2))
         return

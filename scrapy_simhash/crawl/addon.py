@@ -1,4 +1,4 @@
-"""Addon: switches the plugin on with two lines of settings."""
+"""The Scrapy add-on that installs the components of the plugin."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ from scrapy_simhash.crawl.settings import is_enabled
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-# After users' own (543) and Scrapy's on the way back: pages come decoded, redirected, retried.
+# Responses pass this after all others: already decoded, redirected and retried.
 DOWNLOADER_MIDDLEWARE_ORDER = 40
-# Just after HttpErrorMiddleware (50).
-SPIDER_MIDDLEWARE_ORDER = 51
-# Before users' own, which may replace the item by another object.
+# Before all other spider middlewares, and behind all of them, next to the callback.
+OUTPUT_MIDDLEWARE_ORDER = -1_000_000
+SPIDER_MIDDLEWARE_ORDER = 1_000_000
+# Before user pipelines, which may replace the item object.
 PIPELINE_ORDER = 50
 
 
 class Addon:
-    """``ADDONS = {"scrapy_simhash.Addon": 500}`` and ``SIMHASH_ENABLED = True``."""
+    """The add-on: ``ADDONS = {"scrapy_simhash.Addon": 500}`` and ``SIMHASH_ENABLED = True``."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Put the components in their places, unless the user has put them elsewhere.
+        """Add the components to the settings, except those that the user has placed.
 
-        :raises NotConfigured: SIMHASH_ENABLED is not true; nothing else is imported then.
+        :raises NotConfigured: SIMHASH_ENABLED is not true; the components are not imported.
         """
         if not is_enabled(settings):
             raise NotConfigured
         from scrapy_simhash.crawl.extension import SimhashExtension
         from scrapy_simhash.crawl.middleware import (
             SimhashDownloaderMiddleware,
+            SimhashOutputMiddleware,
             SimhashSpiderMiddleware,
         )
         from scrapy_simhash.crawl.pipeline import SimhashPipeline
@@ -39,6 +41,7 @@ class Addon:
         for name, component, order in (
             ("EXTENSIONS", SimhashExtension, 0),
             ("DOWNLOADER_MIDDLEWARES", SimhashDownloaderMiddleware, DOWNLOADER_MIDDLEWARE_ORDER),
+            ("SPIDER_MIDDLEWARES", SimhashOutputMiddleware, OUTPUT_MIDDLEWARE_ORDER),
             ("SPIDER_MIDDLEWARES", SimhashSpiderMiddleware, SPIDER_MIDDLEWARE_ORDER),
             ("ITEM_PIPELINES", SimhashPipeline, PIPELINE_ORDER),
         ):

@@ -1,6 +1,4 @@
-"""Advice: warnings about settings that match nothing, and about parts of a site that look like one
-template. Each says what was found and what to do next.
-"""
+"""Warn about settings that match nothing, and about URL patterns whose pages share a template."""
 
 from __future__ import annotations
 
@@ -25,33 +23,33 @@ _MOST_TEMPLATES = 5
 
 
 def warn_of_templates(crawler: Crawler, stats: CrawlStats, what: str, directory: Path) -> None:
-    """Warn about each URL pattern with many pages that are like each other.
+    """Warn about each URL pattern with many similar pages.
 
     :param what: ``pages`` or ``items``.
-    :param directory: of the index that has them.
+    :param directory: directory of the index that holds them.
     """
     templates = stats.templates()
-    for found in templates[:_MOST_TEMPLATES]:
+    for template in templates[:_MOST_TEMPLATES]:
         command = f"scrapy simhash clusters --index {shlex.quote(str(directory))}"
-        host = host_of(found.example)
+        host = host_of(template.example)
         if host:
             command += f" --host {shlex.quote(host)}"
         logger.warning(
-            "simhash: %d of %d %s like %s are like each other (%d of them were dropped): one "
-            "template? `%s` shows them. If they are different content, let "
-            "SIMHASH_CONTENT_SELECT or SIMHASH_CONTENT_REMOVE leave out what the template says",
-            found.alike,
-            found.pages,
+            "simhash: %d of %d %s that match %s are near-duplicates of each other (%d of them were "
+            "dropped): perhaps they share a template. `%s` lists them. If their content differs, "
+            "exclude the template's text with SIMHASH_CONTENT_SELECT or SIMHASH_CONTENT_REMOVE",
+            template.alike,
+            template.pages,
             what,
-            printable(found.pattern),
-            found.dropped,
+            printable(template.pattern),
+            template.dropped,
             command,
             extra={"spider": crawler.spider},
         )
     further = len(templates) - _MOST_TEMPLATES
     if further > 0:
         logger.warning(
-            "simhash: %d more URL patterns look like one template each; `scrapy simhash report "
+            "simhash: %d more URL patterns may share a template each; `scrapy simhash report "
             "--index %s` lists them",
             further,
             shlex.quote(str(directory)),
@@ -60,11 +58,11 @@ def warn_of_templates(crawler: Crawler, stats: CrawlStats, what: str, directory:
 
 
 def warn_of_selectors(crawler: Crawler, selectors: Collection[str], pages: int) -> None:
-    """Warn that selectors found nothing, see `Unmatched`."""
+    """Warn that selectors matched nothing; see `Unmatched`."""
     logger.warning(
-        "simhash: %s found nothing on any of %d pages: correct or remove that in "
-        "SIMHASH_CONTENT_SELECT or SIMHASH_CONTENT_REMOVE; `scrapy simhash extract URL` shows what "
-        "a page yields",
+        "simhash: %s matched nothing on any of %d pages: correct or remove it in "
+        "SIMHASH_CONTENT_SELECT or SIMHASH_CONTENT_REMOVE; `scrapy simhash extract URL` shows the "
+        "text that is extracted from a page",
         _named(selectors),
         pages,
         extra={"spider": crawler.spider},
@@ -72,10 +70,10 @@ def warn_of_selectors(crawler: Crawler, selectors: Collection[str], pages: int) 
 
 
 def warn_of_item_fields(crawler: Crawler, fields: Collection[str], items: int) -> None:
-    """Warn that no item has a text in some fields, see `Unmatched`."""
+    """Warn about item fields that never hold text; see `Unmatched`."""
     logger.warning(
-        "simhash: none of %d items has a text in %s: name fields that they have in "
-        "SIMHASH_ITEM_FIELDS",
+        "simhash: none of %d items has text in %s: set SIMHASH_ITEM_FIELDS to fields that the "
+        "items have",
         items,
         _named(fields),
         extra={"spider": crawler.spider},

@@ -1,5 +1,6 @@
-"""Clusters that grow too fast: a flood is more often a ban page, a soft 404 or a broken extraction
-than copies.
+"""Detect floods: clusters with more near-duplicates than a limit.
+
+A flood is more often a ban page, a soft 404 or a broken extraction than real copies.
 """
 
 from __future__ import annotations
@@ -7,23 +8,23 @@ from __future__ import annotations
 from collections import OrderedDict
 
 DEFAULT_CLUSTER_LIMIT = 100
-# Those that gained a page last; a flood is among them.
+# The least recently extended clusters are forgotten first; a flood is never among them.
 _WATCHED_CLUSTERS = 10_000
 
 
 class Clusters:
-    """Counts the pages of clusters, each page once.
+    """A flood detector that counts each page of a cluster once.
 
-    :param limit: how many near-duplicates of one representative are no flood; 0 for any number.
+    :param limit: near-duplicates of one representative that are allowed; 0 means no limit.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        # Hashes, of this process alone, take less than URLs; most clusters have few.
+        # Hashes take less memory than URLs. They never leave this process.
         self._members: OrderedDict[int, tuple[int, ...]] = OrderedDict()
 
     def is_flood(self, representative: str, key: str) -> bool:
-        """Add a near-duplicate to its cluster. True if that has more pages than the limit."""
+        """Add a near-duplicate to its cluster; return True if the cluster exceeds the limit."""
         if not self._limit:
             return False
         cluster, page = hash(representative), hash(key)

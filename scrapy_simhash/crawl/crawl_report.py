@@ -1,4 +1,4 @@
-"""The report of a crawl that has ended (SIMHASH_REPORT)."""
+"""Write the report at the end of a crawl (SIMHASH_REPORT)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SEEN = ("near_duplicate", "unchanged")
-_OF_SCRAPY = (
+_SCRAPY_STATS = (
     "downloader/request_count",
     "downloader/response_count",
     "downloader/response_bytes",
@@ -31,7 +31,7 @@ _OF_SCRAPY = (
 
 
 def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str) -> None:
-    """Write the report, if the settings ask for one; what fails is logged.
+    """Write the report if SIMHASH_REPORT is set; log any failure.
 
     :param reason: why the spider closed.
     """
@@ -42,65 +42,74 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
 
     spider = crawler.spider
     extra = {"spider": spider}
+    directory = settings.directory if settings.pages else settings.item_directory
     try:
         name = "" if spider is None else str(spider.name)
-        crawl = crawl_facts(crawler.stats.get_stats(), name, reason)
-        write_report(path, settings.directory, crawl=crawl, cluster_limit=settings.cluster_limit)
+        judged = "simhash" if settings.pages else "simhash/item"
+        crawl = crawl_facts(crawler.stats.get_stats(), name, reason, judged)
+        write_report(path, directory, crawl=crawl, cluster_limit=settings.cluster_limit)
     except IndexLocked:
-        if _is_open_here(settings):
+        if _is_open_here(index_url(directory, settings.index_kind)):
             logger.info(
-                "simhash: the report %s is not written, for another crawl of this process uses "
-                "the index still: the one that ends last writes its own",
+                "simhash: the report %s is not written yet, because another crawl of this process "
+                "still uses the index; the crawl that ends last writes its report",
                 path,
                 extra=extra,
             )
             return
         crawler.stats.inc_value("simhash/errors/report")
         logger.warning(
-            "simhash: the report %s was not written, for another process has the index open. "
-            "When that is done, `scrapy simhash report --index %s %s` makes one, without the "
-            "counts of this crawl",
+            "simhash: the report %s was not written, because another process has the index open. "
+            "When that process has ended, `scrapy simhash report --index %s %s` writes a report "
+            "without the counts of this crawl",
             path,
-            settings.directory,
+            directory,
             path,
             extra=extra,
         )
     except (SimhashError, OSError) as error:
         crawler.stats.inc_value("simhash/errors/report")
-        # The message says all there is to say; a traceback would bury it.
+        # A traceback would only bury the message.
         logger.error(  # noqa: TRY400
             "simhash: the report %s was not written: %s. `scrapy simhash report --index %s` "
-            "makes one of the index alone",
+            "writes a report of the index alone",
             path,
             error,
-            settings.directory,
+            directory,
             extra=extra,
         )
     else:
         logger.info("simhash: the report is in %s", path, extra=extra)
 
 
-def _is_open_here(settings: SimhashSettings) -> bool:
-    """Whether another crawl of this process has the index: whoever asks here shares it then."""
+def _is_open_here(url: str) -> bool:
+    """Return True if another crawl of this process has the index open.
+
+    Crawls of one process share an index, so opening it succeeds only in that case.
+    """
     try:
-        open_index(index_url(settings.directory, settings.index_kind)).close()
+        open_index(url).close()
     except SimhashError:
         return False
     return True
 
 
-def crawl_facts(stats: Mapping[str, Any], spider: str, reason: str) -> dict[str, Any]:
-    """What a crawl's stats say of it; see `scrapy_simhash.report.data`.
+def crawl_facts(
+    stats: Mapping[str, Any], spider: str, reason: str, judged: str = "simhash"
+) -> dict[str, Any]:
+    """Return the facts about a crawl from its stats; see `scrapy_simhash.report.data`.
 
-    Pages that were seen before are dropped, followed or tagged, each one of them; those that were
-    kept, by reason, are some of the tagged.
+    Each page with seen content is either dropped, followed or tagged. Kept pages, by reason, are a
+    subset of the tagged ones.
+
+    :param judged: prefix of the stats of what was judged, pages or items.
     """
 
     def number(name: str) -> int:
-        return int(stats.get(f"simhash/{name}", 0))
+        return int(stats.get(f"{judged}/{name}", 0))
 
     def names_below(family: str) -> list[str]:
-        prefix = f"simhash/{family}/"
+        prefix = f"{judged}/{family}/"
         below = (name.removeprefix(prefix) for name in stats if name.startswith(prefix))
         return sorted(name for name in below if "/" not in name)
 
@@ -122,7 +131,7 @@ def crawl_facts(stats: Mapping[str, Any], spider: str, reason: str) -> dict[str,
         "stats": {
             name: value
             for name, value in sorted(stats.items())
-            if (name.startswith("simhash/") or name in _OF_SCRAPY)
+            if (name.startswith("simhash/") or name in _SCRAPY_STATS)
             and isinstance(value, (int, float, str))
         },
     }

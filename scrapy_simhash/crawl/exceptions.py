@@ -1,4 +1,4 @@
-"""Exceptions that Scrapy knows how to handle."""
+"""Exceptions for dropped pages and items, derived from those that Scrapy handles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.verdict import Verdict
 
 
-def _said(verdict: Verdict) -> str:
+def _message(verdict: Verdict) -> str:
     if verdict.representative is None:
         return f"{verdict.kind} since an earlier crawl"
     representative = printable(verdict.representative)
@@ -22,24 +22,24 @@ def _said(verdict: Verdict) -> str:
 
 
 class NearDuplicatePage(IgnoreRequest):
-    """The content of a page was seen before, so its callback does not run.
+    """Raised for a page with seen content, whose callback does not run.
 
-    An errback gets it in its failure's `value`, with the `response` and the `verdict`.
+    An errback finds it in ``failure.value``, with the `response` and the `verdict`.
     """
 
     def __init__(self, response: Response, verdict: Verdict) -> None:
-        super().__init__(_said(verdict))
+        super().__init__(_message(verdict))
         self.response = response
         self.verdict = verdict
 
 
 class NearDuplicateItem(DropItem):
-    """The content of an item was seen before, so it is dropped."""
+    """Raised for an item with seen content, which is dropped."""
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(
-            _said(verdict),
-            # One line for each would bury the log; they are counted.
+            _message(verdict),
+            # Dropped items are counted; a line for each would bury the log.
             log_level="DEBUG",
         )
         self.verdict = verdict

@@ -28,14 +28,15 @@ from scrapy_simhash.crawl.jobdir import Job
 from scrapy_simhash.crawl.page_passages import PagePassages
 from scrapy_simhash.crawl.page_texts import PageTexts
 from scrapy_simhash.crawl.second_chances import ITEM_META_KEY, SecondChances
-from scrapy_simhash.crawl.settings import SimhashSettings, is_enabled, unknown_settings
+from scrapy_simhash.crawl.settings import SimhashSettings, is_on, unknown_settings
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.crawl.unmatched import Unmatched
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.errors import SettingsError, SimhashError
+from scrapy_simhash.errors import IndexLocked, SettingsError, SimhashError
 from scrapy_simhash.index import index_url, open_index, reset_index
+from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_REASON = "simhash_index_error"
+LOCKED_CLOSE_REASON = "simhash_index_locked"
 
 
 class SimhashExtension:
@@ -73,6 +75,11 @@ class SimhashExtension:
             or (self.settings.passages is not None and not self.settings.item_fields),
             sketches=self.settings.confirmation != UNCONFIRMED,
         )
+        self.item_detector = Detector(
+            self.settings.item_scheme,
+            min_tokens=self.settings.min_tokens,
+            sketches=self.settings.confirmation != UNCONFIRMED,
+        )
         stats = crawler.stats
         if stats is None:  # pragma: no cover - Scrapy makes it before extensions
             raise NotConfigured("a crawler without stats")
@@ -80,14 +87,19 @@ class SimhashExtension:
         self.item_stats = CrawlStats(stats, "simhash/item")
         self.identity = Identity(self._request_fingerprint, self.settings.scope)
         self.fingerprinter = Fingerprinter(
-            self.detector, workers=self.settings.workers, timeout_ms=self.settings.timeout_ms
+            self.detector,
+            self.item_detector,
+            workers=self.settings.workers,
+            timeout_ms=self.settings.timeout_ms,
         )
         self.clusters = Clusters(self.settings.cluster_limit)
-        distance = self.settings.max_distance
-        self.second_chances = SecondChances(self._observe_again, self._schedule, distance)
+        rules = Rules(self.settings.max_distance, self.settings.confirmation)
+        self.second_chances = SecondChances(self._observe_again, self._schedule, rules)
         self.item_second_chances = SecondChances(
-            self._observe_item_again, self._schedule, distance, meta_key=ITEM_META_KEY
+            self._observe_item_again, self._schedule, rules, meta_key=ITEM_META_KEY
         )
+        self.close_reason: str | None = None
+        """Why the spider closes, if an index could not be opened."""
         self.index: CrawlIndex | None = None
         self.item_index: CrawlIndex | None = None
         # From the downloader middleware to the spider middleware. Not by meta, which spiders
@@ -98,8 +110,12 @@ class SimhashExtension:
             self.settings.passages, CrawlStats(stats, "simhash/passages"), self.failed
         )
         self.settlement = Settlement(
-            self._settle_page, self._settle_item, self.page_passages.finished
+            self._settle_page,
+            self._settle_item,
+            self.page_passages.finished,
+            self.settings.max_distance,
         )
+        self.follows_output = False
         scheme = self.settings.scheme
         self.unmatched_selectors = Unmatched(
             (*scheme.select, *scheme.remove), partial(warn_of_selectors, crawler)
@@ -114,7 +130,7 @@ class SimhashExtension:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Scrapy's way to make an extension."""
-        if not is_enabled(crawler.settings):
+        if not is_on(crawler):
             raise NotConfigured
         extension = cls(crawler)
         for handler, signal in (
@@ -135,7 +151,7 @@ class SimhashExtension:
         :raises NotConfigured: the plugin is off.
         :raises SettingsError: the extension is missing from EXTENSIONS.
         """
-        if not is_enabled(crawler.settings):
+        if not is_on(crawler):
             raise NotConfigured
         extension = crawler.get_extension(cls)
         if extension is None:
@@ -151,48 +167,73 @@ class SimhashExtension:
         """Open the index, or close the spider."""
         for message in unknown_settings(self.crawler.settings):
             logger.warning("simhash: %s", message, extra={"spider": spider})
-        # First: workers take longer to start than an index takes to open.
-        self.fingerprinter.start()
+        settings = self.settings
+        if settings.pages:  # first: workers take longer to start than an index takes to open
+            self.fingerprinter.start()
         try:
-            self.index = self._open(self.settings.directory, self.stats, "page")
-            if self.settings.item_fields:
-                directory = self.settings.item_directory
-                self.item_index = self._open(directory, self.item_stats, "item")
+            if settings.pages:
+                self.index = self._open(settings.directory, self.stats, "page")
+            if settings.item_fields:
+                self.item_index = self._open(settings.item_directory, self.item_stats, "item")
             self.page_passages.open()
         except SimhashError as error:
-            self.stats.count("errors/index")
-            # The message says all there is to say; a traceback would bury it.
-            logger.error(  # noqa: TRY400
-                "simhash: %s. The spider is closed.", error, extra={"spider": spider}
-            )
-            self._close_indexes()
-            self.fingerprinter.close()
-            # Not now: what other extensions start with the engine would not be stopped again.
-            self.crawler.signals.connect(self._close_spider, signal=signals.engine_started)
+            self._go_without_index(error)
             return
-        item_index = self.item_index.index if self.item_index else None
-        self._syncer.start(self.index.index, item_index, self.page_passages.index)
+        opened = [used.index for used in (self.index, self.item_index) if used is not None]
+        self._syncer.start(*opened, self.page_passages.index)
         # Modules and tables live as long as the crawl: full collections, each of which stops the
         # event loop for a twentieth of a second and more, need not visit them.
         gc.freeze()
-        index = self.index.index
+        index = opened[0]
         logger.info(
             "simhash: scheme %s (preset %s), k = %d, least resemblance %g, same title %s, %s, "
             "action %s; index %s with %d fingerprints",
             index.scheme.id,
-            self.settings.preset,
+            settings.preset,
             index.max_distance,
             index.confirmation.min_resemblance,
             index.confirmation.same_name,
             index.plan,
-            self.settings.policy.action,
+            settings.policy.action if settings.pages else settings.item_action,
             index.location,
             len(index),
             extra={"spider": spider},
         )
 
+    def _go_without_index(self, error: SimhashError) -> None:
+        """Close the spider, or with SIMHASH_ON_LOCKED = "off" let it crawl without the plugin."""
+        extra = {"spider": self.crawler.spider}
+        self._close_indexes()
+        self.fingerprinter.close()
+        locked = isinstance(error, IndexLocked)
+        if locked:
+            self.stats.count("locked")
+        if locked and self.settings.on_locked == "off":
+            logger.warning(
+                "simhash: %s. SIMHASH_ON_LOCKED = 'off': this crawl runs without the plugin, and "
+                "near-duplicates pass.",
+                error,
+                extra=extra,
+            )
+            return
+        self.stats.count("errors/index")
+        self.close_reason = LOCKED_CLOSE_REASON if locked else CLOSE_REASON
+        remedy = (
+            " SIMHASH_ON_LOCKED = 'off' would crawl without the plugin instead." if locked else ""
+        )
+        # The message says all there is to say; a traceback would bury it.
+        logger.error(
+            "simhash: %s. The spider is closed: it sends no request and gives no item.%s",
+            error,
+            remedy,
+            extra=extra,
+        )
+        # Not now: what other extensions start with the engine would not be stopped again.
+        self.crawler.signals.connect(self._close_spider, signal=signals.engine_started)
+
     def _close_spider(self) -> None:
-        deferred_from_coro(self.crawler.engine.close_spider_async(reason=CLOSE_REASON))
+        reason = self.close_reason or CLOSE_REASON
+        deferred_from_coro(self.crawler.engine.close_spider_async(reason=reason))
 
     def spider_idle(self) -> None:
         """Nothing is under way. :raises DontCloseSpider: pages were asked for again."""
@@ -207,13 +248,13 @@ class SimhashExtension:
         self.second_chances.close()
         self.item_second_chances.close()
 
-    def arrived(self, request: Request, fingerprint: int | None = None) -> bool:
+    def arrived(self, request: Request, page: Observation | None = None) -> bool:
         """A page has come. True if it was asked for again, for its own sake or an item's.
 
-        :param fingerprint: None if the page was not judged.
+        :param page: None if the page was not judged.
         """
         for_an_item = self.item_second_chances.arrived(request, None)
-        return self.second_chances.arrived(request, fingerprint) or for_an_item
+        return self.second_chances.arrived(request, page) or for_an_item
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         """Settle what is open, sum up, and give the index back."""
@@ -231,9 +272,15 @@ class SimhashExtension:
             warn_of_templates(self.crawler, index.stats, what, directory)
         self.unmatched_selectors.close()
         self.unmatched_fields.close()
-        opened = self.index is not None
+        opened = self.index is not None or self.item_index is not None
         if opened:
             gc.unfreeze()
+        elif self.close_reason is None:
+            logger.warning(
+                "simhash: this crawl ran without the plugin, for another process had the index: "
+                "its output may hold near-duplicates; `scrapy simhash dedupe` removes them",
+                extra={"spider": spider},
+            )
         self._close_indexes()
         if reason == "finished":
             self._job.finished()
@@ -282,9 +329,10 @@ class SimhashExtension:
                 directory,
                 extra={"spider": self.crawler.spider},
             )
+        detector = self.detector if what == "page" else self.item_detector
         index = open_index(
             index_url(directory, settings.index_kind),
-            settings.scheme,
+            detector.scheme,
             max_distance=settings.max_distance,
             confirmation=settings.confirmation,
             plan=settings.plan,
@@ -296,7 +344,7 @@ class SimhashExtension:
         self._job.opened(index)
         return CrawlIndex(
             index,
-            self.detector,
+            detector,
             self.identity,
             stats,
             what=what,
@@ -319,7 +367,7 @@ class SimhashExtension:
             return
         self.index.settle(observation, confirmed=confirmed)
         if confirmed:
-            self.second_chances.confirmed(observation.key, observation.fingerprint)
+            self.second_chances.confirmed(observation.key, observation)
         else:
             self.stats.count("discarded")
             self.second_chances.discarded(observation.key)
@@ -329,7 +377,7 @@ class SimhashExtension:
             return
         self.item_index.settle(observation, confirmed=confirmed)
         if confirmed:
-            self.item_second_chances.confirmed(observation.key, observation.fingerprint)
+            self.item_second_chances.confirmed(observation.key, observation)
         else:
             self.item_stats.count("discarded")
             self.item_second_chances.discarded(observation.key)

@@ -1,4 +1,4 @@
-"""Fingerprinting pages off the event loop: in worker processes, or in a thread.
+"""Fingerprinting pages and items off the event loop: in worker processes, or in a thread.
 
 A page whose bytes were seen before is not looked at again.
 """
@@ -77,11 +77,15 @@ class BodyMemo:
 class Fingerprinter:
     """Fingerprints the pages of one crawl.
 
+    :param item_detector: of items; its scheme differs from that of pages by field weights alone.
     :param workers: number of processes; 0 for a thread, in which there is no time-out.
     """
 
-    def __init__(self, detector: Detector, *, workers: int, timeout_ms: int) -> None:
+    def __init__(
+        self, detector: Detector, item_detector: Detector, *, workers: int, timeout_ms: int
+    ) -> None:
         self._detector = detector
+        self._item_detector = item_detector
         self._workers = workers
         self._timeout_ms = timeout_ms
         self._memo = BodyMemo()
@@ -91,7 +95,7 @@ class Fingerprinter:
         """Start the workers; returns before they are ready."""
         if self._workers:
             self.pool = WorkerPool(
-                self._detector.scheme,
+                self._item_detector.scheme,  # pages take no field weights
                 min_tokens=self._detector.min_tokens,
                 workers=self._workers,
                 timeout_ms=self._timeout_ms,
@@ -116,6 +120,15 @@ class Fingerprinter:
             page = await result_of(self.pool.fingerprint_page(partial(page_for_worker, response)))
         self._memo.put(checksum, page)
         return page, False
+
+    async def fingerprint_fields(self, fields: dict[str, list[str]]) -> PageFingerprint:
+        """The fingerprint of an item, see `Detector.fingerprint_fields`.
+
+        :raises Exception: as `fingerprint` does.
+        """
+        if self.pool is None:
+            return await run_in_thread(self._item_detector.fingerprint_fields, fields)
+        return await result_of(self.pool.fingerprint_page(lambda: fields))
 
     def close(self) -> None:
         """End the workers."""

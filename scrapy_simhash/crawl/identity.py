@@ -4,13 +4,15 @@ its canonical URL.
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from scrapy.http import TextResponse
 from scrapy.utils.response import get_base_url
 from w3lib.url import canonicalize_url, safe_url_string
+
+from scrapy_simhash.sites import hostname_of, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +41,7 @@ class Identity:
         if scope == "host":
             self._scope = hostname_of
         elif scope == "domain":
-            self._scope = _domains()
+            self._scope = site_of
 
     def key(self, request: Request) -> str:
         """What the request says, its URL, or its URL and request fingerprint."""
@@ -73,32 +75,6 @@ class Identity:
 
 def _in_scope(scope_of: Callable[[str], str], scope: str, key: str) -> bool:
     return scope_of(key) == scope
-
-
-def hostname_of(key: str) -> str:
-    """The host, without a port, of the first URL in a key; empty if there is none."""
-    for part in key.split():
-        if "://" in part:
-            try:
-                return urlsplit(part).hostname or ""
-            except ValueError:  # brackets that are no IPv6 address
-                return ""
-    return ""
-
-
-def _domains() -> Callable[[str], str]:
-    """A function from keys to registered domains; hosts without one stand for themselves."""
-    from tldextract import TLDExtract
-
-    # The list that comes with the package: nothing is fetched, nothing is written.
-    extract = TLDExtract(cache_dir=None, suffix_list_urls=())
-
-    @lru_cache(maxsize=65536)
-    def registered(host: str) -> str:
-        parts: Any = extract(host)
-        return f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
-
-    return lambda key: registered(hostname_of(key))
 
 
 def canonical_url(response: Response, href: str) -> str | None:

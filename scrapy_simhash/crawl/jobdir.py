@@ -1,4 +1,6 @@
-"""A crawl that was paused goes on: with JOBDIR, what it met before counts as met."""
+"""Remember in JOBDIR where a crawl began in its indexes, so that a resumed crawl still counts
+pages from before the pause as its own.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ FILE_NAME = "simhash.json"
 
 
 class Job:
-    """What is remembered of a crawl in its JOBDIR: where in its indexes it began."""
+    """The state of a crawl in its JOBDIR: the sequence number at which it began in each index."""
 
     def __init__(self, settings: BaseSettings) -> None:
         directory = job_dir(settings)
@@ -30,7 +32,7 @@ class Job:
             try:
                 content = json.loads(self._path.read_text(encoding="utf-8"))
                 began = {str(name): int(number) for name, number in content["began"].items()}
-                if min(began.values(), default=0) < 0:  # all that was ever met would count
+                if min(began.values(), default=0) < 0:  # earlier crawls would count as this one
                     raise ValueError(f"{began} has negative numbers")
                 self._began = began
             except (
@@ -42,18 +44,18 @@ class Job:
                 OverflowError,
             ) as error:
                 logger.warning(
-                    "simhash: %s cannot be read (%s): what the crawl met before its pause "
-                    "counts as met by an earlier crawl, and copies of it may pass",
+                    "simhash: %s cannot be read (%s): pages from before the pause count as pages "
+                    "of an earlier crawl, and copies of them may pass",
                     self._path,
                     error,
                 )
 
     def began(self, directory: Path) -> int | None:
-        """Where this crawl began in an index; None if it did not use it before."""
+        """Return where this crawl began in an index; None if it has not used that index."""
         return self._began.get(str(directory))
 
     def opened(self, index: ObservingIndex) -> None:
-        """Remember that this crawl uses an index."""
+        """Record where this crawl began in an index."""
         if self._path is None:
             return
         self._began[index.location] = index.began
@@ -63,22 +65,22 @@ class Job:
             temporary.replace(self._path)
         except OSError as error:
             logger.warning(
-                "simhash: %s cannot be written (%s): after a pause, copies of what was met before "
-                "may pass",
+                "simhash: %s cannot be written (%s): after a pause, copies of pages from before "
+                "the pause may pass",
                 self._path,
                 error,
             )
 
     def finished(self) -> None:
-        """The crawl came to its end: the next one with this JOBDIR is another."""
+        """Delete the state, so that the next crawl with this JOBDIR starts as a new one."""
         if self._path is None:
             return
         try:
             self._path.unlink(missing_ok=True)
         except OSError as error:
             logger.warning(
-                "simhash: %s cannot be deleted (%s): do it, or the next crawl with this JOBDIR "
-                "drops copies of what this one met",
+                "simhash: %s cannot be deleted (%s): delete it, or the next crawl with this JOBDIR "
+                "drops copies of this crawl's pages",
                 self._path,
                 error,
             )

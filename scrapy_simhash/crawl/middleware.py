@@ -1,8 +1,11 @@
-"""The two middlewares: one fingerprints pages off the event loop, the other acts on verdicts.
+"""The middlewares: one fingerprints pages off the event loop, one acts on verdicts, and one sees
+what becomes of a page.
 
 The downloader middleware cannot know whether a spider callback will get a response (inline
 downloads and default callbacks look alike there), so it never drops. Only responses for
-callbacks reach the spider middleware, which asks the index and acts.
+callbacks reach the spider middlewares. One of them is the last before the callback, so that no
+other middleware refuses a page after it was judged, or answers for a callback that failed. The
+other is the last before the engine, so that no item goes to the pipelines uncounted.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.identity import canonical_url
 from scrapy_simhash.crawl.second_chances import DroppedCopy
+from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.policy import PASS
 from scrapy_simhash.printable import printable
 
@@ -56,7 +60,8 @@ class SimhashDownloaderMiddleware:
     async def process_response(self, request: Request, response: Response) -> Response:
         """Fingerprint the page, or count why not."""
         extension = self._extension
-        if extension.index is None:  # it could not be opened, and the spider is closing
+        if extension.index is None:  # pages are not judged, or the index could not be opened
+            extension.arrived(request)
             return response
         reason = self._reason_to_skip(request, response)
         if reason is not None or not isinstance(response, HtmlResponse):
@@ -107,22 +112,121 @@ class SimhashDownloaderMiddleware:
         return None
 
 
-class SimhashSpiderMiddleware:
-    """Asks the index about pages on their way to a callback, and acts on the verdict."""
+class _SpiderMiddleware:
+    """What both spider middlewares do: look at each output of a page on its way past."""
 
     def __init__(self, extension: SimhashExtension) -> None:
         self._extension = extension
 
+    def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
+        """Let through what passes, and learn how the output ends."""
+        page = self._page(response)
+        try:
+            for request_or_item in result:
+                if page is None or self._passes(page, response, request_or_item):
+                    yield request_or_item
+        except BaseException:  # GeneratorExit, too: nobody reads the rest
+            self._broke(page)
+            raise
+        self._ended(page)
+
+    async def process_spider_output_async(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        """The same for callbacks and middlewares that are asynchronous."""
+        page = self._page(response)
+        try:
+            async for request_or_item in result:
+                if page is None or self._passes(page, response, request_or_item):
+                    yield request_or_item
+        except BaseException:  # GeneratorExit, too: nobody reads the rest
+            self._broke(page)
+            raise
+        self._ended(page)
+
+    def _page(self, response: Response) -> PageState | None:
+        settlement = self._extension.settlement
+        page = settlement.page(response)
+        if page is None and self._extension.item_index is not None and response.request:
+            # Not judged, but its items are.
+            key = self._extension.identity.key(response.request)
+            return settlement.begin(response, key, None, PASS)
+        return page
+
+    def _passes(self, page: PageState, response: Response, request_or_item: Any) -> bool:
+        raise NotImplementedError
+
+    def _ended(self, page: PageState | None) -> None:
+        raise NotImplementedError
+
+    def _broke(self, page: PageState | None) -> None:
+        raise NotImplementedError
+
+
+class SimhashOutputMiddleware(_SpiderMiddleware):
+    """Stands on the engine's side of all other spider middlewares, and sees what leaves them:
+    each item on its way to the pipelines, whoever made it, and the end of a page's output.
+    """
+
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Scrapy's way to make a middleware."""
-        return cls(SimhashExtension.of(crawler))
+        extension = SimhashExtension.of(crawler)
+        extension.follows_output = True
+        return cls(extension)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Start nothing if the index could not be opened: the spider is closing."""
-        if self._extension.index is not None:
+        if self._extension.close_reason is None:
             async for request_or_item in start:
                 yield request_or_item
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002
+        """Note an exception that no middleware answered for."""
+        self._broke(self._extension.settlement.page(response))
+
+    def _passes(self, page: PageState, response: Response, request_or_item: Any) -> bool:
+        extension = self._extension
+        if not isinstance(request_or_item, Request):
+            if request_or_item is not None:
+                extension.settlement.item_yielded(page, request_or_item)
+        elif extension.identity.asks_again(response, request_or_item):
+            extension.settlement.asked_again(page)
+            extension.second_chances.asked_for(page.key)
+            # It may be confirmed by now, where a middleware asks and not the callback.
+            request_or_item.meta[ASKED_AGAIN_META_KEY] = page.verdict and page.verdict.fingerprint
+        return True
+
+    def _ended(self, page: PageState | None) -> None:
+        if page is not None:
+            self._extension.settlement.output_ended(page)
+
+    def _broke(self, page: PageState | None) -> None:
+        if page is not None:
+            page.failed = True
+            self._extension.settlement.output_ended(page)
+
+
+class SimhashSpiderMiddleware(_SpiderMiddleware):
+    """Stands next to the spider: judges pages just before their callback, acts on the verdict,
+    and sees how the callback ends before any other middleware can answer for it.
+    """
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Scrapy's way to make a middleware.
+
+        :raises SettingsError: its other half is missing.
+        """
+        extension = SimhashExtension.of(crawler)
+        if not extension.follows_output:
+            raise SettingsError(
+                "SPIDER_MIDDLEWARES",
+                dict(crawler.settings.getdict("SPIDER_MIDDLEWARES")),
+                "scrapy_simhash.crawl.middleware.SimhashOutputMiddleware is needed in it, before "
+                "all others",
+            )
+        return cls(extension)
 
     def process_spider_input(self, response: Response) -> None:
         """Judge the page. :raises NearDuplicatePage: its callback is not to run."""
@@ -130,7 +234,8 @@ class SimhashSpiderMiddleware:
         if request is None:  # pragma: no cover - Scrapy always sets it
             return
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
-        by_itself = request.meta.pop(ASKED_AGAIN_META_KEY, False)
+        by_itself = ASKED_AGAIN_META_KEY in request.meta
+        refused = request.meta.pop(ASKED_AGAIN_META_KEY, None)
         extension = self._extension
         page = extension.pages.pop(response, None)
         if page is None or extension.index is None:
@@ -148,7 +253,7 @@ class SimhashSpiderMiddleware:
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
-        asked_again = extension.arrived(request, verdict.fingerprint) or by_itself
+        asked_again = extension.arrived(request, verdict.observation) or by_itself
         action = self._action(verdict, request, page.excerpt, asked_again=asked_again)
         extension.index.acted(verdict, action)
         observation = verdict.observation
@@ -158,56 +263,23 @@ class SimhashSpiderMiddleware:
             verdict = replace(verdict, observation=None)
         if action.call:
             state = extension.settlement.begin(response, key, verdict, action)
+            extension.settlement.recognize_refused(state, refused)
             extension.page_passages.arrived(state, page.text)
             return
         extension.settlement.begin(response, key, verdict, PASS)  # for the output of an errback
         raise NearDuplicatePage(response, verdict)
 
-    def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
-        """Let through what the action allows, and learn whether the page was handled."""
-        page = self._page(response)
-        try:
-            for request_or_item in result:
-                if self._passes(page, response, request_or_item):
-                    yield request_or_item
-        except BaseException:  # GeneratorExit, too: nobody reads the rest
-            self._failed(page)
-            raise
-        self._exhausted(page)
-
-    async def process_spider_output_async(
-        self, response: Response, result: AsyncIterator[Any]
-    ) -> AsyncIterator[Any]:
-        """The same for callbacks and middlewares that are asynchronous."""
-        page = self._page(response)
-        try:
-            async for request_or_item in result:
-                if self._passes(page, response, request_or_item):
-                    yield request_or_item
-        except BaseException:  # GeneratorExit, too: nobody reads the rest
-            self._failed(page)
-            raise
-        self._exhausted(page)
-
     def process_spider_exception(
         self, response: Response, exception: Exception
     ) -> Iterable[Any] | None:
-        """Swallow our own exception; any other means that the page was not handled."""
+        """Swallow our own exception, and note any other before somebody answers for it."""
         page = self._extension.settlement.page(response)
         if isinstance(exception, NearDuplicatePage):
-            self._exhausted(page)
+            self._ended(page)
             return ()
-        self._failed(page)
+        if page is not None:
+            page.failed = True
         return None
-
-    def _page(self, response: Response) -> PageState | None:
-        settlement = self._extension.settlement
-        page = settlement.page(response)
-        if page is None and self._extension.item_index is not None and response.request:
-            # Not judged, but its items are.
-            key = self._extension.identity.key(response.request)
-            return settlement.begin(response, key, None, PASS)
-        return page
 
     def _action(
         self, verdict: Verdict, request: Request, excerpt: str, *, asked_again: bool
@@ -264,29 +336,23 @@ class SimhashSpiderMiddleware:
             printable(excerpt),
         )
 
-    def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
-        if page is None or request_or_item is None:
+    def _passes(self, page: PageState, response: Response, request_or_item: Any) -> bool:
+        if request_or_item is None:
             return True
-        if isinstance(request_or_item, Request):
-            if self._extension.identity.asks_again(response, request_or_item):
-                self._extension.settlement.asked_again(page)
-                self._extension.second_chances.asked_for(page.key)
-                # It may be confirmed by now, where a middleware asks and not the callback.
-                request_or_item.meta[ASKED_AGAIN_META_KEY] = True
-                return True
-            if not page.action.follow:
-                self._extension.stats.count("dropped_requests")
-            return page.action.follow
-        if not page.action.items:
-            self._extension.stats.count("dropped_items")
-            return False
-        self._extension.settlement.item_yielded(page, request_or_item)
-        return True
+        page.outputs += 1
+        if not isinstance(request_or_item, Request):
+            if not page.action.items:
+                self._extension.stats.count("dropped_items")
+            return page.action.items
+        if self._extension.identity.asks_again(response, request_or_item):
+            return True
+        if not page.action.follow:
+            self._extension.stats.count("dropped_requests")
+        return page.action.follow
 
-    def _exhausted(self, page: PageState | None) -> None:
+    def _ended(self, page: PageState | None) -> None:
         if page is not None:
-            self._extension.settlement.output_exhausted(page)
+            page.handled = True
 
-    def _failed(self, page: PageState | None) -> None:
-        if page is not None:
-            self._extension.settlement.output_failed(page)
+    def _broke(self, page: PageState | None) -> None:
+        """Leave the page unhandled."""

@@ -1,8 +1,8 @@
-"""PagePassages: a passage index as one crawl fills it and asks it.
+"""Check and store the passages of a crawl's pages.
 
-A text is checked when its first item comes to the pipeline, and added when its page was handled
-without an error. Both happen in one thread, in that order, for they take milliseconds; and
-whatever fails there is counted, and the items pass.
+A text is checked when the first item of its page reaches the pipeline. It is added to the passage
+index after the page was handled without an error. One thread does both, in that order. An error is
+counted, and the items pass.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Of texts that wait to be added; without a limit, a crawl that is faster would fill the memory.
+# Upper limit for texts in the queue, so that a fast crawl does not fill the memory.
 _MAX_WAITING_CHARACTERS = 20_000_000
 _TAGGED_SOURCES = 5
-# A text takes seconds that is longer, and those that come after it wait.
+# Longer texts take seconds and block the queue.
 _MAX_CHARACTERS = 500_000
 
 
 class PagePassages:
-    """The passages of one crawl's pages.
+    """The passage index of one crawl, with the texts of pages that are in progress.
 
-    :param settings: None does nothing at all.
-    :param failed: told of errors: (step, error, what it was about).
+    :param settings: None disables passages.
+    :param failed: called with each error: (step, error, key of the page).
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class PagePassages:
         self.index: PassageIndex | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._texts: WeakKeyDictionary[PageState, str] = WeakKeyDictionary()
-        # Of pages that are not handled yet: texts of their items, and what was found, by the
-        # items' places; -1 is the page itself.
+        # Item texts and reports of pages in progress, by the position of the item in its page;
+        # -1 stands for the page itself.
         self._item_texts: WeakKeyDictionary[PageState, dict[int, str]] = WeakKeyDictionary()
         self._reports: WeakKeyDictionary[PageState, dict[int, Future[PassageReport]]] = (
             WeakKeyDictionary()
@@ -65,11 +65,14 @@ class PagePassages:
 
     @property
     def enabled(self) -> bool:
-        """Whether the crawl asks for passages at all."""
+        """Return True if SIMHASH_PASSAGES is set."""
         return self._settings is not None
 
     def open(self) -> None:
-        """:raises SimhashError: the index cannot be opened."""
+        """Open the passage index.
+
+        :raises SimhashError: the index cannot be opened.
+        """
         settings = self._settings
         if settings is None:
             return
@@ -80,16 +83,16 @@ class PagePassages:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash passages")
 
     def arrived(self, page: PageState, text: str) -> None:
-        """A page that a callback is going to see, and its main text."""
+        """Remember the main text of a page before its callback runs."""
         if self.index is not None and text:
             self._texts[page] = text
 
     async def tags(self, page: PageState | None, ordinal: int, text: str | None) -> dict[str, Any]:
-        """The fields to write into an item.
+        """Return the fields to write into an item.
 
-        :param page: where it came from; None for an item of ``start()``.
-        :param ordinal: its place among the page's items.
-        :param text: its own; None for that of its page.
+        :param page: the page of the item; None for an item of ``start()``.
+        :param ordinal: position of the item among the items of its page.
+        :param text: text of the item; None to use the text of its page.
         """
         settings, thread = self._settings, self._thread
         if settings is None or thread is None or page is None:
@@ -119,19 +122,20 @@ class PagePassages:
             if report.known_share:
                 self._stats.count("known")
         values = {
-            "known_share": round(report.known_share, 4),
-            "similar_share": round(report.similar_share, 4),
-            "common_share": round(report.common_share, 4),
+            "known_share": report.known_share,
+            "similar_share": report.similar_share,
+            "common_share": report.common_share,
             "sources": [
-                {"document": source.document, "share": round(source.share, 4)}
+                {"document": source.document, "share": source.share}
                 for source in report.sources[:_TAGGED_SOURCES]
             ],
         }
         return {item_field: values[field] for field, item_field in settings.tags.items()}
 
     def finished(self, page: PageState, kept: bool) -> None:
-        """A page is done: add its text, or its items' one after the other, if it was handled
-        without an error.
+        """Add the text of a page, or the joined texts of its items, to the index.
+
+        :param kept: the page was handled without an error; otherwise its text is discarded.
         """
         items = self._item_texts.pop(page, {})
         text = self._texts.pop(page, "")
@@ -147,7 +151,7 @@ class PagePassages:
         self._thread.submit(self._add, page.key, text)
 
     def close(self) -> None:
-        """Add what waits, sum up, and give the index back."""
+        """Add the queued texts, log the size of the index, and close it."""
         thread, index = self._thread, self.index
         if thread is not None:
             thread.shutdown()

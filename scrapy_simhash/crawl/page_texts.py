@@ -1,4 +1,4 @@
-"""PageTexts: main texts of a crawl's pages, kept beside the index (SIMHASH_KEEP_TEXT)."""
+"""Store the main texts of a crawl's pages next to the index (SIMHASH_KEEP_TEXT)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class PageTexts:
-    """Keeps the text of a near-duplicate at once, that of another page when it is confirmed.
+    """A store for main texts of pages. Near-duplicates are stored at once, other pages when they
+    are confirmed.
 
-    :param max_bytes: of all compressed texts of the index; 0 keeps none.
-    :param failed: told of errors: (step, error, what it was about).
+    :param max_bytes: upper limit for the compressed texts of the index; 0 stores none.
+    :param failed: called with each error: (step, error, key of the page).
     """
 
     def __init__(
@@ -32,11 +33,11 @@ class PageTexts:
         self._max_bytes = max_bytes
         self._stats = stats
         self._failed = failed
-        # By the sequence of the observation; of pages that are under way.
+        # Texts of pages in progress, by the sequence number of the observation.
         self._held: dict[int, KeptText] = {}
 
     def judged(self, index: ObservingIndex, verdict: Verdict, page: PageFingerprint) -> None:
-        """A page has its verdict."""
+        """Store the text of a judged page, or hold it until the page is confirmed."""
         if not self._max_bytes or verdict.observation is None:
             return
         text = KeptText(page.title, page.text)
@@ -46,7 +47,7 @@ class PageTexts:
             self._held[verdict.observation.sequence] = text
 
     def settled(self, index: ObservingIndex, observation: Observation, *, confirmed: bool) -> None:
-        """A page is confirmed or discarded."""
+        """Store the held text if the page was confirmed, otherwise discard it."""
         text = self._held.pop(observation.sequence, None)
         if text is not None and confirmed:
             self._keep(index, observation.key, text)

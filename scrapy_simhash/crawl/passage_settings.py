@@ -1,4 +1,4 @@
-"""The SIMHASH_PASSAGES* settings, checked and frozen."""
+"""Read and validate the SIMHASH_PASSAGES* settings."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ PASSAGE_SETTINGS: Mapping[str, Any] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class PassageSettings:
-    """What a crawl was told of passages.
+    """The validated SIMHASH_PASSAGES* settings.
 
-    :param directory: of the passage index.
-    :param cutting: of a new index; None for that which it has, or sentences.
-    :param keep_text: of a new index; None for that which it has, or True.
-    :param tags: field of a report → item field.
+    :param directory: directory of the passage index.
+    :param cutting: for a new index; None to keep that of an existing one, or use sentences.
+    :param keep_text: for a new index; None to keep that of an existing one, or use True.
+    :param tags: maps fields of a report to item fields.
     """
 
     directory: Path
@@ -54,7 +54,10 @@ class PassageSettings:
 
     @classmethod
     def read(cls, read: SettingsReader) -> PassageSettings | None:
-        """None where SIMHASH_PASSAGES is not set. :raises SettingsError: one is wrong."""
+        """Return the settings; None if SIMHASH_PASSAGES is not set.
+
+        :raises SettingsError: a setting is invalid.
+        """
         if not read.boolean("SIMHASH_PASSAGES"):
             return None
         unit = read.choice("SIMHASH_PASSAGES_UNIT", get_args(Unit), unset="")

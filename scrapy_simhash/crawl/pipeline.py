@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import re
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from itemadapter import ItemAdapter
-from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.extension import SimhashExtension
@@ -16,7 +14,7 @@ from scrapy_simhash.crawl.reader import TAGGED_WHERE_KNOWN
 from scrapy_simhash.crawl.second_chances import DroppedCopy
 from scrapy_simhash.crawl.settings import SETTINGS
 from scrapy_simhash.crawl.tagging import tag
-from scrapy_simhash.extraction import Extraction, visible_text
+from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.policy import PASS, Policy
 
@@ -25,10 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_simhash.crawl.settlement import Origin
-    from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.verdict import Verdict
-
-_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 class SimhashPipeline:
@@ -63,8 +58,11 @@ class SimhashPipeline:
         origin = self._extension.settlement.take_origin(item)
         verdict = None if origin is None else origin.page.verdict
         policy = self._settings.policy
+        text = None
         if self._settings.item_fields and self._extension.item_index is not None:
-            own = await self._judge(item, origin)
+            fingerprint = await self._fingerprint(item)
+            text = fingerprint.text
+            own = self._judge(item, origin, fingerprint)
             if own is not None:
                 verdict, policy = own, self._item_policy
         if verdict is not None and self._is_tagged(verdict, policy):
@@ -75,7 +73,7 @@ class SimhashPipeline:
                 "SIMHASH_ITEM_TAGS",
                 if_declared=self._if_declared,
             )
-        await self._tag_with_passages(item, origin)
+        await self._tag_with_passages(item, origin, text)
         return item
 
     @staticmethod
@@ -91,25 +89,34 @@ class SimhashPipeline:
             if fields[field] is not None or field not in TAGGED_WHERE_KNOWN
         }
 
-    async def _tag_with_passages(self, item: Any, origin: Origin | None) -> None:
+    async def _tag_with_passages(self, item: Any, origin: Origin | None, text: str | None) -> None:
         passages = self._extension.page_passages
         if not passages.enabled or origin is None:
             return
-        text = self._text(item) if self._settings.item_fields else None
         values = await passages.tags(origin.page, origin.ordinal, text)
         tag(self._extension, item, values, "SIMHASH_PASSAGES_TAGS")
 
-    async def _judge(self, item: Any, origin: Origin | None) -> Verdict | None:
+    async def _fingerprint(self, item: Any) -> PageFingerprint:
         extension = self._extension
         try:
-            fingerprint, missing = await run_in_thread(self._fingerprint, item)
+            adapter = ItemAdapter(item)
+            fields = {name: _parts(adapter.get(name)) for name in self._settings.item_fields}
+            fingerprint = await extension.fingerprinter.fingerprint_fields(fields)
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
             extension.failed("item", error, repr(type(item)))
-            return None
-        extension.unmatched_fields.seen(missing)
+            return PageFingerprint()
         extension.item_stats.time(fingerprint)
         if fingerprint.skipped is not None:
             extension.item_stats.skip(fingerprint.skipped)
+        if fingerprint.skipped not in ("timeout", "worker_died"):
+            extension.unmatched_fields.seen(fingerprint.unmatched)
+        return fingerprint
+
+    def _judge(
+        self, item: Any, origin: Origin | None, fingerprint: PageFingerprint
+    ) -> Verdict | None:
+        extension = self._extension
+        if fingerprint.fingerprint is None:
             return None
         key = self._identity(origin, fingerprint)
         if extension.item_index is None:
@@ -153,26 +160,10 @@ class SimhashPipeline:
             return f"crawl {self._crawl} item {next(self._without_page)} {content}"
         return f"{origin.page.key} item {origin.ordinal} {content}"
 
-    def _text(self, item: Any) -> str:
-        return "\n".join(filter(None, self._texts(item).values()))
 
-    def _texts(self, item: Any) -> dict[str, str]:
-        adapter = ItemAdapter(item)
-        return {name: _plain(adapter.get(name)) for name in self._settings.item_fields}
-
-    def _fingerprint(self, item: Any) -> tuple[PageFingerprint, list[str]]:
-        """Return the fingerprint of an item, and the fields in which it has no text."""
-        texts = self._texts(item)
-        missing = [name for name, text in texts.items() if not text.strip()]
-        # As in dedupe, a field `title` among the texts is the item's name.
-        content = Extraction("\n".join(filter(None, texts.values())), texts.get("title", ""))
-        return self._extension.detector.fingerprint_extraction(content), missing
-
-
-def _plain(value: Any) -> str:
+def _parts(value: Any) -> list[str]:
     if value is None:
-        return ""
+        return []
     if isinstance(value, (list, tuple)):
-        return "\n".join(_plain(part) for part in value)
-    text = value if isinstance(value, str) else str(value)
-    return visible_text(text) if _MARKUP.search(text) else text
+        return [text for part in value for text in _parts(part)]
+    return [value if isinstance(value, str) else str(value)]

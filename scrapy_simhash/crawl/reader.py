@@ -11,25 +11,30 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
+from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.errors import SchemeError, SettingsError
 from scrapy_simhash.extraction import find_extractor
 from scrapy_simhash.index import TablePlan
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import DATABASES
+from scrapy_simhash.scheme import PRESETS, Scheme
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from scrapy.settings import BaseSettings
-
-    from scrapy_simhash.scheme import Scheme
+    from scrapy_simhash.scheme import Preset
 
 ALWAYS_TAGGED = ("kind", "representative", "distance", "fingerprint")
 # Written only where they have a value, so that items that declare the others need not have them.
 TAGGED_WHERE_KNOWN = ("similar_to", "similarity")
 TAGGED_FIELDS = ALWAYS_TAGGED + TAGGED_WHERE_KNOWN
+PRESET_FORMS = (
+    f"one of {', '.join(map(repr, PRESETS))}, a dict of a preset and what differs, the path of a "
+    "TOML file of the same, or the import path of a Scheme"
+)
 VERDICT_FIELDS = (*TAGGED_FIELDS, "canonical")
 
 
@@ -122,6 +127,8 @@ class SettingsReader:
 
     def names(self, name: str) -> tuple[str, ...]:
         """A list of names."""
+        if weights := self.field_weights(name):
+            return tuple(field for field, _ in weights)
         try:
             values = self._settings.getlist(name, self._defaults[name])
         except (TypeError, ValueError):
@@ -143,6 +150,28 @@ class SettingsReader:
         ):
             raise SettingsError(name, value, "a list of CSS selectors and XPaths")
         return tuple(values)
+
+    def preset(self, name: str) -> tuple[str, Preset]:
+        """The preset of a setting, and its name for messages."""
+        value = self._value(name)
+        try:
+            return choose_preset(value)
+        except SchemeError as error:
+            raise SettingsError(name, value, f"{PRESET_FORMS} ({error})") from error
+
+    def field_weights(self, name: str) -> tuple[tuple[str, float], ...]:
+        """The weights of fields, where they are given in a dict; else ()."""
+        value = self._value(name)
+        try:
+            if isinstance(value, str) and value.startswith("{"):
+                value = json.loads(value)
+            if not isinstance(value, (dict, BaseSettings)):
+                return ()
+            return Scheme(field_weights=tuple(value.items())).field_weights
+        except ValueError as error:
+            raise SettingsError(
+                name, value, f"a list of field names, or a dict from them to weights ({error})"
+            ) from error
 
     def scheme(self, scheme: Scheme) -> Scheme:
         """The preset's scheme with what the settings say of extraction."""
@@ -229,11 +258,13 @@ class SettingsReader:
             raise SettingsError(name, value, wanted) from error
         return path
 
-    def directories(self, spider_name: str) -> tuple[Path, Path]:
-        """Of pages and of items; that of pages is made if absent.
+    def directories(self, spider_name: str, *, pages: bool) -> tuple[Path, Path]:
+        """Return the directories of pages and of items; the one that every crawl uses is made.
 
         ``SIMHASH_DIR/spiders/<name>`` and ``SIMHASH_DIR/spider-items/<name>``, or
         ``SIMHASH_DIR/shared`` and ``SIMHASH_DIR/shared-items``.
+
+        :param pages: whether the crawl judges pages, or items alone.
         """
         value, base = self._value("SIMHASH_DIR"), self.path("SIMHASH_DIR")
         if self.boolean("SIMHASH_SHARED"):
@@ -242,8 +273,9 @@ class SettingsReader:
             name = _file_name(spider_name)
             directory, item_directory = base / "spiders" / name, base / "spider-items" / name
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            probe = directory / ".manifest.json.writable"
+            needed = directory if pages else item_directory
+            needed.mkdir(mode=0o700, parents=True, exist_ok=True)
+            probe = needed / ".manifest.json.writable"
             probe.touch()
             probe.unlink()
         except (OSError, ValueError) as error:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from scrapy_simhash.fingerprint import hamming_distance
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.confirmation import Evidence
     from scrapy_simhash.index import Observation
+    from scrapy_simhash.index.rules import Rules, Text
 
 META_KEY = "simhash_second_chance"
 ITEM_META_KEY = "simhash_item_second_chance"
@@ -48,7 +47,7 @@ class SecondChances:
 
     :param observe: what the index says of a copy now; None if it cannot say.
     :param schedule: asks for a page.
-    :param max_distance: k.
+    :param rules: what makes a copy.
     :param meta_key: by which a page that was asked for again is known.
     :param max_held: more copies than that are not held.
     """
@@ -57,14 +56,14 @@ class SecondChances:
         self,
         observe: Callable[[DroppedCopy], Observation | None],
         schedule: Callable[[Request], None],
-        max_distance: int,
+        rules: Rules,
         *,
         meta_key: str = META_KEY,
         max_held: int = MAX_HELD,
     ) -> None:
         self._observe = observe
         self._schedule = schedule
-        self._max_distance = max_distance
+        self._rules = rules
         self._meta_key = meta_key
         self._max_held = max_held
         self._count = 0
@@ -82,14 +81,14 @@ class SecondChances:
         self._held.setdefault(representative, []).append(copy)
         return True
 
-    def confirmed(self, key: str, fingerprint: int | None = None) -> None:
+    def confirmed(self, key: str, page: Text | None = None) -> None:
         """A page stands for its copies.
 
-        :param fingerprint: of the page. Copies of other content, which is pending under the same
+        :param page: what was confirmed. Copies of other content, which is pending under the same
             key, are held on; none are if it is not given.
         """
         held = self._held.pop(key, [])
-        others = [copy for copy in held if self._is_other(copy, fingerprint)]
+        others = [copy for copy in held if page is not None and not self._rules.is_copy(copy, page)]
         self._count -= len(held) - len(others)
         if others:
             self._held[key] = others
@@ -108,17 +107,18 @@ class SecondChances:
             else:
                 del self._held[awaited]
 
-    def arrived(self, request: Request, fingerprint: int | None) -> bool:
+    def arrived(self, request: Request, page: Text | None) -> bool:
         """A page has come. True if it was asked for here, now or before a pause of the crawl.
 
-        :param fingerprint: what was observed; None if the page was not judged.
+        :param page: what was observed; None if the page was not judged.
         """
         token = request.meta.pop(self._meta_key, None)
         asked = self._asked.pop(token, None)
         if asked is not None:
             copy, waiting = asked
             self._count -= 1
-            self._look_again(waiting, all_at_once=self._is_other(copy, fingerprint))
+            is_other = page is not None and not self._rules.same_text(copy, page)
+            self._look_again(waiting, all_at_once=is_other)
         return token is not None
 
     def idle(self) -> bool:
@@ -169,12 +169,6 @@ class SecondChances:
                 self._ask(copy, ())
         elif missing:
             self._ask(missing[0], missing[1:])
-
-    def _is_other(self, copy: DroppedCopy, fingerprint: int | None) -> bool:
-        return (
-            fingerprint is not None
-            and hamming_distance(fingerprint, copy.fingerprint) > self._max_distance
-        )
 
     def _ask(self, copy: DroppedCopy, waiting: Sequence[DroppedCopy]) -> None:
         token = uuid4().hex

@@ -6,10 +6,10 @@ in the documentation is checked against both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.clusters import DEFAULT_CLUSTER_LIMIT
@@ -22,18 +22,22 @@ from scrapy_simhash.index import SyncPolicy, TablePlan, choose_plan
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
 from scrapy_simhash.index.texts import DEFAULT_MAX_BYTES
 from scrapy_simhash.policy import Policy, PolicyAction
-from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
+from scrapy_simhash.scheme import DEFAULT_PRESET
 from scrapy_simhash.workers.pool import DEFAULT_TIMEOUT_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
     from scrapy_simhash.scheme import Scheme
 
+OnLocked = Literal["close", "off"]
+
 _PREFIX = "SIMHASH_"
+_COMMANDS_OF_SCRAPY = ("scrapy.commands.fetch", "scrapy.commands.parse", "scrapy.commands.check")
 _REMOVED = {
     "SIMHASH_DROP_WEAK": (
         "SIMHASH_DROP_WEAK has no effect any more: no verdict is weak. A short text is dropped as "
@@ -44,6 +48,7 @@ _REMOVED = {
 SETTINGS: Mapping[str, Any] = MappingProxyType(
     {
         "SIMHASH_ENABLED": False,
+        "SIMHASH_PAGES": True,
         "SIMHASH_ACTION": "drop",
         "SIMHASH_FOLLOW": None,
         "SIMHASH_CLUSTER_LIMIT": DEFAULT_CLUSTER_LIMIT,
@@ -66,6 +71,7 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_TABLES": None,
         "SIMHASH_SYNC": "everysec",
         "SIMHASH_SHARED": False,
+        "SIMHASH_ON_LOCKED": "close",
         "SIMHASH_MIN_TOKENS": DEFAULT_MIN_TOKENS,
         "SIMHASH_MAX_BYTES": 8_000_000,
         "SIMHASH_ITEM_TAGS": {field: f"simhash_{field}" for field in TAGGED_FIELDS},
@@ -84,6 +90,8 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
 class SimhashSettings:
     """What a crawl was told. Fields are named as the settings without ``SIMHASH_``.
 
+    :param pages: judge pages; else items alone.
+    :param on_locked: what a crawl does if another process has the index open.
     :param cluster_limit: pages of a cluster that are dropped; 0 for any number.
     :param scope: where a page's representative may be.
     :param workers: processes that fingerprint pages; 0 for a thread.
@@ -95,11 +103,13 @@ class SimhashSettings:
     :param index_kind: kind of database; None: what the directory holds, or the installed one.
     :param plan: of a new index's tables; None where they are chosen, or those that it has.
     :param item_tags: verdict field → item field.
+    :param item_scheme: the scheme of items: that of pages, with the weights of their fields.
     :param keep_text_bytes: of compressed main texts that are kept; 0 keeps none.
     :param report: file that is written when the spider closes, or None.
     :param passages: None where they are not asked for.
     """
 
+    pages: bool
     policy: Policy
     item_action: PolicyAction
     cluster_limit: int
@@ -114,6 +124,7 @@ class SimhashSettings:
     confirmation: Confirmation
     directory: Path
     item_directory: Path
+    on_locked: OnLocked
     index_kind: str | None
     expected_pages: int
     plan: TablePlan | None
@@ -122,6 +133,7 @@ class SimhashSettings:
     max_bytes: int
     item_tags: Mapping[str, str]
     item_fields: tuple[str, ...]
+    item_scheme: Scheme
     keep_text_bytes: int
     report: Path | None
     debug: bool
@@ -133,8 +145,7 @@ class SimhashSettings:
         read = SettingsReader(settings, SETTINGS)
         policy = read_policy(read)
         item_action = read.choice("SIMHASH_ITEM_ACTION", ("drop", "tag"), unset=policy.action)
-        preset_name = read.choice("SIMHASH_PRESET", tuple(PRESETS))
-        preset = PRESETS[preset_name]
+        preset_name, preset = read.preset("SIMHASH_PRESET")
         scheme = read.scheme(preset.scheme)
         max_distance = read.whole(
             "SIMHASH_MAX_DISTANCE", 0, preset.scheme.bits - 1, unset=preset.max_distance
@@ -153,8 +164,16 @@ class SimhashSettings:
                     f"open_index('memory:'), or SIMHASH_TABLES ({error})",
                 ) from error
             raise SettingsError("SIMHASH_MAX_DISTANCE", max_distance, str(error)) from error
-        directory, item_directory = read.directories(spider_name)
+        pages = read.boolean("SIMHASH_PAGES", unset=True)
+        item_fields = read.names("SIMHASH_ITEM_FIELDS")
+        if not pages and not item_fields:
+            raise SettingsError(
+                "SIMHASH_PAGES", pages, "nothing is judged without SIMHASH_ITEM_FIELDS"
+            )
+        directory, item_directory = read.directories(spider_name, pages=pages)
+        weights = read.field_weights("SIMHASH_ITEM_FIELDS")
         return cls(
+            pages=pages,
             policy=policy,
             item_action=cast("PolicyAction", item_action),
             cluster_limit=read.whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32),
@@ -169,6 +188,7 @@ class SimhashSettings:
             confirmation=read_confirmation(read, preset.confirmation),
             directory=directory,
             item_directory=item_directory,
+            on_locked=cast("OnLocked", read.choice("SIMHASH_ON_LOCKED", get_args(OnLocked))),
             index_kind=read.index_kind(),
             expected_pages=expected_pages,
             plan=plan,
@@ -176,7 +196,8 @@ class SimhashSettings:
             min_tokens=read.whole("SIMHASH_MIN_TOKENS", 1, 1_000_000),
             max_bytes=read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40),
             item_tags=read.item_tags(),
-            item_fields=read.names("SIMHASH_ITEM_FIELDS"),
+            item_fields=item_fields,
+            item_scheme=replace(scheme, field_weights=weights) if weights else scheme,
             keep_text_bytes=read.whole("SIMHASH_KEEP_TEXT_BYTES", 1, 1 << 50)
             * read.boolean("SIMHASH_KEEP_TEXT"),
             report=read.file("SIMHASH_REPORT", spider_name),
@@ -220,6 +241,20 @@ def _about_unknown(name: str) -> str:
     known = [setting.removeprefix(_PREFIX) for setting in SETTINGS]
     near = get_close_matches(name.removeprefix(_PREFIX), known, n=1)
     return f"there is no setting {name}" + (f": did you mean {_PREFIX}{near[0]}?" if near else "")
+
+
+def is_on(crawler: Crawler) -> bool:
+    """Return whether the plugin takes part: it is enabled, and this is a crawl.
+
+    `scrapy shell` makes a crawler that never crawls; `fetch`, `parse` and `check` put a `start` of
+    their own into the spider. Their pages must not reach the index of the spider's crawls.
+
+    :raises SettingsError: SIMHASH_ENABLED is not a boolean.
+    """
+    if not is_enabled(crawler.settings) or not crawler.crawling:
+        return False
+    start = getattr(crawler.spidercls, "start", None)
+    return getattr(start, "__module__", None) not in _COMMANDS_OF_SCRAPY
 
 
 def is_enabled(settings: BaseSettings) -> bool:

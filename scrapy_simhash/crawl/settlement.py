@@ -1,14 +1,18 @@
-"""When is a page done? Once its callback's output is exhausted and all of its items are settled.
+"""When is a page done? Once its output has ended and all of its items are settled.
 
-Until then its entry in the index is pending. A page whose callback or pipelines fail is
-discarded, so that it never stands in the way of its copies.
+Until then its entry in the index is pending. It is confirmed if its callback ended by itself and
+nothing failed; else it is discarded, so that it never stands in the way of its copies. Content for
+which callbacks ask again, such as a ban page, is discarded until a callback makes something of it.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+from scrapy_simhash.fingerprint import hamming_distance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.policy import Action
     from scrapy_simhash.verdict import Verdict
 
+_REMEMBERED_REFUSED = 1000
+
 
 @dataclass(eq=False)
 class PageState:
@@ -28,8 +34,12 @@ class PageState:
     :param key: the page's identity.
     :param verdict: None for a page that was not judged, whose items are.
     :param request: of the page.
-    :param items: items that went on to the pipelines, in all.
+    :param outputs: requests and items of the callback.
+    :param handled: the callback's output (or for a dropped page its errback's) ended by itself.
+    :param items: items that went on to the pipelines, in all, also those that middlewares added.
     :param unsettled: those of them that the pipelines are not done with.
+    :param ended: no more output comes.
+    :param refused: callbacks have asked again for content like this.
     :param item_observations: id of an item → what the index of items holds as pending for it.
     """
 
@@ -37,10 +47,13 @@ class PageState:
     verdict: Verdict | None
     action: Action
     request: Request | None
+    outputs: int = 0
+    handled: bool = False
     items: int = 0
     unsettled: int = 0
-    exhausted: bool = False
+    ended: bool = False
     failed: bool = False
+    refused: bool = False
     handed_over: set[int] = field(default_factory=set)
     item_observations: dict[int, Observation] = field(default_factory=dict)
     replaced_observations: list[Observation] = field(default_factory=list)
@@ -60,17 +73,22 @@ class Settlement:
     :param settle: called with (observation, confirmed) when the fate of a page is known.
     :param settle_item: the same for items that have verdicts of their own.
     :param finished: called with (page, whether it was handled without an error) at its end.
+    :param max_distance: k.
     """
 
     def __init__(
         self,
         settle: Callable[[Observation, bool], None],
         settle_item: Callable[[Observation, bool], None],
-        finished: Callable[[PageState, bool], None] | None = None,
+        finished: Callable[[PageState, bool], None],
+        max_distance: int,
     ) -> None:
         self._settle = settle
         self._settle_item = settle_item
         self._finished = finished
+        self._max_distance = max_distance
+        # Fingerprints of content for which callbacks asked again.
+        self._refused: deque[int] = deque(maxlen=_REMEMBERED_REFUSED)
         self._by_response: WeakKeyDictionary[Response, PageState] = WeakKeyDictionary()
         self._open: set[PageState] = set()
         # Items may be of any class, also without weak references, and are found by identity.
@@ -85,6 +103,18 @@ class Settlement:
         self._by_response[response] = page
         self._open.add(page)
         return page
+
+    def recognize_refused(self, page: PageState, before: int | None) -> None:
+        """Compare a page with content for which callbacks asked again.
+
+        :param before: fingerprint of the content for which the page's own callback asked again.
+            If it still has that content, it stands for nothing, whatever its callback makes of it.
+        """
+        if page.verdict is None or page.verdict.fingerprint is None:
+            return
+        fingerprint = page.verdict.fingerprint
+        page.failed = before is not None and self._near(fingerprint, before)
+        page.refused = any(self._near(fingerprint, other) for other in self._refused)
 
     def page(self, response: Response | None) -> PageState | None:
         """The state of a response's page; None if it has no verdict."""
@@ -140,15 +170,13 @@ class Settlement:
     def asked_again(self, page: PageState) -> None:
         """The callback asks for its own page again: what it got was not the content."""
         page.failed = True
+        if page.verdict is not None and page.verdict.fingerprint is not None and not page.refused:
+            page.refused = True
+            self._refused.append(page.verdict.fingerprint)
 
-    def output_exhausted(self, page: PageState) -> None:
-        """The callback's output ended by itself."""
-        page.exhausted = True
-        self._close_if_done(page)
-
-    def output_failed(self, page: PageState) -> None:
-        """The callback, or a middleware around it, raised."""
-        page.failed = page.exhausted = True
+    def output_ended(self, page: PageState) -> None:
+        """No more output of a page comes."""
+        page.ended = True
         self._close_if_done(page)
 
     def close(self) -> None:
@@ -160,7 +188,7 @@ class Settlement:
         self._without_page.clear()
 
     def _close_if_done(self, page: PageState) -> None:
-        if page.exhausted and page.unsettled <= 0 and page in self._open:
+        if page.ended and page.unsettled <= 0 and page in self._open:
             self._finish(page)
 
     def _finish(self, page: PageState) -> None:
@@ -171,8 +199,10 @@ class Settlement:
         # Left over are items that a later pipeline replaced by another object.
         for observation in [*page.replaced_observations, *page.item_observations.values()]:
             self._settle_item(observation, True)  # noqa: FBT003 - confirmed
-        kept = page.exhausted and not page.failed
+        kept = page.handled and not page.failed and not (page.refused and not page.outputs)
         if page.verdict is not None and page.verdict.observation is not None:
             self._settle(page.verdict.observation, kept)
-        if self._finished is not None:
-            self._finished(page, kept)
+        self._finished(page, kept)
+
+    def _near(self, one: int, other: int) -> bool:
+        return hamming_distance(one, other) <= self._max_distance

@@ -1,4 +1,4 @@
-"""Counts of a crawl: Scrapy's stats under ``simhash/``, and a summary that a person can read."""
+"""Count the outcomes of a crawl in Scrapy's stats under ``simhash/``, and summarize them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.verdict import Verdict, VerdictKind
 
 _LARGEST_CLUSTERS = 5
-# More clusters than that are not counted: the small ones of them begin anew now and then.
+# With more clusters, the smallest ones are forgotten from time to time.
 _COUNTED_CLUSTERS = 10_000
 _OUTCOMES: Mapping[Outcome, str] = {
     "dropped": "dropped",
@@ -30,7 +30,7 @@ _OUTCOMES: Mapping[Outcome, str] = {
 
 
 class CrawlStats:
-    """Counts verdicts, skips, times and errors of one crawl.
+    """Counters for the verdicts, skips, times and errors of one crawl.
 
     :param prefix: ``simhash`` for pages, ``simhash/item`` for items.
     """
@@ -50,12 +50,12 @@ class CrawlStats:
         self._collector.inc_value(f"{self._prefix}/{name}", by)
 
     def skip(self, reason: str) -> None:
-        """A page or item that gets no verdict, and why."""
+        """Count a page or item that gets no verdict, by reason."""
         self._skipped += 1
         self.count(f"skipped/{reason}")
 
     def time(self, page: PageFingerprint) -> None:
-        """The time that the steps of a page took."""
+        """Add the time that each step of a page took."""
         self._add_ms("extraction", page.extraction_ms)
         self._add_ms("tokenization", page.tokenization_ms)
         self._add_ms("fingerprint", page.fingerprint_ms)
@@ -77,10 +77,10 @@ class CrawlStats:
         return self._verdicts["near-duplicate"] == 1
 
     def acted(self, verdict: Verdict, action: Action) -> None:
-        """Count what is done with a judged page."""
+        """Count the outcome of a judged page."""
         outcome = outcome_of(verdict, action)
-        like = verdict.representative or verdict.similar_to
-        self._patterns.add(verdict.key, like, dropped=outcome == "dropped")
+        nearest = verdict.representative or verdict.similar_to
+        self._patterns.add(verdict.key, nearest, dropped=outcome == "dropped")
         if outcome is None:
             return
         self._outcomes[outcome] += 1
@@ -91,21 +91,21 @@ class CrawlStats:
         self.count(f"{outcome}/{verdict.kind.replace('-', '_')}")
 
     def kept(self, verdict: Verdict, reason: str) -> None:
-        """Why a page is only tagged, against the policy."""
+        """Count why a page is tagged although the policy would drop it."""
         self.count(f"kept/{reason}")
         self.count(f"kept/{reason}/{verdict.kind.replace('-', '_')}")
 
     def index_size(self, entries: int) -> None:
-        """Number of fingerprints in the index."""
+        """Set the number of entries in the index."""
         self._collector.set_value(f"{self._prefix}/index/size", entries)
 
     @property
     def anything(self) -> bool:
-        """Whether there is anything to tell."""
+        """Return True if any page or item was judged or skipped."""
         return bool(self._verdicts or self._skipped)
 
     def templates(self) -> Sequence[PatternCount]:
-        """Return the URL patterns whose pages look like those of one template."""
+        """Return the URL patterns whose pages seem to share a template."""
         return self._patterns.templates()
 
     def summary(self, what: str) -> str:
@@ -130,7 +130,7 @@ class CrawlStats:
         return "\n".join(lines)
 
     def _add_ms(self, step: str, milliseconds: float) -> None:
-        # Steps take fractions of a millisecond, and stats are whole numbers.
+        # Stats are whole numbers, but a step takes a fraction of a millisecond.
         before_ms = self._times_ms.get(step)
         after_ms = (before_ms or 0.0) + milliseconds
         self._times_ms[step] = after_ms

@@ -1,8 +1,4 @@
-"""Syncer: brings what was confirmed to the disk, off the event loop.
-
-A disk may take its time to say that bytes are on it; an index that writes in the event loop must
-not wait for that.
-"""
+"""Sync indexes to disk in a background thread, because an fsync would block the event loop."""
 
 from __future__ import annotations
 
@@ -20,10 +16,13 @@ _INTERVAL_S = 0.5
 
 
 class Syncable(Protocol):
-    """What is brought to the disk now and then."""
+    """An object whose writes are synced to disk periodically."""
 
     def sync(self) -> None:
-        """To be called beside other calls. :raises StorageError: the disk fails."""
+        """Sync to disk; may run at the same time as other calls.
+
+        :raises StorageError: the disk fails.
+        """
 
 
 class Syncer:
@@ -32,16 +31,16 @@ class Syncer:
     def __init__(self) -> None:
         self._indexes: Sequence[Syncable] = ()
         self._ended = threading.Event()
-        # A daemon: an interpreter that is told to end at once does not wait for it.
+        # A daemon thread, so that a forced exit of the interpreter does not wait for it.
         self._thread = threading.Thread(target=self._run, name="simhash sync", daemon=True)
 
     def start(self, *indexes: Syncable | None) -> None:
-        """Begin with these."""
+        """Start to sync these indexes."""
         self._indexes = [index for index in indexes if index is not None]
         self._thread.start()
 
     def close(self) -> None:
-        """End, before the indexes are closed."""
+        """Stop the thread. Call this before the indexes are closed."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -49,6 +48,6 @@ class Syncer:
     def _run(self) -> None:
         while not self._ended.wait(_INTERVAL_S):
             for index in self._indexes:
-                # A write syncs where this did not, and says so if it cannot.
+                # The next write syncs too, and reports the error.
                 with suppress(StorageError):
                     index.sync()

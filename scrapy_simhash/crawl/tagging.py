@@ -1,4 +1,4 @@
-"""Writing fields into items of any class."""
+"""Write fields into items of any class."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def tag(
     *,
     if_declared: Collection[str] = (),
 ) -> None:
-    """Write values into fields of an item, or count why not.
+    """Write values into fields of an item; count and warn if the item does not accept them.
 
-    :param setting: that names the fields.
-    :param if_declared: fields that are left out where the item's class does not declare them.
+    :param setting: name of the setting that lists the fields.
+    :param if_declared: fields to omit if the item class does not declare them.
     """
     if not values:
         return
@@ -37,12 +37,12 @@ def tag(
         for field, value in values.items():
             adapter[field] = value
     except (KeyError, AttributeError, TypeError, ValueError) as error:
-        # Not declared, frozen, of another type, or no item at all.
+        # The field is undeclared, the item is frozen or of another type, or it is no item.
         extension.stats.count("skipped/item_field_not_declared")
         extension.warn_once(
             f"item_field_not_declared {setting}",
-            "simhash: items of %s cannot take all of the fields %s (%s), and are not tagged: "
-            "declare them, name others in %s, or set that to {}",
+            "simhash: items of class %s do not accept all of the fields %s (%s), and are not "
+            "tagged: declare the fields, name others in %s, or set it to {}",
             type(item).__qualname__,
             ", ".join(values),
             error,

@@ -1,4 +1,4 @@
-"""Unmatched: names from the settings, such as selectors, that find nothing in a whole crawl."""
+"""Find names in the settings, such as selectors, that match nothing in a whole crawl."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ EARLY = 100
 
 
 class Unmatched:
-    """The names that nothing has matched yet.
+    """The names that have matched nothing so far.
 
-    :param names: as they stand in the settings.
-    :param warn: called with the names left and the number of pages (or items) that were looked
-        at: after `early` of them, and at the end.
+    :param names: names as in the settings.
+    :param warn: called with the unmatched names and the number of pages (or items) checked, once
+        after `early` of them and once at the end.
     """
 
     def __init__(
@@ -31,7 +31,10 @@ class Unmatched:
         self._seen = 0
 
     def seen(self, missing: Collection[str]) -> None:
-        """Count a page (or item) on which only `missing` of the names found nothing."""
+        """Count a page (or item).
+
+        :param missing: the names that matched nothing on it.
+        """
         if not self._left:
             return
         self._seen += 1
@@ -40,6 +43,6 @@ class Unmatched:
             self._warn(self._left, self._seen)
 
     def close(self) -> None:
-        """Say what matched nothing in the whole crawl."""
+        """Warn about names that matched nothing in the whole crawl."""
         if self._left and self._seen:
             self._warn(self._left, self._seen)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 TEXT_FIELDS = ("text", "content", "body", "article", "main_text", "full_text")
 HTML_FIELDS = ("html", "raw_html", "page_html", "body_html", "content_html")
 KEY_FIELD = "url"
-# The name of a record, where it is one of its texts.
-TITLE_FIELD = "title"
 _SHOWN_FIELDS = 12
 _HTML_START = re.compile(
     r"\ufeff?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",

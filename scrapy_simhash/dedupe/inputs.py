@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.dedupe.options import DedupeOptions, Fields, Format
 
+STANDARD_INPUT = "standard input"
 GZIP_MARK = b"\x1f\x8b"
 HTML_ENDINGS = (".html", ".htm", ".xhtml")
 _ENDINGS: dict[str, Format] = {
@@ -65,9 +66,12 @@ class InputFile:
     digest: str = ""
 
     @classmethod
-    def of(cls, path: Path) -> InputFile:
-        """:raises OSError: it is not there."""
-        name, stat = readable_name(path), path.stat()
+    def of(cls, path: Path, name: str | None = None) -> InputFile:
+        """Return the file as it is now. :raises OSError: it is not there.
+
+        :param name: to show, and for keys; the path, if absent.
+        """
+        name, stat = name or readable_name(path), path.stat()
         if not path.is_dir():
             return cls(path, name, stat.st_size, stat.st_mtime_ns)
         size, changed_ns, digest = 0, 0, blake2b(digest_size=16)
@@ -96,14 +100,23 @@ class Inputs:
     """The records of all files.
 
     :param compressed: the output is compressed by gzip.
+    :param standard_input: the file that holds what came on standard input.
     :raises SimhashError: they cannot be read, or not together.
     :raises OSError: one is not there.
     """
 
     def __init__(
-        self, paths: Sequence[Path], options: DedupeOptions, *, compressed: bool = False
+        self,
+        paths: Sequence[Path],
+        options: DedupeOptions,
+        *,
+        compressed: bool = False,
+        standard_input: Path | None = None,
     ) -> None:
-        self.files = [InputFile.of(path) for path in paths]
+        self.files = [
+            InputFile.of(path, STANDARD_INPUT if path == standard_input else None) for path in paths
+        ]
+        self._names = {file.path: file.name for file in self.files}
         self.format = options.format or self._known_format()
         self._max_bytes = options.max_bytes
         self._encoding = options.encoding
@@ -148,7 +161,7 @@ class Inputs:
     def unchanged_since(self) -> None:
         """:raises SimhashError: a file is not what it was when the run began."""
         for file in self.files:
-            if InputFile.of(file.path) != file:
+            if InputFile.of(file.path, file.name) != file:
                 raise SimhashError(f"{file.name} was changed meanwhile: begin anew, with --restart")
 
     def place_of(self, number: int, file: Path) -> Path:
@@ -205,7 +218,7 @@ class Inputs:
             inside = Gunzip(file)
             yield io.BufferedReader(inside, _BUFFER_BYTES)
             if inside.damage is not None:
-                self.damaged[readable_name(path)] = inside.damage
+                self.damaged[self._names[path]] = inside.damage
 
     def _is_by_record(self, path: Path) -> bool:
         with path.open("rb") as stream:

@@ -99,6 +99,7 @@ class Places:
     """Where things are.
 
     :param inputs: files and folders.
+    :param standard_input: the one of them that holds what came on standard input.
     :param output: None for no output; `STANDARD_OUTPUT`.
     :param verdicts: a JSON line for each record.
     :param index: one that is kept; None for one of this run.
@@ -117,6 +118,7 @@ class Places:
     keep_index: bool = False
     overwrite: bool = False
     restart: bool = False
+    standard_input: Path | None = None
 
     @property
     def output_file(self) -> Path | None:

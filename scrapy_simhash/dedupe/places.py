@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 def check_places(places: Places) -> None:
     """:raises SimhashError: what is written would be what is read, or written, too."""
-    if any(str(path) == "-" for path in places.inputs):
-        raise SimhashError("standard input cannot be read, as the input is read twice: name a file")
     written = {
         "output": places.output_file,
         "verdicts": places.verdicts,

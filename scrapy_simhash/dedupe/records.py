@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urldefrag
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
-from scrapy_simhash.dedupe.decoding import html_text, is_html
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence, name_of_record
+from scrapy_simhash.decoding import decoded, without_surrogates
 from scrapy_simhash.dedupe.evidence import evidence_from, plain_evidence
-from scrapy_simhash.dedupe.fields import TITLE_FIELD
-from scrapy_simhash.extraction import Extraction
+from scrapy_simhash.dedupe.page_kind import is_html
+from scrapy_simhash.extraction import Extraction, plain_text
 from scrapy_simhash.fingerprint import to_hex
-from scrapy_simhash.passages.decoding import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.options import Fields, Format
     from scrapy_simhash.detector import Detector, PageFingerprint
 
-_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -121,19 +119,18 @@ class Parser:
                 raise Unreadable("no_field", key)
             html = without_surrogates(value if isinstance(value, str) else str(value))
             return self._answered(key, self._detector.fingerprint_page, html)
-        values = [record[name] for name in fields.text if record.get(name) is not None]
-        if not values:
+        texts = {
+            name: without_surrogates(plain(record[name]))
+            for name in fields.text
+            if record.get(name) is not None
+        }
+        if not texts:
             raise Unreadable("no_field", key)
-        text = without_surrogates("\n".join(map(plain, values)))
-        title = self._title(record)
+        text = "\n".join(texts.values())
+        title = name_of_record(texts)
         return self._answered(
             key, lambda text: self._detector.fingerprint_extraction(Extraction(text, title)), text
         )
-
-    def _title(self, record: dict[str, Any]) -> str:
-        """Return the record's own name, if its title is one of the texts that stand for it."""
-        title = record.get(TITLE_FIELD) if TITLE_FIELD in self._fields.text else None
-        return "" if title is None else without_surrogates(plain(title))
 
     def _file(self, content: bytes, key: str) -> Answer:
         path = Path(os.fsdecode(content))
@@ -173,7 +170,7 @@ class Parser:
             raise Unreadable("empty", key)
         if len(body) > self._max_bytes:
             raise Unreadable("too_large", key)
-        return self._answered(key, self._detector.fingerprint_page, html_text(body, content_type))
+        return self._answered(key, self._detector.fingerprint_page, decoded(body, content_type))
 
     def _answered(
         self, key: str, fingerprint: Callable[[str], PageFingerprint], text: str
@@ -217,11 +214,7 @@ def plain(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return "\n".join(plain(part) for part in value)
     text = value if isinstance(value, str) else str(value)
-    if _MARKUP.search(text):
-        from scrapy_simhash.extraction import visible_text
-
-        return visible_text(text)
-    return text
+    return plain_text(text)
 
 
 def _text(content: bytes, encoding: str) -> str:

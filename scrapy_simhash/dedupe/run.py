@@ -61,7 +61,12 @@ def dedupe(
     :raises OSError: a file cannot be read or written.
     """
     check_places(places)
-    inputs = Inputs(places.inputs, options, compressed=_is_compressed(places))
+    inputs = Inputs(
+        places.inputs,
+        options,
+        compressed=_is_compressed(places),
+        standard_input=places.standard_input,
+    )
     writing.check_tags(inputs, options)
     with State(places.state) as state:
         return _Run(places, options, inputs, state, progress=progress, note=note).run()

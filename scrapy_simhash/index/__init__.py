@@ -1,6 +1,6 @@
-"""Which content was seen before: an index of representatives, by Hamming distance.
+"""Find seen content: an index of representatives by Hamming distance.
 
-`open_index` is the way in; a back end is imported when it is asked for.
+Start with `open_index`. Database drivers are imported only when needed.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What `open_index` was asked for."""
+class _Options:
+    """The arguments of `open_index`."""
 
     kind: str
     scheme: Scheme | None
@@ -73,7 +73,7 @@ class _Asked:
     probing: bool = True
 
 
-# A database opens a directory once: whoever else asks in this process shares the handle.
+# A database can be opened only once, so all its users in this process share one handle.
 _shared_stores: dict[str, SharedStore] = {}
 _lock = threading.Lock()
 
@@ -91,55 +91,57 @@ def open_index(
     began: int | None = None,
     confirmation: Confirmation | None = None,
 ) -> ObservingIndex:
-    """Open an index, or make it.
+    """Open an index, or create it.
 
     :param url: ``leveldb:/path/to/directory``, ``rocksdb:/path/to/directory`` or ``memory:``.
-    :param scheme: of the fingerprints; that of the index where it exists, else the default.
-    :param max_distance: k, inclusive; that which the index was made with, else the preset's.
-    :param plan: the tables of a new index, even ones that find less than 95 % of the pairs at
-        `max_distance` (logged as a warning); chosen by `choose_plan` if absent.
-    :param expected_pages: how many pages the tables of a new index are chosen for.
+    :param scheme: scheme of the fingerprints; defaults to that of an existing index, or of the
+        default preset.
+    :param max_distance: k, inclusive; defaults to that of an existing index, or of the preset.
+    :param plan: tables of a new index; defaults to the result of `choose_plan`. A plan that finds
+        less than 95 % of the pairs at `max_distance` is allowed, with a warning.
+    :param expected_pages: number of pages for which the tables of a new index are chosen.
     :param incremental: entries of earlier crawls count as seen; see `Index`.
-    :param sync: when what was confirmed is forced to the disk; see `SyncPolicy`. Who opens the
-        index first in a process decides.
-    :param buffer_bytes: of the tables' records that are held in memory, twice; the first one
-        decides. More make an index of biased fingerprints or of many tables faster, and opening
-        one that was not closed slower. Tables that are probed take little, whatever is given.
-    :param began: `ObservingIndex.began` of a crawl that goes on: what it met counts as met.
-    :param confirmation: what a page within k must show to count as a copy; that which the index
-        was made with, else the preset's of the scheme, else nothing.
-    :raises IndexMismatch: the index was made with another scheme, plan or kind of database.
-    :raises PlanError: no tables find 95 % of the pairs at `max_distance`, or those that the index
-        was made with don't.
-    :raises StorageError: it is locked, foreign, corrupt, or cannot be read or written.
+    :param sync: when confirmed pages are synced to disk; see `SyncPolicy`. The first user in a
+        process decides.
+    :param buffer_bytes: size of the buffer for table records, allocated twice; the first user
+        decides. A larger buffer speeds up an index with biased fingerprints or many tables, but
+        slows down opening after a crash. No effect on probed tables.
+    :param began: `ObservingIndex.began` of a resumed crawl, whose pages count as seen by it.
+    :param confirmation: conditions for a page within k to count as a copy; defaults to those of an
+        existing index, or of the preset with this scheme, or none.
+    :raises IndexMismatch: the index was created with another scheme, plan or kind of database.
+    :raises PlanError: no tables find 95 % of the pairs at `max_distance`, or the tables of the
+        index do not.
+    :raises StorageError: the index is locked, foreign, corrupt, or cannot be read or written.
     """
     if url == "memory:":
-        asked = _Asked("memory", scheme, plan, max_distance, expected_pages, confirmation)
-        shared = SharedStore(MemoryStore(), _new_manifest(asked), "memory")
-        return _share(shared, asked, incremental=incremental, began=began)
+        options = _Options("memory", scheme, plan, max_distance, expected_pages, confirmation)
+        shared = SharedStore(MemoryStore(), _new_manifest(options), "memory")
+        return _share(shared, options, incremental=incremental, began=began)
     kind, directory = _parsed(url)
-    asked = _Asked(
+    options = _Options(
         kind, scheme, plan, max_distance, expected_pages, confirmation, sync, buffer_bytes
     )
     name = os.path.realpath(directory)
     with _lock:
         known = _shared_stores.get(name)
         if known is None:
-            shared = _open(directory, asked)
+            shared = _open(directory, options)
         else:
             shared = known
-            _check_same(directory, shared.manifest, asked)
+            _check_same(directory, shared.manifest, options)
         _shared_stores[name] = shared
-        return _share(shared, asked, incremental=incremental, began=began)
+        return _share(shared, options, incremental=incremental, began=began)
 
 
 def open_tables(
     directory: Path, kind: str, scheme: Scheme, max_distance: int, *, sync: SyncPolicy = "everysec"
 ) -> TableStore:
-    """Open or make the tables of an index that decides for itself what is stored, and is shared
-    with nobody. For the errors see `open_index`.
+    """Open or create the tables of an index for exclusive use, without rules for observations.
+
+    For the errors see `open_index`.
     """
-    asked = _Asked(
+    options = _Options(
         kind,
         scheme,
         None,
@@ -149,7 +151,7 @@ def open_tables(
         sync=sync,
         probing=False,
     )
-    return _open_tables(directory, asked)[0]
+    return _open_tables(directory, options)[0]
 
 
 def new_manifest(
@@ -160,18 +162,20 @@ def new_manifest(
     *,
     confirmation: Confirmation | None = None,
 ) -> Manifest:
-    """What an index for so many pages is made with; `kind` of database, or the installed one.
+    """Return the manifest of a new index for `expected_pages` pages.
+
+    :param kind: kind of database; defaults to the installed one.
 
     :raises PlanError: no tables find 95 % of the pairs at `max_distance`.
     """
     kind = default_kind_name() if kind is None else kind
     return _new_manifest(
-        _Asked(kind, scheme, None, max_distance, expected_pages, confirmation=confirmation)
+        _Options(kind, scheme, None, max_distance, expected_pages, confirmation=confirmation)
     )
 
 
 def preset_confirmation(scheme: Scheme) -> Confirmation:
-    """Return the confirmation of the preset with that scheme, whatever its extraction, or none."""
+    """Return the confirmation of the preset with that scheme, ignoring extraction, or none."""
     known = [
         p.confirmation
         for p in PRESETS.values()
@@ -181,11 +185,10 @@ def preset_confirmation(scheme: Scheme) -> Confirmation:
 
 
 def reset_index(url: str) -> bool:
-    """Delete an index, whatever kind of database it has, and nothing that is not ours. True if
-    there was one.
+    """Delete an index and nothing else. Return True if there was one.
 
-    :raises IndexForeign: the directory holds other things than an index.
-    :raises IndexLocked: somebody has it open.
+    :raises IndexForeign: the directory holds files that are not an index.
+    :raises IndexLocked: the index is open.
     """
     from scrapy_simhash.errors import IndexCorrupt, IndexLocked
 
@@ -211,14 +214,15 @@ def reset_index(url: str) -> bool:
 
 
 def index_url(directory: Path, kind: str | None = None) -> str:
-    """The URL of an index in a directory: of that kind of database; else of the kind that it was
-    made with; else ``leveldb``, or ``rocksdb`` where plyvel is not installed.
+    """Return the URL of an index in a directory.
+
+    :param kind: kind of database; defaults to that of an existing index, or the installed one.
     """
     if kind is None:
         try:
             made = Manifest.read(directory)
         except (StorageError, OSError):
-            made = None  # said when it is opened
+            made = None  # `open_index` raises the error
         kind = default_kind_name() if made is None else made.database
     return f"{kind}:{directory}"
 
@@ -236,12 +240,12 @@ def _parsed(url: str) -> tuple[str, Path]:
 def _unusable(directory: Path, error: OSError) -> StorageError:
     return StorageError(
         str(directory),
-        f"it cannot be made, read or written ({error}): check the path, its rights and the disk",
+        f"it cannot be created, read or written ({error}): check the path, its rights and the disk",
     )
 
 
-def _new_manifest(asked: _Asked) -> Manifest:
-    scheme, plan, max_distance = asked.scheme, asked.plan, asked.max_distance
+def _new_manifest(options: _Options) -> Manifest:
+    scheme, plan, max_distance = options.scheme, options.plan, options.max_distance
     if scheme is None:
         scheme = preset(DEFAULT_PRESET).scheme
     if max_distance is None:
@@ -252,23 +256,25 @@ def _new_manifest(asked: _Asked) -> Manifest:
     if not 0 <= max_distance < scheme.bits:
         raise PlanError(f"distance {max_distance} of {scheme.bits} bits: 0 to {scheme.bits - 1}")
     if plan is None:
-        # A linear scan finds all there is, at distances that no tables could serve, too.
+        # A linear scan needs no tables and works at any distance.
         plan = (
             TablePlan(scheme.bits, min(max_distance + 1, scheme.bits))
-            if asked.kind == "memory"
-            else choose_plan(scheme.bits, max_distance, asked.expected_pages, probing=asked.probing)
+            if options.kind == "memory"
+            else choose_plan(
+                scheme.bits, max_distance, options.expected_pages, probing=options.probing
+            )
         )
     elif plan.bits != scheme.bits:
         raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
-    elif (recall := plan.recall(max_distance)) < MIN_RECALL and asked.kind != "memory":
+    elif (recall := plan.recall(max_distance)) < MIN_RECALL and options.kind != "memory":
         logger.warning(
-            "simhash: %s find %.0f %% of the pairs at distance %d, as was asked for",
+            "simhash: low recall: %s find %.0f %% of the pairs at distance %d",
             plan,
             100 * recall,
             max_distance,
         )
     checks = check_bits(scheme.bits, max_distance)
-    confirmation = asked.confirmation
+    confirmation = options.confirmation
     if confirmation is None:
         confirmation = preset_confirmation(scheme)
     return Manifest(
@@ -277,7 +283,7 @@ def _new_manifest(asked: _Asked) -> Manifest:
         max_distance,
         environment(),
         checks,
-        asked.kind,
+        options.kind,
         confirmation=confirmation,
     )
 
@@ -287,29 +293,29 @@ def _check_distance(made: Manifest, max_distance: int) -> None:
         raise PlanError(
             f"distance {max_distance} of {made.plan.bits} bits: 0 to {made.plan.bits - 1}"
         )
-    # Whoever made the index may have asked for tables that find less.
+    # The index may have been created with tables of lower recall on purpose.
     if max_distance > made.max_distance and (recall := made.plan.recall(max_distance)) < MIN_RECALL:
         raise PlanError(
             f"{made.plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
-            f"{MIN_RECALL:.0%}: take other tables with `scrapy simhash rebuild --max-distance "
+            f"{MIN_RECALL:.0%}: replace the tables with `scrapy simhash rebuild --max-distance "
             f"{max_distance}`, which keeps the pages; or lower the distance; or start anew with "
             "SIMHASH_RESET = True"
         )
 
 
 _INSTEAD = {
-    "database": "`scrapy simhash rebuild --database …` takes it into another kind",
-    "scheme": "`scrapy simhash rebuild --preset …` makes its fingerprints again where texts were "
-    "kept (SIMHASH_KEEP_TEXT)",
-    "tables": "`scrapy simhash rebuild --tables …` gives it other ones",
+    "database": "`scrapy simhash rebuild --database …` converts it to another kind",
+    "scheme": "`scrapy simhash rebuild --preset …` recomputes its fingerprints if texts were "
+    "stored (SIMHASH_KEEP_TEXT)",
+    "tables": "`scrapy simhash rebuild --tables …` replaces its tables",
 }
 
 
-def _check_same(directory: Path, made: Manifest, asked: _Asked) -> None:
+def _check_same(directory: Path, made: Manifest, options: _Options) -> None:
     for what, made_with, wanted in (
-        ("database", made.database, asked.kind),
-        ("scheme", made.scheme.id, asked.scheme.id if asked.scheme else None),
-        ("tables", repr(made.plan), repr(asked.plan) if asked.plan else None),
+        ("database", made.database, options.kind),
+        ("scheme", made.scheme.id, options.scheme.id if options.scheme else None),
+        ("tables", repr(made.plan), repr(options.plan) if options.plan else None),
     ):
         if wanted is not None and made_with != wanted:
             raise IndexMismatch(
@@ -318,30 +324,30 @@ def _check_same(directory: Path, made: Manifest, asked: _Asked) -> None:
                 "choose another directory with SIMHASH_DIR; or start anew with "
                 "SIMHASH_RESET = True; nothing was changed",
             )
-    if asked.max_distance is not None:
-        _check_distance(made, asked.max_distance)
+    if options.max_distance is not None:
+        _check_distance(made, options.max_distance)
 
 
-def _open(directory: Path, asked: _Asked) -> SharedStore:
-    store, made = _open_tables(directory, asked)
+def _open(directory: Path, options: _Options) -> SharedStore:
+    store, made = _open_tables(directory, options)
     return SharedStore(store, made, str(directory))
 
 
-def _open_tables(directory: Path, asked: _Asked) -> tuple[TableStore, Manifest]:
+def _open_tables(directory: Path, options: _Options) -> tuple[TableStore, Manifest]:
     from scrapy_simhash.index.tables import TableStore
 
-    opener = database_kind(asked.kind)
+    opener = database_kind(options.kind)
     try:
         made = Manifest.read(directory)
         if made is None:
-            made = _new_manifest(asked)
+            made = _new_manifest(options)
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 made.write(directory)
             except FileExistsError:  # another process was faster
-                return _open_tables(directory, asked)
+                return _open_tables(directory, options)
         else:
-            _check_same(directory, made, asked)
+            _check_same(directory, made, options)
             require_whole(directory)
             require_database(directory, made)
             changed = differences(made.environment, environment())
@@ -355,16 +361,16 @@ def _open_tables(directory: Path, asked: _Asked) -> tuple[TableStore, Manifest]:
         location = str(directory)
         database = opener(location, made.database_path(directory))
         try:
-            if Manifest.read(directory) != made:  # it was made anew just now
+            if Manifest.read(directory) != made:  # another process has just rewritten it
                 database.close()
-                return _open_tables(directory, asked)
+                return _open_tables(directory, options)
             store = TableStore(
                 database,
                 made.plan,
                 made.check_bits,
                 location,
-                sync=asked.sync,
-                buffer_bytes=asked.buffer_bytes,
+                sync=options.sync,
+                buffer_bytes=options.buffer_bytes,
                 path=made.database_path(directory),
             )
         except BaseException:
@@ -376,12 +382,12 @@ def _open_tables(directory: Path, asked: _Asked) -> tuple[TableStore, Manifest]:
 
 
 def _share(
-    shared: SharedStore, asked: _Asked, *, incremental: bool, began: int | None
+    shared: SharedStore, options: _Options, *, incremental: bool, began: int | None
 ) -> ObservingIndex:
     made = shared.manifest
     rules = Rules(
-        made.max_distance if asked.max_distance is None else asked.max_distance,
-        made.confirmation if asked.confirmation is None else asked.confirmation,
+        made.max_distance if options.max_distance is None else options.max_distance,
+        made.confirmation if options.confirmation is None else options.confirmation,
     )
     shared.users += 1
     return ObservingIndex(

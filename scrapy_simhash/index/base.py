@@ -56,12 +56,12 @@ class Observation:
         again with the same text, see `scrapy_simhash.index.rules`); ``changed`` (the same key
         with another text).
     :param representative: key of the nearest representative, for near-duplicates; else None.
-    :param distance: to the representative, or to the key's own stored fingerprint; of a new page
-        to `similar_to`, or None.
+    :param distance: to the representative or to `similar_to`; without these, to the key's own
+        stored fingerprint; None if there is none.
     :param sequence: place in the order of all observations of the index.
     :param provisional: of a near-duplicate, or an unchanged page: nothing that it is like is
         stored yet, and if what is pending is discarded, this page is the content.
-    :param similarity: estimated resemblance to the representative, or to `similar_to`.
+    :param similarity: estimated resemblance to the page that `distance` is measured to.
     :param similar_to: of a new or changed page: key of the nearest representative within k that
         was not confirmed to be a copy.
     :param evidence: of the page, as it was given to `observe`.
@@ -154,6 +154,7 @@ class Index(Protocol):
     def discard(self, observed: Observation | str) -> None:
         """The page failed: forget the observation, so that a copy can take its place.
 
+        That it was similar to another page is taken out of the near-duplicate log.
         What the index held under the key before stays. Nothing pending: does nothing.
         """
 
@@ -235,6 +236,9 @@ class Store(Protocol):
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
         """Append to the near-duplicate log, or replace its line of that sequence."""
+
+    def unlog(self, sequence: int) -> None:
+        """Remove the line of that sequence from the near-duplicate log, if there is one."""
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """The log from that sequence on, in its order."""

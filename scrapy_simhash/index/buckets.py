@@ -59,6 +59,10 @@ class Buckets:
         widths_bits = [*plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
         self._buffer = Buffer(widths_bits, self._record_bytes)
         held_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
+        # Each flips one bit of every block; blocks of one table are prefixes themselves.
+        step = -(-plan.bits // plan.blocks) if plan.chosen == 1 and not plan.inner_blocks else 0
+        self._flips = [sum(1 << i for i in range(at, plan.bits, step)) for at in range(step)]
+        self._prefixes = plan.prefixes
         self._capacity = max(self._buffer.capacity(held_bytes), _MIN_CAPACITY)
         self._slots_per_spill = 0
 
@@ -89,10 +93,17 @@ class Buckets:
         fingerprint: int,
         max_distance: int,
         certainty: bytes = b"",  # noqa: ARG002 - see `Runs`
+        *,
+        flipped: bool = False,
     ) -> set[int]:
-        """Ordinals of the entries in the same buckets which may be within the distance."""
+        """Return the ordinals of the entries in the same buckets which may be within the distance.
+
+        :param flipped: look up each prefix with one of its bits flipped, too.
+        """
         prefixes, check = self._looked_up(fingerprint)
         found = self._find(0, prefixes)
+        for mask in self._flips if flipped else ():
+            found += self._find(0, self._prefixes(fingerprint ^ mask))
         return self._near_ordinals(found, check, self._check_bits, max_distance) if found else set()
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:

@@ -1,8 +1,8 @@
-"""Check an index that nobody else has open, and say what is in it.
+"""Check the consistency of an index.
 
-Every entry must have its record in a bucket of each table and among the page keys; every record
-must have its entry; the counts must be right. Entries that were not in the buckets yet when the
-index was last written may lack records: they are added at the next opening.
+Every entry must have a record in one bucket of each table and among the page keys, every record
+must have its entry, and the counts must match. Buffered entries may lack records: these are added
+when the index is opened next.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ MAX_PROBLEMS = 100
 
 @dataclass
 class CheckReport:
-    """What a check found.
+    """The result of a check.
 
-    :param buffered: entries that lack records until the next opening.
-    :param records: in buckets.
-    :param problems: the first hundred, each a sentence.
+    :param buffered: entries whose records are added when the index is opened next.
+    :param records: records in buckets.
+    :param problems: the first 100 problems, each a sentence.
     """
 
     entries: int = 0
@@ -44,17 +44,17 @@ class CheckReport:
     problems: list[str] = field(default_factory=list)
 
     def problem(self, text: str) -> None:
-        """Note a problem, unless there are too many."""
+        """Add a problem, unless there are too many."""
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(text)
 
 
 def check(directory: Path, *, moved: Callable[[], object] = lambda: None) -> CheckReport:
-    """Read an index whole, and compare all of its rows.
+    """Compare all rows of an index with each other, and return what was found.
 
     :param moved: called for each entry.
-    :raises IndexCorrupt: its files cannot be read; all that can be is compared by `repair`.
-    :raises StorageError: there is no index, or it is open elsewhere.
+    :raises IndexCorrupt: its files cannot be read; `repair` keeps what it can read.
+    :raises StorageError: the index is missing or open elsewhere.
     """
     with opened_database(directory) as (manifest, database):
         runs = opened_runs(directory, manifest, database) if manifest.plan.prefix_bits else None
@@ -73,7 +73,7 @@ class _Bucket:
     rows: dict[bytes, bytes] = field(default_factory=dict)
 
     def packed(self) -> bytes | None:
-        """All records, closed rows first; None if the rows don't fit each other."""
+        """Return all records, closed rows first; None if the rows are inconsistent."""
         value = self.rows.get(self.name, b"")
         closed = [self.rows[row] for row in self.rows if row != self.name]
         expected = [self.name, *(records.closed_row(self.name, n) for n in range(len(closed)))]
@@ -91,6 +91,8 @@ class _Bucket:
 
 
 class _Check:
+    """One run of a check over an open database."""
+
     def __init__(
         self,
         database: Database,
@@ -112,7 +114,7 @@ class _Check:
         report = self._report
         value = self._database.get(records.STATE_KEY)
         if value is None and next(self._database.rows(b"", records.END), None) is None:
-            return report  # a database that was made, and not written yet
+            return report  # a new database without any write
         try:
             self._state = state = records.decode_state(value or b"")
             if state.first_buffered > state.next_ordinal:
@@ -135,13 +137,13 @@ class _Check:
         return report
 
     def _check_entries(self) -> int:
-        """Number of the records that belong to entries."""
+        """Check all entries, and return the number of records that belong to them."""
         report, state = self._report, self._state
         owned = later = highest = 0
         for row, value in self._database.rows(b"E", b"F"):
             ordinal = int.from_bytes(row[1:], "big")
             if row != records.entry_row(ordinal & records.MAX_ORDINAL):
-                continue  # found as a row of no known kind
+                continue  # reported as a row of no known kind
             try:
                 entry = records.decode_entry(ordinal, value, self._width_bytes)
             except ValueError as error:
@@ -176,7 +178,7 @@ class _Check:
         return owned
 
     def _expected(self, entry: Entry) -> list[tuple[bytes, bytes]]:
-        """(bucket, record) in each table and among the page keys."""
+        """Return the expected (bucket, record) in each table and among the page keys."""
         ordinal = entry.ordinal
         check = records.fold(entry.fingerprint, self._check_bits)
         record = records.record(check, self._check_bits, ordinal)
@@ -189,7 +191,7 @@ class _Check:
         ]
 
     def _find(self, bucket: bytes, record: bytes) -> int:
-        """How often a record is in a bucket."""
+        """Return how often a record is in a bucket."""
         times = 0
         for packed in self._rows_of(bucket):
             at = packed.find(record)
@@ -199,18 +201,18 @@ class _Check:
         return times
 
     def _rows_of(self, bucket: bytes) -> list[bytes]:
-        """The packed records of a bucket, row by row."""
+        """Return the packed records of a bucket, row by row."""
         value = self._database.get(bucket)
         if value is None:
             return []
         closed = int.from_bytes(value[:HEADER_BYTES], "little")
         if closed > len(value) + self._state.next_ordinal:
-            return []  # found to be no sound row
+            return []  # `_check_buckets` reports the row
         rows = self._database.get_all([records.closed_row(bucket, n) for n in range(closed)])
         return [*(row for row in rows if row is not None), value[HEADER_BYTES:]]
 
     def _check_key(self, entry: Entry, bucket: bytes, record: bytes) -> None:
-        """No other entry has that key."""
+        """Report other entries with the same key."""
         for value in self._rows_of(bucket):
             for other in _split(value, len(record)):
                 ordinal = int.from_bytes(other[-4:], "little")
@@ -220,11 +222,11 @@ class _Check:
     def _check_other_key(self, entry: Entry, ordinal: int) -> None:
         value = self._database.get(records.entry_row(ordinal))
         if value is None:
-            return  # found as an orphan
+            return  # reported as an orphan
         try:
             same = records.decode_entry(ordinal, value, self._width_bytes).key == entry.key
         except ValueError:
-            return  # found already
+            return  # reported already
         if same:
             self._report.problem(f"{entry.key!r} has two entries, {entry.ordinal} and {ordinal}")
 
@@ -232,7 +234,7 @@ class _Check:
         for row, value in self._database.rows(b"N", b"O"):
             sequence = int.from_bytes(row[1:], "big")
             if len(row) != records.LOG_ROW_BYTES:
-                continue  # found as a row of no known kind
+                continue  # reported as a row of no known kind
             try:
                 records.decode_near_duplicate(sequence, value, self._width_bytes)
             except ValueError as error:
@@ -245,7 +247,7 @@ class _Check:
             self._report.near_duplicates += 1
 
     def _buckets(self) -> Iterator[_Bucket]:
-        """All buckets, each with its rows."""
+        """Yield all buckets with their rows."""
         lengths = {head: len(head) + prefix_bytes for head, prefix_bytes in self._heads}
         for start, stop, head_bytes in ((b"K", b"L", 1), (b"T", b"U", 3)):
             bucket: _Bucket | None = None
@@ -257,7 +259,7 @@ class _Check:
                     if bucket is not None:
                         yield bucket
                     bits = KEY_CHECK_BITS if head == b"K" else self._check_bits
-                    # A row of no table, or one that is too short, is in no bucket.
+                    # A row of no table, or a row that is too short, belongs to no bucket.
                     name = of if length and len(of) == length else b""
                     bucket = _Bucket(name, 4 + bits // 8)
                 bucket.rows[row] = value

@@ -1,9 +1,11 @@
-"""Clusters as crawls found them: representatives with their near-duplicates, from entries and log.
+"""Group the entries and the near-duplicate log of an index into clusters.
 
-The log says what was found at its time. What counts here is the last that is known of a page: one
-that became a representative later is none's near-duplicate any more; one whose representative was
-itself taken by another belongs to that one; and of pages whose representative has left the index
-(its page was removed, expired, or gone at the next crawl) the oldest stands for it.
+The log is historical; only the latest state of each page counts:
+
+- A page that became a representative later is no longer a near-duplicate.
+- If a representative became a near-duplicate itself, its pages move to the other representative.
+- If a representative has left the index (removed, expired, or gone at the next crawl), its oldest
+  near-duplicate is promoted to representative.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ if TYPE_CHECKING:
 class IndexCluster:
     """A representative and its near-duplicates.
 
-    :param near_duplicates: the last line of each page, oldest first. Where that names another
-        representative, its distance is to this one all the same, and may be above k; its
-        similarity is not known then.
+    :param near_duplicates: the last log line of each page, oldest first. If it named another
+        representative, its distance is recomputed for this one and may exceed k, and its similarity
+        is None.
     """
 
     representative: str
@@ -38,26 +40,25 @@ class IndexCluster:
 
 @dataclass
 class Duplication:
-    """What an index says of duplication. Each page counts once.
+    """The duplication in an index. Each page counts once.
 
-    :param representatives: entries that are none's near-duplicate, and pages that stand for a
-        representative that has left the index.
-    :param stood_in: those of the latter kind.
-    :param met_before_s: pages that were met before their last line of the log, and when first, in
-        seconds since 1970.
-    :param lines: of the near-duplicate log, with pages that were found again and again.
-    :param near_duplicates: pages that are near-duplicates, by the last that is known.
-    :param similar: the last line of each page that was within k of another and no copy of it,
-        unless it was found to be a copy later; oldest first.
+    :param representatives: entries that are not near-duplicates, plus promoted pages.
+    :param promoted: last log lines of pages that replace a representative that has left the index.
+    :param met_before_s: Unix time when a page was first seen, for pages that were seen before
+        their last log line.
+    :param lines: all lines of the near-duplicate log, including repeated ones of a page.
+    :param near_duplicates: pages whose latest state is near-duplicate.
+    :param similar: the last log line of each page that confirmation rejected, unless the page was
+        found to be a copy later; oldest first.
     :param distances: near-duplicates by distance to the representative of their cluster.
-    :param farthest: the largest distance at which a crawl called a page a near-duplicate.
-    :param clusters: with two pages or more, the largest first.
-    :param hosts: near-duplicates by host (`host_of`); keys that are no URLs count as host ``""``.
+    :param farthest: the largest distance at which a crawl found a near-duplicate.
+    :param clusters: clusters with at least two pages, the largest first.
+    :param hosts: near-duplicates by host (`host_of`); keys that are not URLs count as ``""``.
     :param host_representatives: representatives by host.
     """
 
     representatives: int
-    stood_in: list[NearDuplicate]
+    promoted: list[NearDuplicate]
     met_before_s: dict[str, int]
     lines: int
     near_duplicates: int
@@ -69,14 +70,14 @@ class Duplication:
     host_representatives: Counter[str]
 
     def first_seen_s(self, line: NearDuplicate) -> int:
-        """When the page of a line was first met, in seconds since 1970."""
+        """Return the Unix time when the page of a log line was first seen."""
         return self.met_before_s.get(line.key, line.seen_at_s)
 
 
 def duplication(source: Source) -> Duplication:
-    """Count and group what an index holds.
+    """Return the duplication in an index.
 
-    :raises IndexCorrupt: rows make no sense.
+    :raises IndexCorrupt: a row cannot be decoded.
     """
     last: dict[str, NearDuplicate] = {}
     similar: dict[str, NearDuplicate] = {}
@@ -107,14 +108,14 @@ def duplication(source: Source) -> Duplication:
         if entry.key in groups and entry.key not in last
     }
     clusters = []
-    stood_in = []
+    promoted = []
     for key, members in groups.items():
         fingerprint = prints.get(key)
         representative = key
         if fingerprint is None:
             oldest = members.pop(0)
             representative, fingerprint = oldest.key, oldest.fingerprint
-            stood_in.append(oldest)
+            promoted.append(oldest)
             hosts[host_of(oldest.key)] += 1
         near = [_apart_from(line, representative, fingerprint) for line in members]
         if near:
@@ -122,7 +123,7 @@ def duplication(source: Source) -> Duplication:
     found = [line for cluster in clusters for line in cluster.near_duplicates]
     return Duplication(
         representatives=hosts.total(),
-        stood_in=stood_in,
+        promoted=promoted,
         met_before_s=met_before_s,
         lines=lines,
         near_duplicates=len(found),
@@ -136,16 +137,16 @@ def duplication(source: Source) -> Duplication:
 
 
 def is_representative_now(entry: Entry, last: dict[str, NearDuplicate]) -> bool:
-    """Whether an entry's page is one, as the last line of each near-duplicate says.
+    """Return True if the page of an entry is a representative, given the last log lines.
 
-    A page that took the place of its representative has the sequence number of its line.
+    A page that replaced its representative has the sequence number of its log line.
     """
     line = last.get(entry.key)
     return line is None or entry.met >= line.sequence
 
 
 def host_of(key: str) -> str:
-    """The host of a page's key, with a port if it names one; ``""`` if it is no URL."""
+    """Return the host of a key, with its port if it has one; ``""`` if the key is not a URL."""
     try:
         parts = urlsplit(key)
         host = parts.hostname or ""
@@ -155,7 +156,7 @@ def host_of(key: str) -> str:
         host = f"[{host}]"
     try:
         port = parts.port
-    except ValueError:  # of no computer: the rest is told apart all the same
+    except ValueError:  # an invalid port is ignored
         port = None
     return host if port is None or not host else f"{host}:{port}"
 
@@ -176,16 +177,16 @@ def _by_representative(last: dict[str, NearDuplicate]) -> dict[str, list[NearDup
 
 
 def _end_of_chain(key: str, last: dict[str, NearDuplicate], ends: dict[str, str]) -> str:
-    """The representative of a representative, and so on; of a ring, the first of it by name.
+    """Follow representatives to the last one and return it; for a cycle, return its least key.
 
-    :param ends: those that are known, to which this one and all on its way are added.
+    :param ends: cache of known ends; all keys on the way are added.
     """
-    met: dict[str, None] = {}
-    while key in last and key not in ends and key not in met:
-        met[key] = None
+    visited: dict[str, None] = {}
+    while key in last and key not in ends and key not in visited:
+        visited[key] = None
         key = last[key].representative
-    end = ends.get(key) or (min(_ring(key, last)) if key in met else key)
-    ends.update(dict.fromkeys(met, end))
+    end = ends.get(key) or (min(_ring(key, last)) if key in visited else key)
+    ends.update(dict.fromkeys(visited, end))
     return end
 
 

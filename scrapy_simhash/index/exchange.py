@@ -1,10 +1,14 @@
-"""Entries of an index as records that other programs read, and back.
+"""Export the entries of an index as records for other programs, and import them.
 
-A record has `key`, `fingerprint` (hexadecimal), `scheme` (the id of its fingerprints' scheme),
-`first_seen_s` and `last_seen_s` (Unix times), `near_duplicates` (lines of the log that name the
-page as their representative), and what confirms copies of it, in hexadecimal: `sketch`,
-`title_hashes` and `heading_hashes`, with the number of its `site`. The oldest comes first: the
-order says who wins among equals.
+A record has:
+
+- `key`, `fingerprint` (hexadecimal) and `scheme` (the id of the scheme),
+- `first_seen_s` and `last_seen_s` (Unix times),
+- `near_duplicates`: number of log lines that name the page as their representative,
+- the evidence for confirmation: `sketch`, `title_hashes` and `heading_hashes` in hexadecimal, and
+  the number of the `site`.
+
+Records are sorted by age, because the oldest of equally near pages becomes the representative.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ MAX_NAME_BYTES = 64
 
 
 class EntryRecord(TypedDict):
-    """An entry, as it is exported."""
+    """An exported entry."""
 
     key: str
     fingerprint: str
@@ -46,7 +50,7 @@ class EntryRecord(TypedDict):
 
 
 class NearDuplicateRecord(TypedDict):
-    """A line of the near-duplicate log, as it is exported."""
+    """An exported line of the near-duplicate log."""
 
     key: str
     representative: str
@@ -59,22 +63,22 @@ class NearDuplicateRecord(TypedDict):
     action: str
 
 
-# Fields with their types, for files that declare them.
+# Fields and their types, for file formats with a schema.
 ENTRY_TYPES = get_type_hints(EntryRecord)
 NEAR_DUPLICATE_TYPES = get_type_hints(NearDuplicateRecord)
 
 
 class Given(NamedTuple):
-    """A record with the place that it comes from, for errors."""
+    """A record to import, with its place in the file for error messages."""
 
     place: str
     record: Mapping[str, Any]
 
 
 def entry_records(directory: Path) -> Iterator[EntryRecord]:
-    """The entries of an index, oldest first.
+    """Yield the entries of an index, oldest first.
 
-    :raises StorageError: there is no index, it is open elsewhere, or it cannot be read.
+    :raises StorageError: the index is missing, open elsewhere, or cannot be read.
     """
     with opened_source(directory) as source:
         scheme = source.manifest.scheme
@@ -95,7 +99,7 @@ def entry_records(directory: Path) -> Iterator[EntryRecord]:
 
 
 def near_duplicate_records(directory: Path) -> Iterator[NearDuplicateRecord]:
-    """The lines of the near-duplicate log, oldest first. For the errors see `entry_records`."""
+    """Yield the lines of the near-duplicate log, oldest first; see `entry_records` for errors."""
     with opened_source(directory) as source:
         scheme = source.manifest.scheme
         for line in source.near_duplicates():
@@ -121,10 +125,10 @@ def import_entries(
     *,
     moved: Callable[[], object] = lambda: None,
 ) -> int:
-    """Make an index of records, the oldest first; returns how many. All of them, or no index.
+    """Create an index from records, oldest first, and return their number. All or nothing.
 
-    :param manifest: of the index, which is new.
-    :raises SimhashError: a record that makes no sense, or is there twice; its place is named.
+    :param manifest: manifest of the new index.
+    :raises SimhashError: a record is invalid or repeated; the message names its place.
     :raises StorageError: the directory is not empty, or the disk fails.
     """
     now_s = int(time.time())

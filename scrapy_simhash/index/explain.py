@@ -109,17 +109,13 @@ def foresee(
     decision = decide(own, lambda: (within_scope, ()), lambda _: True)
     nearest = decision.nearest
     found = None if nearest is None else nearest.entry.key
-    distance = None if nearest is None else nearest.distance
-    if own is not None and decision.kind != "near-duplicate":
-        distance = own.distance
+    compared = nearest or own
     near = decision.kind == "near-duplicate"
-    unchanged = decision.kind == "unchanged" and own is not None
-    similarity = own.similarity if unchanged and own is not None else None
     return Foreseen(
         decision.kind,
         found if near else None,
-        distance,
+        None if compared is None else compared.distance,
         matches,
-        nearest.similarity if nearest is not None else similarity,
+        None if compared is None else compared.similarity,
         None if near else found,
     )

@@ -1,4 +1,4 @@
-"""The kinds of database that an index can lie in, by name; imported when one is asked for."""
+"""Look up kinds of database by name. Drivers are imported only when needed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def database_kind(name: str) -> DatabaseKind:
-    """The kind of that name, ``leveldb`` or ``rocksdb``.
+    """Return the kind of database with that name, ``leveldb`` or ``rocksdb``.
 
-    :raises SchemeError: there is no such kind, or its package is not installed.
+    :raises SchemeError: the name is unknown, or its package is not installed.
     """
     try:
         if name == "leveldb":
@@ -31,15 +31,16 @@ def database_kind(name: str) -> DatabaseKind:
         }[name]
         raise SchemeError(
             f"an index in {name} needs the package {package}, which cannot be imported ({error}): "
-            f"install it, or take {other}"
+            f"install it, or use {other}"
         ) from error
     raise SchemeError(f"{name!r} is no kind of database: leveldb or rocksdb")
 
 
 def default_kind_name() -> str:
-    """``leveldb``, or ``rocksdb`` where plyvel is not installed (it has no wheel for each Python).
+    """Return ``leveldb``, or ``rocksdb`` if plyvel is not installed.
 
-    Also what a plain install of this package brings: see its dependencies.
+    plyvel has no wheels for some versions of Python; the dependencies of this package then install
+    rocksdict.
     """
     from importlib.util import find_spec
 

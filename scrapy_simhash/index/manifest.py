@@ -1,9 +1,10 @@
-"""The manifest of an index: what it was made with, as JSON that a person can read.
+"""Read and write the manifest of an index: its format, scheme, plan and environment, as JSON.
 
-An index directory holds ``manifest.json`` and the database, in ``leveldb/`` or ``rocksdb/``; made
-anew, in ``leveldb-1/`` and so on: the manifest says in which, so that to replace it is to replace
-the index. It also says the format version, the scheme and the table plan; an index is never opened
-with others. What tokens depend on outside the scheme (versions of libraries) is recorded too.
+An index directory holds ``manifest.json`` and a database in ``leveldb/`` or ``rocksdb/``. Each
+rewrite creates a new database, such as ``leveldb-1/``. The manifest names the current one, so
+replacing the manifest replaces the index. It also names the format version, the scheme and the
+table plan; an index is never opened with others. The versions of libraries that affect tokens are
+recorded too.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT_VERSION = 3
-# `scrapy simhash rebuild` takes these into the present one.
+# `scrapy simhash rebuild` converts these to the current version.
 OLDER_VERSIONS = (2,)
 FILE_NAME = "manifest.json"
-# Stands beside it while an index is repaired.
+# A marker file that exists while an index is being repaired.
 REPAIRING = ".repairing"
 DATABASES = ("leveldb", "rocksdb")
 _FORMAT_NAME = "scrapy-simhash index"
@@ -39,15 +40,15 @@ _FORMAT_NAME = "scrapy-simhash index"
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an index was made with.
+    """The properties that an index was created with.
 
-    :param max_distance: k of whoever made it; later users may ask for another.
-    :param check_bits: of a fingerprint's check in a bucket's record; a multiple of 32.
+    :param max_distance: k at creation; later users may choose another.
+    :param check_bits: width of the fingerprint check in a record; a multiple of 32.
     :param database: kind of database, ``leveldb`` or ``rocksdb``; ``memory`` is never written.
-    :param environment: versions of what tokens depend on.
-    :param generation: how often the database was made anew.
-    :param confirmation: of whoever made it; later users may ask for another.
-    :param version: of the format that its rows have.
+    :param environment: versions of libraries that affect tokens.
+    :param generation: number of times the index was rewritten.
+    :param confirmation: confirmation at creation; later users may choose another.
+    :param version: format version of its rows.
     """
 
     scheme: Scheme
@@ -61,23 +62,23 @@ class Manifest:
     version: int = FORMAT_VERSION
 
     def database_path(self, directory: Path) -> Path:
-        """Where the database is, in the directory of its index."""
+        """Return the path of the database in the directory of its index."""
         return directory / (
             f"{self.database}-{self.generation}" if self.generation else self.database
         )
 
     def write(self, directory: Path) -> None:
-        """Write ``manifest.json``, whole or not at all.
+        """Write ``manifest.json`` atomically.
 
-        :raises FileExistsError: there is one already, maybe by another process just now.
+        :raises FileExistsError: it exists already; another process may just have written it.
         """
         with self._written(directory) as temporary:
             os.link(temporary, directory / FILE_NAME)
         sync_directory(directory)
 
     def replace(self, directory: Path) -> None:
-        """Write it in the place of the one that is there, whole or not at all."""
-        sync_directory(directory)  # its database is there before it
+        """Replace ``manifest.json`` atomically."""
+        sync_directory(directory)  # the new database must be on disk before the manifest
         with self._written(directory) as temporary:
             temporary.replace(directory / FILE_NAME)
         sync_directory(directory)
@@ -109,13 +110,13 @@ class Manifest:
 
     @classmethod
     def read(cls, directory: Path, *, older: bool = False) -> Manifest | None:
-        """The manifest in a directory; None where the directory is missing or empty.
+        """Return the manifest in a directory; None if the directory is missing or empty.
 
-        :param older: also one of a format version that `rebuild` reads.
-        :raises IndexForeign: the directory holds other things.
-        :raises IndexMismatch: another format version.
-        :raises IndexCorrupt: a manifest that makes no sense.
-        :raises OSError: the file system says no.
+        :param older: accept older format versions that `rebuild` can convert.
+        :raises IndexForeign: the directory holds other files.
+        :raises IndexMismatch: the format version is not supported.
+        :raises IndexCorrupt: the manifest cannot be decoded.
+        :raises OSError: the file cannot be read.
         """
         path = directory / FILE_NAME
         try:
@@ -124,7 +125,7 @@ class Manifest:
             others = directory.exists() and any(
                 not entry.name.startswith(f".{FILE_NAME}") for entry in directory.iterdir()
             )
-            if others and path.exists():  # another process made it just now
+            if others and path.exists():  # another process has just created it
                 return cls.read(directory, older=older)
             if others:
                 raise IndexForeign(
@@ -215,8 +216,8 @@ def _confirmation(content: Mapping[str, Any]) -> Confirmation:
 
 
 def databases(directory: Path) -> list[Path]:
-    """The folders of databases in the directory of an index: its own, and what an interrupted
-    command may have left.
+    """Return the database folders in an index directory: its own, and leftovers of interrupted
+    commands.
     """
     return sorted(
         path
@@ -227,7 +228,7 @@ def databases(directory: Path) -> list[Path]:
 
 
 def sync_directory(directory: Path) -> None:
-    """Bring the names in a directory to the disk, where the system can."""
+    """Sync the entries of a directory to disk, if the system supports it."""
     with suppress(OSError):
         opened = os.open(directory, os.O_RDONLY)
         try:
@@ -237,7 +238,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Versions of what tokens depend on, besides the scheme."""
+    """Return the versions of libraries that affect tokens."""
     from lxml import etree
 
     versions = {
@@ -251,7 +252,7 @@ def environment() -> dict[str, str]:
 
 
 def differences(recorded: Mapping[str, str], current: Mapping[str, str]) -> list[str]:
-    """What changed since, as ``name: recorded → current``; a Python alone makes no difference."""
+    """Return changed versions as ``name: recorded → current``. The Python version is ignored."""
     return [
         f"{name}: {recorded.get(name, 'not recorded')} → {version}"
         for name, version in current.items()

@@ -1,7 +1,4 @@
-"""MemoryStore: a linear scan over everything; the oracle of the other stores, and a test's index.
-
-It finds all there is within the distance, whatever the plan.
-"""
+"""A store in memory that scans all entries. Tests use it as the oracle for the other stores."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class MemoryStore:
-    """A `Store` that lives as long as the process."""
+    """A `Store` in memory. It finds all entries within the distance, whatever the plan."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
@@ -36,7 +33,7 @@ class MemoryStore:
         self,
         fingerprint: int,
         max_distance: int,
-        certainty: bytes = b"",  # noqa: ARG002 - a scan needs no help
+        certainty: bytes = b"",  # noqa: ARG002 - only tables use it
     ) -> list[tuple[int, Entry]]:
         """See `Store.within`."""
         return [
@@ -59,6 +56,10 @@ class MemoryStore:
         """See `Store.log`."""
         self._log[near_duplicate.sequence] = near_duplicate
         self._next_sequence = next_sequence
+
+    def unlog(self, sequence: int) -> None:
+        """See `Store.unlog`."""
+        self._log.pop(sequence, None)
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """See `Store.near_duplicates`."""

@@ -151,15 +151,15 @@ class ObservingIndex:
                 return self._unchanged(
                     key, fingerprint, evidence, own, stored=stored, unmet=unmet, among=among
                 )
-            distance = nearest.distance if nearest is not None else None
+            compared = nearest or own
             observation = Observation(
                 decision.kind,
                 key,
                 fingerprint,
                 None,
-                distance if own is None else own.distance,
+                None if compared is None else compared.distance,
                 shared.take_sequence(),
-                similarity=None if nearest is None else nearest.similarity,
+                similarity=None if compared is None else compared.similarity,
                 similar_to=None if nearest is None else nearest.entry.key,
                 evidence=evidence,
             )
@@ -189,6 +189,8 @@ class ObservingIndex:
             self._open()
             for pending in self._select(observed):
                 self._release(pending)
+                if pending.observation.similar_to is not None:
+                    self._shared.store.unlog(pending.observation.sequence)
 
     def acted(self, observed: Observation, action: Action) -> None:
         """See `Index.acted`."""

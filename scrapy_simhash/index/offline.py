@@ -1,4 +1,4 @@
-"""The rows of an index that nobody else has open."""
+"""Open the database of an index exclusively, without its tables."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def read_manifest(directory: Path, *, older: bool = False) -> Manifest:
-    """The manifest of an index. :raises StorageError: there is none, or it can't be read.
+    """Return the manifest of an index.
 
     :param older: see `Manifest.read`.
+    :raises StorageError: there is no index, or its manifest cannot be read.
     """
     try:
         manifest = Manifest.read(directory, older=older)
@@ -34,13 +35,19 @@ def read_manifest(directory: Path, *, older: bool = False) -> Manifest:
 
 
 def require_whole(directory: Path) -> None:
-    """:raises IndexCorrupt: a repair of the index was not finished."""
+    """Raise an error if a repair of the index was interrupted.
+
+    :raises IndexCorrupt: it was.
+    """
     if (directory / REPAIRING).exists():
         raise corrupt(str(directory), "its repair was not finished")
 
 
 def require_database(directory: Path, manifest: Manifest) -> None:
-    """:raises StorageError: the database of an index that was made anew is not there."""
+    """Raise an error if the database of a rewritten index is missing.
+
+    :raises StorageError: it is.
+    """
     path = manifest.database_path(directory)
     if manifest.generation and not path.is_dir():
         raise StorageError(
@@ -59,7 +66,7 @@ def opened_runs(directory: Path, manifest: Manifest, database: Database) -> Runs
 
 @contextmanager
 def opened_database(directory: Path, *, older: bool = False) -> Iterator[tuple[Manifest, Database]]:
-    """The manifest and the database of an index; closed at the end.
+    """Yield the manifest and the open database of an index; close it at the end.
 
     :param older: see `Manifest.read`.
     """
@@ -72,7 +79,7 @@ def opened_database(directory: Path, *, older: bool = False) -> Iterator[tuple[M
         raise StorageError(str(directory), f"it cannot be opened ({error})") from error
     try:
         if read_manifest(directory, older=older) != manifest:
-            raise IndexLocked(str(directory), "another process made it anew just now: try again")
+            raise IndexLocked(str(directory), "another process has just rewritten it: try again")
         yield manifest, database
     finally:
         database.close()

@@ -1,4 +1,4 @@
-"""Pages that were observed and wait for `confirm` or `discard`: in memory alone."""
+"""Keep observed pages in memory until `confirm` or `discard`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class Pending:
-    """An observation that is not settled.
+    """An observation that is neither confirmed nor discarded.
 
-    :param entry: what queries see, and what is stored at confirm.
-    :param stored: the entry that the store has under its key, at any time.
-    :param unmet: stored copies of it that it takes the place of, as of its observation; None
-        if that may have changed since.
-    :param among: which keys those may have; all if None.
-    :param supersedes: key of the representative that it takes the place of.
+    :param entry: the entry that queries see, and that `confirm` stores.
+    :param stored: the present entry of the store under the same key.
+    :param unmet: stored copies from earlier crawls that it replaces, as of its observation; None
+        if they may have changed since.
+    :param among: predicate on the keys of these copies; None allows all.
+    :param supersedes: key of the representative that it replaces.
     """
 
     observation: Observation
@@ -34,7 +34,7 @@ class Pending:
 
 
 class PendingPages:
-    """The pending observations of all who look at a store."""
+    """The pending observations of all users of a store."""
 
     def __init__(self) -> None:
         self._by_sequence: dict[int, Pending] = {}
@@ -46,7 +46,7 @@ class PendingPages:
         self._by_key.setdefault(pending.observation.key, []).append(pending)
 
     def remove(self, sequence: int) -> None:
-        """Forget the observation of that sequence, if it is here."""
+        """Remove the observation with that sequence number, if present."""
         pending = self._by_sequence.pop(sequence, None)
         if pending is None:
             return
@@ -57,15 +57,18 @@ class PendingPages:
             del self._by_key[key]
 
     def get(self, sequence: int) -> Pending | None:
-        """The observation of that sequence."""
+        """Return the observation with that sequence number, or None."""
         return self._by_sequence.get(sequence)
 
     def of_key(self, key: str) -> Sequence[Pending]:
-        """The observations of a key, oldest first."""
+        """Return the observations of a key, oldest first."""
         return self._by_key.get(key, ())
 
     def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
-        """(distance, entry) of those within the distance, by a scan: few pages are in flight."""
+        """Return (distance, entry) of observations within the distance.
+
+        A linear scan is fast enough, because few pages are in progress.
+        """
         return [
             (distance, pending.entry)
             for pending in self._by_sequence.values()

@@ -129,10 +129,15 @@ def typical_recall(plan: TablePlan, max_distance: int) -> float:
     """Return the share of real near-duplicates within a distance that the probes find, by their
     distances on the open page sets and simulation of the model.
     """
+    return _simulated(plan, typical_distances(plan.bits, max_distance))
+
+
+def typical_distances(bits: int, max_distance: int) -> NDArray[np.int64]:
+    """Return distances of real near-duplicates, those within a distance."""
     at = np.linspace(0, 1, len(_QUANTILES))
-    distances = np.interp(np.linspace(0, 1, _SAMPLES), at, _QUANTILES) * plan.bits / 256
+    distances = np.interp(np.linspace(0, 1, _SAMPLES), at, _QUANTILES) * bits / 256
     whole = np.rint(distances).astype(int)
-    return _simulated(plan, whole[whole <= max_distance])
+    return whole[whole <= max_distance]
 
 
 def expected_recall_bare(plan: TablePlan, distance: int) -> float:

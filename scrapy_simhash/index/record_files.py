@@ -1,7 +1,8 @@
-"""Records in files: JSON lines, compressed by gzip or not, and Parquet."""
+"""Read and write records in files: JSON lines and CSV, optionally with gzip, and Parquet."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -21,20 +22,28 @@ if TYPE_CHECKING:
 
 STANDARD = "-"
 _BATCH_RECORDS = 65_536
+# A spreadsheet takes a cell that begins so for a formula.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _INSTALL = 'pip install "scrapy-simhash[files]"'
 
 
 def is_parquet(name: str) -> bool:
-    """Whether a file of that name is, or becomes, a Parquet file."""
+    """Return True if a file name stands for a Parquet file."""
     return name.lower().endswith((".parquet", ".pq"))
 
 
-def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> int:
-    """Write records to a file, whole or not at all, or to standard output; returns how many.
+def is_csv(name: str) -> bool:
+    """Return whether a file of that name is, or becomes, a CSV file."""
+    return name.lower().removesuffix(".gz").endswith(".csv")
 
-    :param name: ``-``, or of a file; ``.gz`` and ``.parquet`` say how it is written.
-    :param types: of the records' fields: str, int or bool.
-    :raises SimhashError: a record cannot be written so, or a package is missing.
+
+def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> int:
+    """Write records atomically to a file, or to standard output, and return their number.
+
+    :param name: ``-`` or a file name; the suffixes ``.csv``, ``.gz`` and ``.parquet`` select the
+        format.
+    :param types: field types of the records: str, int or bool.
+    :raises SimhashError: the format cannot store a record, or a package is missing.
     :raises OSError: the file cannot be written.
     """
     if name == STANDARD:
@@ -44,18 +53,25 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
         if is_parquet(name):
             return _write_parquet(temporary, records, types)
         opened = gzip.open if name.lower().endswith(".gz") else open
-        with opened(temporary, "wt", encoding="utf-8") as file:
+        # newline="": csv ends lines itself, and those of JSON are the same everywhere.
+        with opened(temporary, "wt", encoding="utf-8", newline="") as file:
+            if is_csv(name):
+                return _write_csv(file, records, types)
             return _write_lines(file, records)
 
 
 def read_records(name: str) -> Iterator[Given]:
-    """The records of a file, or of standard input, as they stand there.
+    """Yield the records of a file, or of standard input, without validation.
 
-    :raises SimhashError: the file is no such file.
-    :raises OSError: it cannot be read.
+    :raises SimhashError: the file has another format or is damaged.
+    :raises OSError: the file cannot be read.
     """
     if name == STANDARD:
         yield from _read_lines(name, sys.stdin.buffer)
+    elif is_csv(name):
+        raise SimhashError(
+            f"{name}: CSV is for spreadsheets and cannot be read back: export JSON lines or Parquet"
+        )
     elif is_parquet(name):
         yield from _read_parquet(Path(name))
     else:
@@ -72,6 +88,24 @@ def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> int:
         file.write(json.dumps(record) + "\n")
         count += 1
     return count
+
+
+def _write_csv(file: Any, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> int:
+    writer = csv.DictWriter(file, list(types))
+    writer.writeheader()
+    count = 0
+    for record in records:
+        writer.writerow({field: _cell(value) for field, value in record.items()})
+        count += 1
+    return count
+
+
+def _cell(value: Any) -> Any:
+    """Return a value that no spreadsheet evaluates: keys are texts of others."""
+    if isinstance(value, str):
+        text = value.encode("utf-8", "backslashreplace").decode()
+        return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+    return value
 
 
 def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[Given]:
@@ -96,13 +130,13 @@ def _write_parquet(
     path: Path, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]
 ) -> int:
     arrow, parquet = _pyarrow()
-    of_type = {
+    arrow_types = {
         str: arrow.string(),
         int: arrow.int64(),
         bool: arrow.bool_(),
         int | None: arrow.int64(),
     }
-    schema = arrow.schema([(field, of_type[kind]) for field, kind in types.items()])
+    schema = arrow.schema([(field, arrow_types[kind]) for field, kind in types.items()])
     count = 0
     with parquet.ParquetWriter(path, schema) as writer:
         iterator = iter(records)
@@ -133,7 +167,7 @@ def _read_parquet(path: Path) -> Iterator[Given]:
 
 def _pyarrow() -> tuple[Any, Any]:
     try:
-        import pyarrow as arrow  # noqa: ICN001 - in full
+        import pyarrow as arrow  # noqa: ICN001 - no abbreviation
         from pyarrow import parquet
     except ImportError as error:
         raise SimhashError(f"Parquet needs the package pyarrow: {_INSTALL}") from error
@@ -142,12 +176,12 @@ def _pyarrow() -> tuple[Any, Any]:
 
 @contextmanager
 def whole_or_nothing(path: Path) -> Iterator[Path]:
-    """A file to write that takes the place of `path` at the end, unless an error comes."""
-    path = path.resolve()  # not the link is written, but what it leads to
-    if path.exists() and not path.is_file():  # a pipe, or a device
+    """Yield a temporary file to write; on success, it replaces `path` atomically."""
+    path = path.resolve()  # symlinks are followed
+    if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
         yield path
         return
-    # Not named after `path`: with anything added, a name that fits may be too long.
+    # Not derived from the name of `path`, because the result could be too long.
     temporary = path.with_name(f".simhash-{secrets.token_hex(8)}")
     try:
         yield temporary

@@ -1,4 +1,4 @@
-"""Repair an index that nobody else has open."""
+"""Repair a damaged index."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _BATCH_ROWS = 4096
 
 @dataclass(frozen=True)
 class RepairReport:
-    """What a repair kept and dropped.
+    """The result of a repair.
 
     :param salvaged: the database had to repair its files.
-    :param dropped: rows that made no sense, or whose page has a younger entry.
+    :param dropped: rows that could not be decoded, or whose page has a younger entry.
     """
 
     salvaged: bool
@@ -43,14 +43,14 @@ class RepairReport:
 
 
 def repair(directory: Path, *, moved: Callable[[], object] = lambda: None) -> RepairReport:
-    """Rebuild an index from its entries' rows: buckets, counts and numbers.
+    """Rebuild the buckets, counts and numbers of an index from its entries.
 
-    Files that can't be read are repaired by the database itself, which sets aside what it can't
-    keep (LevelDB in ``leveldb/lost``). Pages whose rows were lost count as new when they are met
-    again. Interrupted, it can be started again.
+    The database itself repairs files that cannot be read, and sets aside what it cannot keep
+    (LevelDB in ``leveldb/lost``). Pages whose rows are lost count as new in the next crawl. An
+    interrupted repair can be started again.
 
     :param moved: called for each entry.
-    :raises StorageError: there is no index, its manifest is damaged, or the disk fails.
+    :raises StorageError: the index is missing, its manifest is damaged, or the disk fails.
     """
     location = str(directory)
     manifest = read_manifest(directory)
@@ -78,7 +78,7 @@ def repair(directory: Path, *, moved: Callable[[], object] = lambda: None) -> Re
                 _delete(database, (row for row, _ in database.rows(head, stop)))
             _delete(database, dropped)
             database.write([(records.STATE_KEY, records.encode_state(state))], sync=True)
-            # All buckets are made again from the entries.
+            # Opening the store rebuilds all buckets from the entries.
             path = manifest.database_path(directory)
             destroy_runs(path)
             TableStore(database, manifest.plan, manifest.check_bits, location, path=path).close()
@@ -91,7 +91,7 @@ def repair(directory: Path, *, moved: Callable[[], object] = lambda: None) -> Re
 def _keep_what_can_be_read(
     database: Database, manifest: Manifest, moved: Callable[[], object]
 ) -> tuple[State, int, list[bytes]]:
-    """(state that fits the entries, lines of the log, rows that are to be dropped)."""
+    """Return (state that matches the entries, number of log lines, rows to drop)."""
     width_bytes = manifest.plan.bits // 8
     dropped = list(records.rows_of_no_kind(database))
     ordinals, hashes = [], []
@@ -134,15 +134,15 @@ def _keep_what_can_be_read(
 def _superseded(
     database: Database, ordinals: Sequence[int], hashes: Sequence[int], width_bytes: int
 ) -> list[int]:
-    """Ordinals of entries whose page has an entry that was met later: of repaired files."""
+    """Return the ordinals of entries whose page has a younger one, as in salvaged files."""
     import numpy as np
 
     order = np.argsort(np.array(hashes, np.uint64), kind="stable")
     ordered = np.array(hashes, np.uint64)[order]
-    alike = np.flatnonzero(ordered[1:] == ordered[:-1])
+    equal = np.flatnonzero(ordered[1:] == ordered[:-1])
     last: dict[str, Entry] = {}
     superseded = []
-    for position in sorted({int(order[i]) for start in alike for i in (start, start + 1)}):
+    for position in sorted({int(order[i]) for start in equal for i in (start, start + 1)}):
         ordinal = ordinals[position]
         value = database.get(records.entry_row(ordinal)) or b""
         entry = records.decode_entry(ordinal, value, width_bytes)

@@ -1,8 +1,8 @@
-"""An index is made anew: the old one stays until the new one is whole.
+"""Rewrite an index atomically: the old one stays until the new one is complete.
 
-The new database grows beside the old one, which nobody else can open meanwhile. The manifest says
-which of the two is the index, and is replaced last, in one step. Whatever an interruption leaves
-is no part of the index, and is deleted when it is made anew again.
+The new database is written next to the old one, which stays locked. The manifest names the current
+database and is replaced last, atomically. An interruption leaves an unused database, which the next
+rewrite deletes.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.manifest import Manifest
 
 
-# Beside the database of an index that has no manifest yet.
+# Marks a directory whose index is incomplete and has no manifest yet.
 _MAKING = f".{FILE_NAME}.making"
 
 
 class Source:
-    """What a database holds, without its tables, in this format version or an older one.
+    """The entries and log of an open database, in this format version or an older one.
 
-    :param location: of its index, for errors.
-    :raises IndexCorrupt: its state row makes no sense; also when rows are read that don't.
+    :param location: directory of the index, for errors.
+    :raises IndexCorrupt: the state row cannot be decoded; iterating raises it for other rows.
     """
 
     def __init__(self, database: Database, manifest: Manifest, location: str) -> None:
@@ -56,16 +56,16 @@ class Source:
         except ValueError as error:
             raise corrupt(location, error) from error
         self.next_sequence = max(state.next_sequence, 1)
-        # Entries that came after the state was written.
+        # Include entries that were written after the state row.
         for entry in self._entries(state.next_ordinal):
             self.next_sequence = max(self.next_sequence, entry.met + 1)
 
     def entries(self) -> Iterator[Entry]:
-        """In no order that means something."""
+        """Yield all entries in arbitrary order."""
         return self._entries(0)
 
     def entries_by_age(self) -> Iterator[Entry]:
-        """The oldest first."""
+        """Yield all entries, oldest first."""
         import numpy as np
 
         ages = np.array([(entry.number, entry.ordinal) for entry in self.entries()], np.uint64)
@@ -75,7 +75,7 @@ class Source:
             yield self._decoded_entry(int(ordinal), self._database.get(row) or b"")
 
     def near_duplicates(self) -> Iterator[NearDuplicate]:
-        """The lines of the near-duplicate log, oldest first."""
+        """Yield the lines of the near-duplicate log, oldest first."""
         for row, value in self._database.rows(b"N", b"O"):
             number = int.from_bytes(row[1:], "big")
             try:
@@ -95,7 +95,7 @@ class Source:
 
 
 class Rewriting(NamedTuple):
-    """The old index, and the store of the new one, which is empty at first."""
+    """The old index and the store of the new one, which starts empty."""
 
     source: Source
     store: TableStore
@@ -103,7 +103,7 @@ class Rewriting(NamedTuple):
 
 @contextmanager
 def opened_source(directory: Path) -> Iterator[Source]:
-    """The content of an index that nobody else has open."""
+    """Open an index exclusively, and yield its content."""
     require_whole(directory)
     with opened_database(directory) as (manifest, database):
         yield Source(database, manifest, str(directory))
@@ -111,12 +111,12 @@ def opened_source(directory: Path) -> Iterator[Source]:
 
 @contextmanager
 def rewriting(directory: Path, *, older: bool = False, **changes: Any) -> Iterator[Rewriting]:
-    """Fill a new index inside; at the end, it takes the place of the old one.
+    """Yield the old index and an empty store; at the end, the filled store replaces the old one.
 
-    :param older: the old one may have a format version that is older.
-    :param changes: of the manifest, such as its `plan`.
-    :raises StorageError: there is no index, it is open elsewhere, it cannot be read, or the disk
-        fails; the old one is as it was.
+    :param older: accept an old index of an older format version.
+    :param changes: changed fields of the manifest, such as `plan`.
+    :raises StorageError: the index is missing, open elsewhere, cannot be read, or the disk fails;
+        the old index is unchanged.
     """
     location = str(directory)
     require_whole(directory)
@@ -130,41 +130,41 @@ def rewriting(directory: Path, *, older: bool = False, **changes: Any) -> Iterat
                 yield Rewriting(source, store)
                 store.remove((), max(source.next_sequence, store.next_sequence))
             new.replace(directory)
-        with suppress(StorageError):  # the next time, then
+        with suppress(StorageError):  # the next rewrite deletes them
             _delete_leftovers(directory, new)
     except OSError as error:
-        raise StorageError(location, f"it cannot be made anew ({error})") from error
+        raise StorageError(location, f"it cannot be rewritten ({error})") from error
 
 
 @contextmanager
 def making(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
-    """Fill an index in a directory of its own; it is one at the end, or not at all.
+    """Yield an empty store in a new directory; it becomes an index only on success.
 
-    :raises StorageError: something is there, or the disk fails.
+    :raises StorageError: the directory is not empty, or the disk fails.
     """
     location = str(directory)
     try:
-        begun = directory / _MAKING
-        if begun.exists():  # and was not finished
+        marker = directory / _MAKING
+        if marker.exists():  # left by an interruption
             for path in databases(directory):
                 database_kind(path.name.partition("-")[0]).destroy(location, path)
         elif directory.exists() and any(directory.iterdir()):
             raise StorageError(location, "it is not empty: choose a new directory")
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        begun.touch()
+        marker.touch()
         try:
             with _new_store(directory, manifest) as store:
                 yield store
             manifest.write(directory)
         finally:
-            begun.unlink()
+            marker.unlink()
     except OSError as error:
-        raise StorageError(location, f"it cannot be made or written to ({error})") from error
+        raise StorageError(location, f"it cannot be created or written ({error})") from error
 
 
 @contextmanager
 def _new_store(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
-    """A store that is closed and on the disk at the end; deleted after an error."""
+    """Yield a new store; sync and close it at the end, or delete it after an error."""
     location, path = str(directory), manifest.database_path(directory)
     kind = database_kind(manifest.database)
     database = kind(location, path)
@@ -180,9 +180,7 @@ def _new_store(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
 
 
 def _delete_leftovers(directory: Path, made: Manifest) -> None:
-    """Databases beside that of the index: of earlier generations, or of an interruption; and
-    texts in another kind of database.
-    """
+    """Delete unused databases: old generations, interrupted ones, and texts of another kind."""
     texts = [texts_path(directory, kind) for kind in DATABASES if kind != made.database]
     for path in (*databases(directory), *texts):
         if path.is_dir() and path != made.database_path(directory):

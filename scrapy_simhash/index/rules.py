@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from scrapy_simhash.fingerprint import hamming_distance
 
@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.confirmation import Confirmation, Evidence
     from scrapy_simhash.index.base import Entry, ObservationKind
+
+
+class Text(Protocol):
+    """A text by its fingerprint and evidence: an entry, an observation, a dropped copy."""
+
+    @property
+    def fingerprint(self) -> int:
+        """See `Entry`."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """See `Entry`."""
 
 
 class Neighbour(NamedTuple):
@@ -100,9 +112,19 @@ class Rules:
         [(similarity, resembles)] = self._of_one_key.similarities(evidence, [entry.evidence])
         return Own(distance, entry, similarity, distance <= self.max_distance and resembles)
 
-    def same_text(self, entry: Entry, other: Entry) -> bool:
-        """Return True if two entries of one key have the same text."""
-        return self.own(entry.fingerprint, entry.evidence, other).same
+    def same_text(self, one: Text, other: Text) -> bool:
+        """Return True if two pages of one key have the same text."""
+        return self._confirms(self._of_one_key, one, other)
+
+    def is_copy(self, one: Text, other: Text) -> bool:
+        """Return True if two pages of different keys are copies of each other."""
+        return self._confirms(self.confirmation, one, other)
+
+    def _confirms(self, confirmation: Confirmation, one: Text, other: Text) -> bool:
+        if hamming_distance(one.fingerprint, other.fingerprint) > self.max_distance:
+            return False
+        [(_, confirmed)] = confirmation.similarities(one.evidence, [other.evidence])
+        return confirmed
 
     def copy_of(self, entry: Entry, other: Entry) -> Neighbour | None:
         """Return another entry as the representative of one that is a copy of it, or None."""

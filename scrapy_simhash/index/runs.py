@@ -200,7 +200,14 @@ class Runs:
         """Whether pages wait to be spilled."""
         return self._waiting
 
-    def find_near(self, fingerprint: int, max_distance: int, certainty: bytes = b"") -> set[int]:
+    def find_near(
+        self,
+        fingerprint: int,
+        max_distance: int,
+        certainty: bytes = b"",
+        *,
+        flipped: bool = False,  # noqa: ARG002 - see `Buckets`; bits are flipped anyway
+    ) -> set[int]:
         """Return the ordinals of the pages in the buckets that are probed, within the distance."""
         tables, prefixes = probes = self._prober.probes(fingerprint, certainty)
         memory = self._memory

@@ -1,4 +1,4 @@
-"""SharedStore: a store with what all who look at it share."""
+"""Share one open store between all its users in a process."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import Store
     from scrapy_simhash.index.manifest import Manifest
 
-_Found = list[tuple[int, Entry]]
+_Entries = list[tuple[int, Entry]]
 
 
 class SharedStore:
-    """A store with what all who look at it share: the lock, the clock, the pending pages, and the
-    texts that are kept.
-    """
+    """A store with the state that its users share: lock, sequence, pending pages and texts."""
 
     def __init__(self, store: Store, manifest: Manifest, location: str) -> None:
         self.store = store
@@ -35,17 +33,17 @@ class SharedStore:
         self.users = 0
 
     def take_sequence(self) -> int:
-        """The next number in the order of observations."""
+        """Return the next sequence number of observations."""
         sequence = self.next_sequence
         self.next_sequence += 1
         return sequence
 
     def within(
         self, fingerprint: int, max_distance: int, certainty: bytes = b""
-    ) -> tuple[_Found, _Found]:
-        """Stored and pending entries within the distance, in no order.
+    ) -> tuple[_Entries, _Entries]:
+        """Return (stored entries, pending entries) within the distance, unordered.
 
-        A pending page stands beside the stored entry of its key, until it takes its place.
+        A pending page may have a stored entry too, which it replaces when it is confirmed.
         """
         return (
             self.store.within(fingerprint, max_distance, certainty),

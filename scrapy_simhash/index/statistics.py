@@ -1,4 +1,4 @@
-"""How big an index is, and how evenly its buckets are filled."""
+"""Measure the size of an index, and how evenly its buckets are filled."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROW_KINDS = {
 
 @dataclass
 class RowStatistics:
-    """Rows of one kind, with the bytes of their keys and values."""
+    """The number of rows of one kind, with the size of their keys and values."""
 
     rows: int = 0
     key_bytes: int = 0
@@ -52,16 +52,16 @@ class TableStatistics:
 
     @property
     def skew(self) -> float:
-        """The fullest bucket, in multiples of the mean over all that there could be; 0 if empty.
+        """Return the size of the fullest bucket divided by the mean over all possible buckets.
 
-        Chance alone makes it a small number where buckets hold several records each.
+        Evenly distributed fingerprints give a small number. Return 0 for an empty table.
         """
         return self.largest * (1 << self.prefix_bits) / self.records if self.records else 0.0
 
 
 @dataclass
 class IndexStatistics:
-    """What an index holds. `page_key_bytes` are part of the entries' values."""
+    """The statistics of an index. `page_key_bytes` is part of the values of entries."""
 
     manifest: Manifest
     entries: int
@@ -74,10 +74,10 @@ class IndexStatistics:
 
 
 def statistics(directory: Path, *, moved: Callable[[], object] = lambda: None) -> IndexStatistics:
-    """Read an index whole, and count.
+    """Read all rows of an index, and return its statistics.
 
     :param moved: called for each row.
-    :raises StorageError: there is no index, it is open elsewhere, or it cannot be read.
+    :raises StorageError: the index is missing, open elsewhere, or cannot be read.
     """
     with opened_database(directory) as (manifest, database):
         try:
@@ -158,9 +158,11 @@ def _tables(database: Database, manifest: Manifest) -> list[TableStatistics]:
     widths_bits = [*manifest.plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
     counted = []
     for number, (head, prefix_bytes) in enumerate(records.bucket_heads(manifest.plan)):
-        of_keys = head == b"K"
-        record_bytes = 4 + (records.KEY_CHECK_BITS if of_keys else manifest.check_bits) // 8
-        table = TableStatistics("page keys" if of_keys else f"table {number}", widths_bits[number])
+        is_page_keys = head == b"K"
+        record_bytes = 4 + (records.KEY_CHECK_BITS if is_page_keys else manifest.check_bits) // 8
+        table = TableStatistics(
+            "page keys" if is_page_keys else f"table {number}", widths_bits[number]
+        )
         in_bucket = 0
         stop = head[:-1] + bytes([head[-1] + 1]) if head[-1] < 0xFF else head + b"\xff" * 8  # noqa: PLR2004 - the last byte
         for row, value in database.rows(head, stop):

@@ -109,9 +109,14 @@ class TableStore:
         fingerprint: int,
         max_distance: int,
         certainty: bytes = b"",
+        *,
+        flipped: bool = False,
     ) -> list[tuple[int, Entry]]:
-        """See `Store.within`."""
-        ordinals = self._buckets.find_near(fingerprint, max_distance, certainty)
+        """See `Store.within`.
+
+        :param flipped: ask tables that are not probed for each prefix with a flipped bit, too.
+        """
+        ordinals = self._buckets.find_near(fingerprint, max_distance, certainty, flipped=flipped)
         if not ordinals:
             return []
         found = []
@@ -200,6 +205,10 @@ class TableStore:
             ]
         )
         self._next_sequence = next_sequence
+
+    def unlog(self, sequence: int) -> None:
+        """See `Store.unlog`."""
+        self._write([], [records.log_row(sequence)])
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """See `Store.near_duplicates`; as the log stands at the first line."""

@@ -1,8 +1,8 @@
-"""The main texts of pages, kept beside an index: for reports, and for another scheme.
+"""Store the main texts of pages next to an index, for reports and for reindexing.
 
-A database of its own, in ``leveldb-texts/`` or ``rocksdb-texts/``: ``X`` and the page's key → the
-text, compressed; ``S`` → how many bytes there are. It may lack any page: it is bounded, and it is
-not written in one step with the index.
+Texts are in a separate database, ``leveldb-texts/`` or ``rocksdb-texts/``. Row ``X`` plus the key
+of a page holds the compressed text, row ``S`` the total size in bytes. The text of a page may be
+missing: the database has a size limit, and is not written atomically with the index.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_BYTES = 1 << 30
 NO_BOUND = 1 << 62
-# Of one page; what follows is not kept.
+# Longer texts of a page are cut off.
 MAX_CHARACTERS = 200_000
 _STATE = b"S"
 _COMPRESSION_LEVEL = 1
@@ -38,10 +38,10 @@ class KeptText(NamedTuple):
 
 
 class Texts:
-    """The texts of an index; opened when the first is asked for.
+    """The stored texts of an index. The database is opened on first use.
 
-    :param path: of the database; None keeps texts in memory.
-    :param max_bytes: of compressed texts and keys; more are not kept.
+    :param path: path of the database; None stores texts in memory.
+    :param max_bytes: upper limit for compressed texts and keys.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class Texts:
         self.max_bytes = max_bytes
 
     def keep(self, key: str, text: KeptText) -> bool:
-        """Keep the text of a page in the place of an earlier one. False: there is no room.
+        """Store the text of a page, replacing an earlier one. Return False if it does not fit.
 
         :raises StorageError: the disk fails.
         """
         row = b"X" + encode_key(key)
-        kept = text._replace(text=text.text[:MAX_CHARACTERS])
-        content = json.dumps(kept._asdict(), ensure_ascii=False)
+        shortened = text._replace(text=text.text[:MAX_CHARACTERS])
+        content = json.dumps(shortened._asdict(), ensure_ascii=False)
         value = zlib.compress(content.encode("utf-8", "surrogatepass"), _COMPRESSION_LEVEL)
         before = self._get(row)
         if before == value:
@@ -75,7 +75,10 @@ class Texts:
         return True
 
     def get(self, key: str) -> KeptText | None:
-        """The text of a page. :raises StorageError: it cannot be read."""
+        """Return the text of a page, or None.
+
+        :raises StorageError: it cannot be read.
+        """
         value = self._get(b"X" + encode_key(key))
         if value is None:
             return None
@@ -85,31 +88,31 @@ class Texts:
             raise corrupt(self._location, f"the text of {key!r}: {error}") from error
 
     def compressed(self, key: str) -> bytes | None:
-        """A text as it is kept: zlib's form of a JSON object with title and text, in UTF-8."""
+        """Return a text as stored: JSON with title and text, in UTF-8, compressed by zlib."""
         return self._get(b"X" + encode_key(key))
 
     def keys(self) -> Iterator[str]:
-        """The pages whose texts are kept."""
+        """Yield the keys of the pages with a stored text."""
         rows = self._opened().rows(b"X", b"Y") if self._path is not None else self._memory.items()
         for row, _ in rows:
             yield decode_key(row[1:])
 
     def forget_all_but(self, keys: Collection[str]) -> int:
-        """Delete the texts of other pages; returns how many."""
+        """Delete the texts of all other pages, and return their number."""
         gone = [key for key in self.keys() if key not in keys]
         for key in gone:
             self.forget(key)
         return len(gone)
 
     def forget(self, key: str) -> None:
-        """Delete the text of a page, if it is kept."""
+        """Delete the text of a page, if it is stored."""
         row = b"X" + encode_key(key)
         value = self._get(row)
         if value is not None:
             self._write([], [row], self._bytes - len(row) - len(value))
 
     def close(self) -> None:
-        """Give the database back. Harmless when repeated."""
+        """Close the database. May be called repeatedly."""
         if self._database is not None:
             self._database.close()
             self._database = None
@@ -131,7 +134,7 @@ class Texts:
 
     def _opened(self) -> Database:
         if self._database is None:
-            if self._path is None:  # pragma: no cover - asked for above
+            if self._path is None:  # pragma: no cover - callers check it
                 raise ValueError("texts in memory have no database")
             self._database = database_kind(self._kind)(self._location, self._path)
             self._bytes = int.from_bytes(self._database.get(_STATE) or b"", "big")
@@ -140,7 +143,7 @@ class Texts:
 
 @contextmanager
 def opened_texts(directory: Path, kind: str, *, create: bool = False) -> Iterator[Texts | None]:
-    """The texts of an index that nobody else has open; None if none are kept."""
+    """Open the texts of an index exclusively; yield None if none are stored."""
     path = texts_path(directory, kind)
     if not (create or path.is_dir()):
         yield None
@@ -153,7 +156,7 @@ def opened_texts(directory: Path, kind: str, *, create: bool = False) -> Iterato
 
 
 def copy_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> None:
-    """Take the texts of an index into those of another, or into another kind of database."""
+    """Copy the texts of an index to another index, or to another kind of database."""
     with opened_texts(directory, kind) as texts:
         if texts is None:
             return
@@ -161,10 +164,10 @@ def copy_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> 
             for key in texts.keys():  # noqa: SIM118 - a method
                 text = texts.get(key)
                 if text is not None and others is not None:
-                    others.max_bytes = NO_BOUND  # they were kept already
+                    others.max_bytes = NO_BOUND  # the limit was applied when they were stored
                     others.keep(key, text)
 
 
 def texts_path(directory: Path, kind: str) -> Path:
-    """Where the texts of an index are."""
+    """Return the path of the texts of an index."""
     return directory / f"{kind}-texts"

@@ -1,1 +1,1 @@
-"""Which passages of a text stand elsewhere, and where."""
+"""Find passages of a text that also appear in other documents."""

@@ -1,9 +1,9 @@
-# ruff: noqa: RUF001 - the punctuation of other scripts is what it is about
-"""Cutting: a text → its passages, as places in it.
+# ruff: noqa: RUF001 - the punctuation of other scripts is what this module handles
+"""Split a text into passages.
 
-Passages end where the text itself has a boundary: at the end of a sentence, at a comma, between
-words. So a passage that was copied into another text is cut there as it was cut here, wherever it
-stands; runs of exactly equal length would only match where they begin at the same place.
+Passages end at boundaries of the text itself: at the end of a sentence, at a comma or between
+words. So a passage that is copied to another text is split in the same way there. Runs of fixed
+length would match only if they began at the same offset.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Unit = Literal["sentences", "runs"]
 DEFAULT_RUN_CHARACTERS = 30
 MIN_RUN_CHARACTERS = 5
 MAX_RUN_CHARACTERS = 1000
-# Longer sentences are cut at commas, in parts of at least the second number of characters.
+# Longer sentences are split at commas into parts of at least `_PART_CHARACTERS`.
 _LONG_SENTENCE_CHARACTERS = 160
 _PART_CHARACTERS = 60
 
-# What ends a sentence, with the quotation marks and brackets that close after it.
+# Quotation marks and brackets that may close after the end of a sentence.
 _CLOSING = "\"'”’»）)」』】〕》]"
-# Han, kana, hangul, and their punctuation: they follow a full stop without a space.
+# Han, kana, hangul and their punctuation may follow a full stop without a space.
 _UNSPACED = "\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef"
 _SENTENCE_END = re.compile(
     rf"[。！？；…｡؟।]+[{re.escape(_CLOSING)}]*|[\r\n]+|$"
-    # Not from within a row of them: that would be looked at as often as it is long.
+    # The lookbehind avoids quadratic time on a long row of such marks.
     rf"|(?<![.!?;])[.!?;]+(?:[{re.escape(_CLOSING)}]+|(?=\s|$|[{_UNSPACED}]))"
 )
 _CLAUSE_END = re.compile(r"[，、：,:؛،;]+|\s[-–—]\s|[—–]+|$")
@@ -41,7 +41,7 @@ _RUN_ENDS = frozenset("。！？；…｡؟।，、：,:؛،;.!?" + _CLOSING)
 
 
 class Span(NamedTuple):
-    """Characters `start` to `end` of a text."""
+    """The characters of a text from `start` to `end`."""
 
     start: int
     end: int
@@ -49,11 +49,11 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Cutting:
-    """How a text is cut.
+    """The way to split a text into passages.
 
-    :param unit: ``sentences``; or ``runs`` of about `characters` characters.
-    :param characters: of a run, 5 to 1000: two thirds of it at least, four thirds at most.
-    :param overlapping: each run begins in the middle of the one before.
+    :param unit: ``sentences``, or ``runs`` of about `characters` characters.
+    :param characters: target length of a run, 5 to 1000; runs have two to four thirds of it.
+    :param overlapping: begin each run in the middle of the previous one.
     :raises SchemeError: a value is outside its range.
     """
 
@@ -75,21 +75,23 @@ class Cutting:
             raise SchemeError(f"overlapping={self.overlapping!r}: only runs overlap")
 
     def spans(self, text: str) -> list[Span]:
-        """The passages of a text, by their starts; none is empty or begins or ends with white
-        space, and outside them there is white space alone.
+        """Return the passages of a text, sorted by start.
+
+        They cover all of the text except white space. None is empty, or begins or ends with white
+        space.
         """
         spans = self._runs(text) if self.unit == "runs" else _short_sentences(text)
         return [span for span in (_stripped(text, *span) for span in spans) if span is not None]
 
     def _runs(self, text: str) -> Iterator[tuple[int, int]]:
-        """Each sentence anew, so that what stands before it does not matter."""
+        """Yield runs. Each sentence is split independently, so earlier text has no influence."""
         shortest = max(self.characters * 2 // 3, 1)
         longest = max(self.characters * 4 // 3, shortest + 1)
         for sentence_start, sentence_end in _sentences(text):
             start = sentence_start
             while sentence_end - start > longest:
                 end = min(_run_end(text, start + shortest, start + longest), sentence_end)
-                if sentence_end - end < shortest:  # what is left would be short: two halves
+                if sentence_end - end < shortest:  # the rest would be too short: split in halves
                     end = _run_end(text, (start + sentence_end) // 2, sentence_end)
                 yield start, end
                 if self.overlapping:
@@ -120,7 +122,7 @@ def _short_sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A long sentence at its commas; between words, where it has none."""
+    """Split a long sentence at its commas, or between words if it has none."""
     for match in _CLAUSE_END.finditer(text, start, end):
         at = min(match.end(), end)
         if at < end and at - start < _PART_CHARACTERS:
@@ -135,7 +137,7 @@ def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _run_end(text: str, earliest: int, latest: int) -> int:
-    """The first place from `earliest` to `latest` at which a run may end; `latest`, if none."""
+    """Return the first position in the range at which a run may end, or `latest`."""
     latest = min(latest, len(text))
     for at in range(earliest, latest):
         if text[at - 1] in _RUN_ENDS or text[at].isspace():
@@ -144,7 +146,7 @@ def _run_end(text: str, earliest: int, latest: int) -> int:
 
 
 def _next_shown(text: str, start: int, end: int) -> int:
-    """The first place from `start` on that is no white space; `end`, if there is none."""
+    """Return the first position from `start` that is not white space, or `end`."""
     while start < end and text[start].isspace():
         start += 1
     return start

@@ -1,7 +1,7 @@
-"""PassageIndex: a directory of documents whose passages can be found again.
+"""Store documents in a passage index, and look up passages of other texts in it.
 
-It holds ``passages.json``, which says what it was made with, ``index/`` with the fingerprints (an
-index as for pages, and `scrapy simhash check` checks it), and ``documents/``.
+The directory holds ``passages.json`` (the manifest), ``index/`` (fingerprints, in the format of a
+page index, so `scrapy simhash check` works on it) and ``documents/``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class _Shared:
-    """An index that is open, for all who use it in this process: a database is opened once."""
+    """An open index with its user count. A database can be opened only once per process."""
 
     store: PassageStore
     made: PassagesManifest
@@ -53,9 +53,9 @@ _opening = threading.Lock()
 
 
 class PassageIndex:
-    """A passage index that is open. Methods may be called from any thread, one at a time.
+    """An open passage index, created by `open_passages`.
 
-    Made by `open_passages`.
+    Methods may be called from any thread, one at a time.
     """
 
     def __init__(self, shared: _Shared) -> None:
@@ -65,12 +65,12 @@ class PassageIndex:
 
     @property
     def documents(self) -> int:
-        """How many documents there are."""
+        """Return the number of documents."""
         return self._open().documents
 
     @property
     def passages(self) -> int:
-        """How many distinct passages there are."""
+        """Return the number of distinct passages."""
         return self._open().passages
 
     def __contains__(self, name: str) -> bool:
@@ -78,24 +78,24 @@ class PassageIndex:
             return self._open().number(name) is not None
 
     def add(self, name: str, text: str) -> int | None:
-        """Add a document, or put it in the place of the one of its name.
+        """Add a document, replacing one of the same name.
 
-        :return: how many passages of it can be found; None if it was there with this text.
+        :return: number of its passages that can be found; None if it was stored with this text.
         :raises StorageError: the index fails.
         """
         with self._shared.lock:
             if self._open().has(name, text):
                 return None
         scheme = self.made.scheme
-        found = (
+        pairs = (
             (span, scheme.fingerprint(text[slice(*span)])) for span in scheme.cutting.spans(text)
         )
-        passages = [(span, fingerprint) for span, fingerprint in found if fingerprint is not None]
+        passages = [(span, fingerprint) for span, fingerprint in pairs if fingerprint is not None]
         with self._shared.lock:
             return len(passages) if self._open().put(name, text, passages) else None
 
     def remove(self, name: str) -> bool:
-        """Take a document away. False if there is none of that name."""
+        """Remove a document. Return False if there is none of that name."""
         with self._shared.lock:
             return self._open().remove(name)
 
@@ -108,10 +108,10 @@ class PassageIndex:
         but: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> PassageReport:
-        """Where the passages of a text stand.
+        """Return a report on the passages of a text that appear in the documents.
 
-        :param name: of the text, for the report.
-        :param but: name of a document that is no source, as it is the text itself.
+        :param name: name of the text, for the report.
+        :param but: name of a document to exclude, such as the text itself.
         :param progress: called with (passages done, passages in all).
         :raises StorageError: the index fails.
         """
@@ -122,11 +122,11 @@ class PassageIndex:
             return matcher.check(name, text, but=but, progress=progress)
 
     def sync(self) -> None:
-        """Bring what was added to the disk, while other calls go on."""
+        """Sync added documents to disk; may run at the same time as other calls."""
         self._open().sync()
 
     def close(self) -> None:
-        """Give the index back. Harmless when repeated."""
+        """Close the index. May be called repeatedly."""
         with _opening, self._shared.lock:
             if not self._closed:
                 self._closed = True
@@ -159,16 +159,16 @@ def open_passages(
     kind: str | None = None,
     sync: SyncPolicy = "everysec",
 ) -> PassageIndex:
-    """Open a passage index, or make it.
+    """Open a passage index, or create it.
 
-    :param scheme: of a new index; where there is one already, it must be that one's.
-    :param keep_text: keep the texts of documents, so that hits are verified on them; as it was
-        made, if absent.
-    :param keep_text_of_new: the same, if that is absent and the index new.
-    :param create: whether a new one may be made.
-    :param kind: of database, for a new one: ``leveldb`` or ``rocksdb``.
+    :param scheme: scheme of a new index; an existing index must have the same one.
+    :param keep_text: store the texts of documents to verify matches on them; None accepts the
+        choice of an existing index.
+    :param keep_text_of_new: `keep_text` of a new index if that is None.
+    :param create: create the index if it is missing.
+    :param kind: kind of database of a new index: ``leveldb`` or ``rocksdb``.
     :param sync: see `SyncPolicy`.
-    :raises IndexMismatch: it was made with another scheme, or keeps texts where it should not.
+    :raises IndexMismatch: the index has another scheme, or another choice of `keep_text`.
     :raises StorageError: it is missing, locked, foreign, corrupt, or cannot be read or written.
     """
     directory = Path(directory).absolute()
@@ -206,9 +206,8 @@ def _open_shared(
             if new is None:
                 raise StorageError(location, "there is no passage index: add documents first")
             made = new
-            choose_plan(
-                made.scheme.scheme.bits, made.scheme.max_distance, probing=False
-            )  # or fails
+            # Raises PlanError before anything is written.
+            choose_plan(made.scheme.scheme.bits, made.scheme.max_distance, probing=False)
             opener = database_kind(made.database)
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             made.write(directory)

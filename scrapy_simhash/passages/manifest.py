@@ -1,4 +1,4 @@
-"""PassagesManifest: what a passage index was made with, as JSON that a person can read."""
+"""Read and write the manifest of a passage index as JSON."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ _FORMAT_NAME = "scrapy-simhash passages"
 
 @dataclass(frozen=True)
 class PassagesManifest:
-    """What a passage index was made with."""
+    """The properties that a passage index was created with."""
 
     scheme: PassageScheme
     keep_text: bool
     database: str
 
     def write(self, directory: Path) -> None:
-        """Write ``passages.json``, whole or not at all. :raises OSError: it cannot be."""
+        """Write ``passages.json`` atomically.
+
+        :raises OSError: it cannot be written.
+        """
         content = {
             "format": _FORMAT_NAME,
             "format_version": FORMAT_VERSION,
@@ -46,7 +49,7 @@ class PassagesManifest:
 
     @classmethod
     def read(cls, directory: Path) -> PassagesManifest | None:
-        """What a directory says; None where it is missing or empty.
+        """Return the manifest of a directory; None if the directory is missing or empty.
 
         :raises IndexForeign: it holds other things.
         :raises IndexMismatch: another format version.

@@ -1,7 +1,7 @@
-"""Matching: a text and a store of passages → where each passage of the text stands.
+"""Find sentences of a text that also appear in stored documents, verbatim or nearly so.
 
-*Exact* mode looks a passage up in all tables, and keeps its most similar sources; *fast* mode
-stops at the first that is similar enough.
+*Exact* mode looks a passage up in all tables and keeps its most similar sources. *Fast* mode stops
+at the first source that is similar enough.
 """
 
 from __future__ import annotations
@@ -35,21 +35,24 @@ Mode = Literal["exact", "fast"]
 DEFAULT_MIN_SIMILARITY = 0.75
 DEFAULT_COMMON_DOCUMENTS = 100
 _MAX_SOURCES = 5
-# A passage of boilerplate may have thousands of neighbours, and each may stand in thousands of
-# documents: the nearest are looked at, and the first.
+# A boilerplate passage may have thousands of neighbours in thousands of documents. Only the nearest
+# neighbours and their first documents are checked.
 _MAX_NEIGHBOURS = 64
 _MAX_DOCUMENTS = 32
+# A text of thousands of sentences that resemble each other has millions of pairs. Once so many
+# neighbours were found for a text, only the first that are found are looked at, not the nearest.
+_MAX_NEIGHBOURS_OF_TEXT = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is asked of an index.
+    """The options of a lookup.
 
     :param mode: ``exact`` or ``fast``.
-    :param min_similarity: sources below it don't count, 0 to 1.
-    :param high_similarity: from which on a passage is called highly similar.
-    :param common_documents: a passage that so many documents have is called common; 0 for none.
-    :param ignore_common: common passages count for nothing.
+    :param min_similarity: least similarity of a source, 0 to 1.
+    :param high_similarity: least similarity of a passage with level ``high``.
+    :param common_documents: a passage in at least so many documents is common; 0 disables this.
+    :param ignore_common: exclude common passages from all shares except `common_share`.
     :raises SchemeError: a value is outside its range.
     """
 
@@ -71,10 +74,10 @@ class Question:
 
 
 class Matcher:
-    """Checks texts against a store.
+    """A matcher of texts against a store.
 
-    :param verify: similarities are those of the texts, which the store keeps; else they are
-        estimated from the fingerprints.
+    :param verify: compute similarities from stored texts; otherwise estimate them from the
+        fingerprints.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class Matcher:
         self._scheme = scheme
         self._question = question
         self._verify = verify
+        self._found = 0
 
     def check(
         self,
@@ -93,14 +97,15 @@ class Matcher:
         but: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> PassageReport:
-        """Where the passages of a text stand.
+        """Return a report on the passages of a text that appear in the documents.
 
-        :param name: of the text, for the report.
-        :param but: name of a document that is no source: itself.
+        :param name: name of the text, for the report.
+        :param but: name of a document to exclude, such as the text itself.
         :param progress: called with (passages done, passages in all).
         :raises StorageError: the index fails.
         """
         question = self._question
+        self._found = 0
         own = None if but is None else self._store.number(but)
         spans = self._scheme.cutting.spans(text)
         known: dict[str, CheckedPassage] = {}
@@ -129,21 +134,17 @@ class Matcher:
         fingerprint = self._scheme.fingerprint(passage)
         if fingerprint is None:
             return CheckedPassage(start=start, end=end, text=passage, level="none", short=True)
+        max_distance = self._scheme.reach(passage) if self._verify else self._scheme.max_distance
         fast = self._question.mode == "fast"
-        max_distance = self._scheme.max_distance
-        neighbours: Iterable[tuple[int, Entry]] = (
-            self._store.within_in_turn(fingerprint, max_distance)
-            if fast
-            else self._store.within(fingerprint, max_distance)
-        )
+        neighbours = self._neighbours(fingerprint, max_distance, fast=fast)
         sources: list[Source] = []
-        documents = looked_at = 0
+        documents = checked = 0
         for distance, entry in neighbours:
-            # Fingerprints stay when no document has them any more.
+            # The index keeps fingerprints that no document has any more.
             if not self._store.passage(entry.ordinal, entry.fingerprint).documents:
                 continue
-            looked_at += 1
-            if looked_at > _MAX_NEIGHBOURS:
+            checked += 1
+            if checked > _MAX_NEIGHBOURS:
                 break
             count, found = self._sources(passage, distance, entry, own)
             documents += count
@@ -163,6 +164,17 @@ class Matcher:
             documents=max(documents, len(best)),
         )
 
+    def _neighbours(
+        self, fingerprint: int, max_distance: int, *, fast: bool
+    ) -> Iterable[tuple[int, Entry]]:
+        # A short passage that two changed characters took farther away is found all the same.
+        further = max_distance > self._scheme.max_distance
+        if (fast and not further) or self._found > _MAX_NEIGHBOURS_OF_TEXT:
+            return self._store.within_in_turn(fingerprint, max_distance)
+        found = self._store.within(fingerprint, max_distance, flipped=further)
+        self._found += len(found)
+        return found
+
     def _level(self, sources: list[Source], documents: int) -> Level:
         if not sources:
             return "none"
@@ -175,7 +187,7 @@ class Matcher:
     def _sources(
         self, passage: str, distance: int, entry: Entry, own: int | None
     ) -> tuple[int, list[Source]]:
-        """How many documents have an entry's passage, and the first of them, each once."""
+        """Return (number of documents with the passage, its sources in the first of them)."""
         store = self._store
         documents = store.passage(entry.ordinal, entry.fingerprint).documents
         if own is not None and store.stands_in(entry.ordinal, entry.fingerprint, own):
@@ -193,22 +205,22 @@ class Matcher:
             sources.append(found)
             equal += found.similarity == 1
             if equal >= _MAX_SOURCES:
-                break  # no better ones will come, and a text may be large
+                break  # no source can be better, and loading texts is slow
         return (max(documents, len(sources)) if sources else 0), sources
 
     def _best(self, passage: str, distance: int, places: Sequence[Place]) -> Source | None:
-        """The most similar of the places in a document; None if none is similar enough."""
+        """Return the most similar place in a document, or None."""
         document = self._store.document(places[0].document)
         if document is None:
             return None
         text = self._store.text(places[0].document) if self._verify else None
         best: Source | None = None
         for _, start, end in places:
-            there = "" if text is None else text[start:end]
+            source_text = "" if text is None else text[start:end]
             similarity = (
                 self._scheme.estimated_similarity(distance)
                 if text is None
-                else similarity_of(passage, there)
+                else similarity_of(passage, source_text)
             )
             if similarity < max(self._question.min_similarity, best.similarity if best else 0.0):
                 continue
@@ -219,16 +231,16 @@ class Matcher:
                     end=end,
                     similarity=similarity,
                     distance=distance,
-                    text=there,
+                    text=source_text,
                 )
         return best
 
 
-@lru_cache(maxsize=4096)  # documents that share a passage mostly have the same text of it
+@lru_cache(maxsize=4096)  # many documents have the same text of a shared passage
 def similarity_of(one: str, other: str) -> float:
-    """1 - edits / length, of the texts as they are compared: without case and white space.
+    """Return 1 - edits / length of the longer text, ignoring case and differences in white space.
 
-    Edits are insertions, deletions and substitutions (Levenshtein 1966); length is the longer's.
+    Edits are insertions, deletions and substitutions (Levenshtein 1966).
     """
     from rapidfuzz.distance import Levenshtein
 

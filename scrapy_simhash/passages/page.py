@@ -1,7 +1,7 @@
-"""render_page: a report as one HTML file that needs nothing else, neither network nor script.
+"""Render a passage report as one HTML file that needs no other file, network or script.
 
-Names and texts come from anywhere. The template escapes all of them, only http and https names
-become links, and the page's own Content-Security-Policy allows nothing but its style.
+Names and texts are untrusted. The template escapes them, only http and https URLs become links, and
+the Content-Security-Policy of the page allows only its own style.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_simhash.passages.result import SHOWN_DIGITS
 from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
@@ -27,30 +28,30 @@ if TYPE_CHECKING:
 
 MAX_BARS = 500
 _SHOWN_SOURCES = 5
-# Notes stand at the top of a row: a long paragraph is cut in rows, lest they drift away from what
-# they are about.
+# Notes are at the top of a row. A long paragraph is split into rows to keep them near their
+# passages.
 _MOST_HITS_IN_ROW = 3
 _MOST_CHARACTERS_TO_HIT = 250
 _MOST_CHARACTERS_FROM_HIT = 450
 _MOST_TICKS = 6
 
-# What HTML cannot hold, or UTF-8 cannot.
+# Characters that are invalid in HTML or UTF-8.
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x20\x7f\ud800-\udfff]+", re.IGNORECASE)
 
 
 def render_page(report: PassageReport, text: str = "") -> str:
-    """The page. It can be written as UTF-8: what that cannot hold is replaced by U+FFFD.
+    """Return the HTML page. Characters that are invalid in HTML or UTF-8 become U+FFFD.
 
-    :param text: the one that was checked, for the white space between passages. A report has
-        none of it: without the text, one character is a space and more are an empty line.
+    :param text: the checked text, for the white space between passages. Without it, a gap of one
+        character is shown as a space, and a longer one as an empty line.
     """
     passages = [
         _Numbered(number, passage) for number, passage in enumerate(report.passages, start=1)
     ]
     levels = Counter(passage.level for passage in report.passages)
     rendered = _template().render(
-        report=report,
+        report=report.rounded(SHOWN_DIGITS),
         rows=list(_rows(passages, text if len(text) == report.characters else "")),
         bars=bars(report),
         ticks=_ticks(report.characters),
@@ -88,7 +89,7 @@ def _name(document: str) -> str:
 
 
 def _address(document: str) -> str:
-    """The address that a name is, or nothing. `javascript:` is none, for one."""
+    """Return the name if it is an http or https URL, otherwise an empty string."""
     return document if _WEB_ADDRESS.fullmatch(document) else ""
 
 
@@ -97,7 +98,7 @@ def _fraction(value: float) -> float:
 
 
 def _percent(similarity: float) -> str:
-    """Rounded down: only equal texts have 100 %, and no level's bound is reached by rounding."""
+    """Return per cent, rounded down so that only equal texts have 100 %."""
     return f"{int(_fraction(similarity) * 100 + 1e-9)}\N{NO-BREAK SPACE}%"
 
 
@@ -112,7 +113,7 @@ def _count(number: int) -> str:
 
 
 def _digest(style: str) -> str:
-    """As the Content-Security-Policy names a style that it allows."""
+    """Return the hash of a style as the Content-Security-Policy writes it."""
     return f"sha256-{b64encode(sha256(style.encode()).digest()).decode()}"
 
 
@@ -122,7 +123,7 @@ class _Numbered(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A passage in its row, with the white space before it."""
+    """A passage of a row, with the white space before it."""
 
     space: str
     number: int
@@ -131,9 +132,9 @@ class _Piece(NamedTuple):
 
 @dataclass
 class _Row:
-    """Text with the notes that stand beside it.
+    """A row of text with the notes next to it.
 
-    :param joined: it goes on in the middle of a paragraph.
+    :param joined: the row continues a paragraph.
     """
 
     joined: bool
@@ -162,7 +163,7 @@ class _Row:
 
 
 def _rows(passages: list[_Numbered], text: str) -> Iterator[_Row]:
-    """The text in its order, paragraph by paragraph; each passage by itself if they overlap."""
+    """Yield rows of the text by paragraph; one row for each passage if passages overlap."""
     overlapping = any(
         after.passage.start < before.passage.end for before, after in pairwise(passages)
     )
@@ -185,7 +186,7 @@ def _guessed_space(characters: int) -> str:
 
 
 class Bar(NamedTuple):
-    """Of the chart: characters `start` to `end` of the text, and the passage that it shows."""
+    """A bar of the chart: a range of characters, and the passage that it stands for."""
 
     start: float
     end: float
@@ -195,8 +196,10 @@ class Bar(NamedTuple):
 
 
 def bars(report: PassageReport) -> list[Bar]:
-    """A bar for each passage that stands elsewhere. A text of very many passages is divided in
-    `MAX_BARS` parts of equal length; of each, the passage of the highest similarity is shown.
+    """Return a bar for each passage with a source.
+
+    With more than `MAX_BARS` passages, the text is divided into `MAX_BARS` equal parts, and each
+    shows its most similar passage.
     """
     found = [
         Bar(passage.start, passage.end, _fraction(passage.similarity), passage.level, number)
@@ -216,7 +219,7 @@ def bars(report: PassageReport) -> list[Bar]:
 
 
 def _ticks(characters: int) -> list[int]:
-    """Round places from the beginning to the end of the text."""
+    """Return round positions from the beginning to the end of the text."""
     step, factors = 1, (2, 2.5, 2)
     turn = 0
     while characters / step > _MOST_TICKS:

@@ -17,13 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
-from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.passages.decoding import (
+from scrapy_simhash.decoding import (
     NotReadable,
     byte_order_encoding,
     decoded,
+    decoded_as,
+    decoded_file,
     without_surrogates,
 )
+from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -119,25 +121,25 @@ class Reading:
         except OSError as error:
             yield Skipped(name, "cannot be read", error.strerror or str(error))
 
-    def page(self, name: str, content: bytes, content_type: str | None) -> Document | Skipped:
-        """The document of a page that was downloaded.
+    def page(self, name: str, content: bytes, text: str, *, html: bool) -> Document | Skipped:
+        """Return the document of a page that was downloaded.
 
-        :param content_type: as the server says: it may name the encoding.
+        :param text: as it was decoded already; without effect if `encoding` is set.
         """
         try:
             if self.max_bytes and len(content) > self.max_bytes:
                 raise self._too_long()
-            html = content_type is not None and "html" in content_type.lower()
-            return self._one(name, content, "html" if html else "text", content_type)
+            if self.encoding is not None:
+                text = decoded_as(content, self.encoding)
         except NotReadable as error:
             return Skipped(name, error.reason, error.detail)
+        return self._document(name, text, html=html)
 
-    def _one(
-        self, name: str, content: bytes, kind: Kind, content_type: str | None = None
-    ) -> Document | Skipped:
-        text = decoded(
-            content, self.encoding, html=_is_html(content, kind), content_type=content_type
-        )
+    def _one(self, name: str, content: bytes, kind: Kind) -> Document | Skipped:
+        if self.encoding is not None:
+            text = decoded_as(content, self.encoding)
+        else:
+            text = (decoded if _is_html(content, kind) else decoded_file)(content)
         return self._document(name, text, html=kind == "html")
 
     def _limited(self, stream: BinaryIO) -> bytes:

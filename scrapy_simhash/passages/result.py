@@ -1,8 +1,9 @@
-"""PassageReport: what a check of a text found, passage by passage, and its sums."""
+"""The report of a passage check: results for each passage, and shares of the whole text."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import math
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -11,16 +12,19 @@ if TYPE_CHECKING:
 Level = Literal["none", "medium", "high", "common"]
 
 DEFAULT_HIGH_SIMILARITY = 0.9
+# Of shares in reports and items, and of those that people read: a tenth of a percent.
+SHARE_DIGITS = 4
+SHOWN_DIGITS = 3
 _MAX_SOURCES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where a passage stands: characters `start` to `end` of a document's text.
+    """A source of a passage: the characters from `start` to `end` of a document.
 
     :param similarity: from 0 to 1; see `PassageReport.verified`.
-    :param distance: of the fingerprints, in bits.
-    :param text: as it stands there; empty if the index keeps no texts.
+    :param distance: Hamming distance of the fingerprints, in bits.
+    :param text: text of the source; empty if the index stores no texts.
     """
 
     document: str
@@ -33,11 +37,11 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedPassage:
-    """A passage of the text that was checked: its characters `start` to `end`.
+    """A passage of the checked text: its characters from `start` to `end`.
 
-    :param sources: the most similar first, as far as they were looked for and kept.
-    :param documents: how many documents have it, at least: fast mode stops at the first.
-    :param short: it is too short for a fingerprint, and was not looked up.
+    :param sources: most similar sources first; fast mode and limits may omit some.
+    :param documents: number of documents with the passage; a lower bound in fast mode.
+    :param short: the passage is too short for a fingerprint and was not looked up.
     """
 
     start: int
@@ -50,13 +54,13 @@ class CheckedPassage:
 
     @property
     def similarity(self) -> float:
-        """With its most similar source; 0 if there is none."""
+        """Return the similarity to the most similar source; 0 without sources."""
         return self.sources[0].similarity if self.sources else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceShare:
-    """How much of the text stands in one document: a share of its characters, and passages."""
+    """The share of the text's characters, and the number of passages, found in one document."""
 
     document: str
     share: float
@@ -65,18 +69,18 @@ class SourceShare:
 
 @dataclass(frozen=True, kw_only=True)
 class PassageReport:
-    """What a check found.
+    """The result of a passage check.
 
-    :param document: name of the text that was checked.
+    :param document: name of the checked text.
     :param mode: ``fast`` or ``exact``.
-    :param verified: similarities are of the texts (1 - edits / length); else they are estimated
-        from the fingerprints.
-    :param high_similarity: from which on a passage's level is ``high``.
-    :param known_share: of the text's characters in passages that stand elsewhere.
-    :param similar_share: the same, each passage counted by its similarity: an edited one less.
-    :param common_share: of those that stand in very many documents. Not part of `known_share`
-        where they were left out.
-    :param sources: by share, the largest first; a hundred at most.
+    :param verified: similarities are computed from texts (1 - edits / length); otherwise they are
+        estimated from the fingerprints.
+    :param high_similarity: least similarity of a passage with level ``high``.
+    :param known_share: share of the characters in passages with a source.
+    :param similar_share: the same, with each passage weighted by its similarity.
+    :param common_share: share of the characters in common passages. If these were ignored,
+        `known_share` does not include them.
+    :param sources: at most 100 documents, the largest share first.
     """
 
     document: str
@@ -90,8 +94,36 @@ class PassageReport:
     sources: tuple[SourceShare, ...]
     passages: tuple[CheckedPassage, ...]
 
+    def rounded(self, digits: int) -> PassageReport:
+        """Return the report with rounded shares. Shares of sources that add up to `known_share`
+        still do so; a share that would become 0 is left as it is.
+        """
+        return replace(
+            self,
+            known_share=_rounded(self.known_share, digits),
+            similar_share=_rounded(self.similar_share, digits),
+            common_share=_rounded(self.common_share, digits),
+            sources=tuple(
+                replace(source, share=share)
+                for source, share in zip(self.sources, self._source_shares(digits), strict=True)
+            ),
+        )
+
+    def _source_shares(self, digits: int) -> list[float]:
+        shares = [source.share for source in self.sources]
+        if not math.isclose(sum(shares), self.known_share, abs_tol=1e-9):  # they overlap
+            return [_rounded(share, digits) for share in shares]
+        unit = 10**digits
+        units = [math.floor(share * unit + 1e-6) for share in shares]
+        missing = max(round(self.known_share * unit) - sum(units), 0)
+        # What is missing goes to those that lost most.
+        lost = sorted(range(len(shares)), key=lambda at: units[at] - shares[at] * unit)
+        for at in lost[:missing]:
+            units[at] += 1
+        return [count / unit or share for count, share in zip(units, shares, strict=True)]
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         values = asdict(self)
         for plain, passage in zip(values["passages"], self.passages, strict=True):
             plain["similarity"] = passage.similarity
@@ -108,9 +140,9 @@ def summed_up(
     high_similarity: float = DEFAULT_HIGH_SIMILARITY,
     ignore_common: bool = False,
 ) -> PassageReport:
-    """The report of checked passages. Passages may overlap: a character counts once.
+    """Return the report of checked passages.
 
-    White space counts nowhere, for it belongs to no passage.
+    Passages may overlap; each character counts once. White space does not count.
     """
     shown = _shown(text)
     known = _Coverage(text, shown)
@@ -144,11 +176,15 @@ def summed_up(
         common_share=common.share,
         sources=tuple(shares[:_MAX_SOURCES]),
         passages=tuple(passages),
-    )
+    ).rounded(SHARE_DIGITS)
+
+
+def _rounded(share: float, digits: int) -> float:
+    return round(share, digits) or share
 
 
 class _Coverage:
-    """Characters of a text that some passages cover. They are added by their starts."""
+    """A count of the characters covered by passages, which must be added in order of start."""
 
     def __init__(self, text: str, shown: int) -> None:
         self._text = text
@@ -168,5 +204,5 @@ class _Coverage:
 
 
 def _shown(text: str) -> int:
-    """Characters that are no white space."""
+    """Return the number of characters that are not white space."""
     return sum(map(len, text.split()))

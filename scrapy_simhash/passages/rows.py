@@ -1,4 +1,4 @@
-"""The rows of the documents of a passage index, as bytes.
+"""Encode and decode the rows of the document database of a passage index.
 
 ======  =====================  ==========================================================
 first   rest of the key        value
@@ -15,9 +15,9 @@ first   rest of the key        value
         of a document (4)      of the first places
 ======  =====================  ==========================================================
 
-Numbers are big-endian. An ordinal is that of the passage's entry in the index of fingerprints, and
-the check the lowest bits of its fingerprint: after a power loss the two databases may be of
-different ages, and an ordinal that of another passage.
+Numbers are big-endian. An ordinal is that of the passage's entry in the fingerprint index. The
+check is the lowest 32 bits of the fingerprint: after a power loss, one database may be older than
+the other, and an ordinal may refer to another passage.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _STATE = struct.Struct(">IIQI")
 _DOCUMENT = struct.Struct(">16sQI")
 _PASSAGE = struct.Struct(">II")
 _PAIR = struct.Struct(">II")
-# Of the places of a passage in one document, the first are as good as any.
+# Upper limit for stored places of a passage in one document.
 KEPT_PLACES = 4
 MAX_CHARACTERS = (1 << 32) - 1
 
 
 class Place(NamedTuple):
-    """Where a passage stands: the number of a document, and characters `start` to `end`."""
+    """A place of a passage: the characters from `start` to `end` of a document."""
 
     document: int
     start: int
@@ -50,14 +50,14 @@ class Place(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A passage: how many documents have it."""
+    """A passage, with the number of documents that have it."""
 
     check: int
     documents: int = 0
 
 
 class Document(NamedTuple):
-    """A document: `digest` of its text, and the ordinals of its passages."""
+    """A document, with the digest of its text and the ordinals of its passages."""
 
     name: str
     digest: bytes
@@ -66,8 +66,11 @@ class Document(NamedTuple):
 
 
 class State(NamedTuple):
-    """The number that the next document gets, how many there are, and how old the fingerprints
-    were when they were written.
+    """The state of the document database.
+
+    :param next_number: number of the next document.
+    :param next_sequence: that of the fingerprint index when the state was written.
+    :param suspect_below: documents with lower numbers may have lost fingerprints.
     """
 
     next_number: int = 0
@@ -77,53 +80,59 @@ class State(NamedTuple):
 
 
 def digest(text: str) -> bytes:
-    """16 bytes that tell texts apart."""
+    """Return a 16-byte hash of a text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def name_row(name: str) -> bytes:
-    """Key of the row with the number of a document."""
+    """Return the key of the row with the number of the named document."""
     return b"N" + digest(name)
 
 
 def document_row(number: int) -> bytes:
-    """Key of a document."""
+    """Return the key of a document."""
     return b"D" + _NUMBER.pack(number)
 
 
 def text_row(number: int) -> bytes:
-    """Key of a document's text."""
+    """Return the key of the text of a document."""
     return b"T" + _NUMBER.pack(number)
 
 
 def passage_row(ordinal: int) -> bytes:
-    """Key of a passage."""
+    """Return the key of a passage."""
     return b"P" + _NUMBER.pack(ordinal)
 
 
 def encode_number(number: int) -> bytes:
-    """Value of a name's row."""
+    """Return the value of the row of a name."""
     return _NUMBER.pack(number)
 
 
 def decode_number(value: bytes) -> int:
-    """:raises ValueError: it is none."""
+    """Decode the row of a name.
+
+    :raises ValueError: the value is invalid.
+    """
     number: int = _unpacked(_NUMBER, value)[0]
     return number
 
 
 def encode_state(state: State) -> bytes:
-    """Value of the state's row."""
+    """Return the value of the state row."""
     return _STATE.pack(*state)
 
 
 def decode_state(value: bytes) -> State:
-    """:raises ValueError: it is none."""
+    """Decode the state row.
+
+    :raises ValueError: the value is invalid.
+    """
     return State(*_unpacked(_STATE, value))
 
 
 def encode_document(document: Document) -> bytes:
-    """Value of a document's row."""
+    """Return the value of the row of a document."""
     passages = document.passages
     head = _DOCUMENT.pack(document.digest, document.characters, len(passages))
     name = document.name.encode("utf-8", "surrogatepass")
@@ -131,7 +140,10 @@ def encode_document(document: Document) -> bytes:
 
 
 def decode_document(value: bytes) -> Document:
-    """:raises ValueError: it is none."""
+    """Decode the row of a document.
+
+    :raises ValueError: the value is invalid.
+    """
     head = _DOCUMENT.size
     text_digest, characters, count = _unpacked(_DOCUMENT, value[:head])
     end = head + 4 * count
@@ -142,12 +154,15 @@ def decode_document(value: bytes) -> Document:
 
 
 def encode_text(text: str) -> bytes:
-    """Value of a text's row."""
+    """Return the value of the row of a text."""
     return zlib.compress(text.encode("utf-8", "surrogatepass"))
 
 
 def decode_text(value: bytes) -> str:
-    """:raises ValueError: it is none."""
+    """Decode the row of a text.
+
+    :raises ValueError: the value is invalid.
+    """
     try:
         return zlib.decompress(value).decode("utf-8", "surrogatepass")
     except zlib.error as error:
@@ -155,32 +170,38 @@ def decode_text(value: bytes) -> str:
 
 
 def check(fingerprint: int) -> int:
-    """What a passage's row says of its fingerprint."""
+    """Return the check of a fingerprint: its lowest 32 bits."""
     return fingerprint & 0xFFFF_FFFF
 
 
 def encode_passage(passage: Passage) -> bytes:
-    """Value of a passage's row."""
+    """Return the value of the row of a passage."""
     return _PASSAGE.pack(*passage)
 
 
 def decode_passage(value: bytes) -> Passage:
-    """:raises ValueError: it is none."""
+    """Decode the row of a passage.
+
+    :raises ValueError: the value is invalid.
+    """
     return Passage(*_unpacked(_PASSAGE, value))
 
 
 def places_row(ordinal: int, number: int = 0) -> bytes:
-    """Key of the places of a passage in a document; a passage's are in the order of documents."""
+    """Return the key of the places of a passage in a document, sorted by passage, then document."""
     return b"W" + _PAIR.pack(ordinal, number)
 
 
 def encode_places(check: int, spans: Iterable[tuple[int, int]]) -> bytes:
-    """Value of a places' row."""
+    """Return the value of a row of places."""
     return _NUMBER.pack(check) + b"".join(_PAIR.pack(*span) for span in spans)
 
 
 def decode_places(key: bytes, value: bytes) -> tuple[int, list[Place]]:
-    """(check, places) of a row. :raises ValueError: it is none."""
+    """Return the (check, places) of a row.
+
+    :raises ValueError: the row is invalid.
+    """
     _, number = _unpacked(_PAIR, key[1:])
     if len(value) <= _NUMBER.size or len(value) % _PAIR.size != _NUMBER.size:
         raise ValueError(f"places of {len(value)} bytes")

@@ -1,4 +1,4 @@
-"""PassageScheme: how passages become fingerprints, and which distances mean what."""
+"""Define how passages become fingerprints, and how their distances are interpreted."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DEFAULT_MAX_DISTANCE = 50
-# Letters and digits: of fewer, one edit moves a third of all bits.
+# With fewer letters and digits, one edit changes a third of all bits.
 DEFAULT_MIN_CHARACTERS = 8
+_SHORT_CHARACTERS = 25
+_SHORT_REACH = 1.4
 
 
 def default_scheme() -> Scheme:
-    """Characters and pairs of them, each once: a sentence has too few words for their counts to
-    be stable, and an edit changes two or three of these at most.
+    """Return the default scheme: single characters and pairs, each counted once, in 256 bits.
 
-    256 bits, for their tables need not look up overlapping blocks at such distances.
+    A sentence has too few words for stable word counts, while an edit changes at most three of
+    these features. With 256 bits, tables need no overlapping blocks at such distances.
     """
     return Scheme(bits=256, tokenizer="characters-and-pairs", weighting="uniform")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PassageScheme:
-    """All that determines the passages of a text and their fingerprints.
+    """The parameters that determine the passages of a text and their fingerprints.
 
-    :param scheme: of the fingerprints.
-    :param max_distance: k, inclusive: passages are looked up within so many bits.
+    :param scheme: scheme of the fingerprints.
+    :param max_distance: k, inclusive, in bits.
     :param min_characters: passages with fewer letters and digits are not looked up.
-    :raises PlanError: the distance is not one of the fingerprints'.
+    :raises PlanError: the distance is outside the width of the fingerprints.
     :raises SchemeError: `min_characters` is below 1.
     """
 
@@ -51,7 +53,7 @@ class PassageScheme:
             raise SchemeError(f"min_characters={self.min_characters!r}: at least 1")
 
     def fingerprint(self, passage: str) -> int | None:
-        """The fingerprint of a passage; None if it is too short for one."""
+        """Return the fingerprint of a passage; None if it is too short."""
         if sum(map(str.isalnum, passage)) < self.min_characters:
             return None
         try:
@@ -59,14 +61,25 @@ class PassageScheme:
         except EmptyText:
             return None
 
+    def reach(self, passage: str) -> int:
+        """The distance within which a passage is looked up where texts are compared, too.
+
+        It is larger for short passages, of which two changed characters move more bits.
+        """
+        letters = sum(map(str.isalnum, passage))
+        further = _SHORT_REACH if letters < _SHORT_CHARACTERS else 1.0
+        return min(round(self.max_distance * further), self.scheme.bits - 1)
+
     def estimated_similarity(self, distance: int) -> float:
-        """Of two passages, from their distance alone: the cosine of the angle between their
-        features, which is that share of 180° (Charikar 2002, section 3).
+        """Return the similarity of two passages as estimated from their distance.
+
+        It is the cosine of the angle between their feature vectors; the expected share of
+        different bits is the angle divided by 180° (Charikar 2002, section 3).
         """
         return max(math.cos(math.pi * distance / self.scheme.bits), 0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "scheme": self.scheme.to_dict(),
             "max_distance": self.max_distance,
@@ -78,7 +91,10 @@ class PassageScheme:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PassageScheme:
-        """The one that `to_dict` wrote. :raises KeyError, TypeError, SimhashError: it did not."""
+        """Return the scheme from the values of `to_dict`.
+
+        :raises KeyError, TypeError, SimhashError: the values are invalid.
+        """
         return cls(
             scheme=Scheme.from_dict(values["scheme"]),
             max_distance=values["max_distance"],

@@ -1,8 +1,8 @@
-"""PassageStore: fingerprints of passages, where each stands, and the documents.
+"""Store the fingerprints of passages, their places, and the documents.
 
-Two databases: an index of fingerprints as for pages, with an entry for each distinct one, and the
-documents. A document is one write of the second, so that after a crash it is there or it is not;
-the fingerprints are written before it, and ones that no document has are met by nobody.
+There are two databases: a fingerprint index with one entry for each distinct fingerprint, and the
+document database. A document is one atomic write to the latter. Its fingerprints are written first;
+after a crash, fingerprints without a document are ignored.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _Decoded = TypeVar("_Decoded")
 
 
 class PassageStore:
-    """Passages and documents. Calls come one at a time.
+    """A store of passages and documents. Its methods are not thread-safe.
 
-    :param index: of the fingerprints.
-    :param database: of the documents; both are open, and closed by this store.
-    :param keep_text: whether texts of documents are kept.
-    :param location: for errors.
-    :raises IndexCorrupt: the rows make no sense.
+    :param index: the fingerprint index, which this store closes.
+    :param database: the document database, which this store closes.
+    :param keep_text: store the texts of documents.
+    :param location: directory of the index, for errors.
+    :raises IndexCorrupt: the state row cannot be decoded.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class PassageStore:
         value = database.get(rows.STATE_KEY)
         self._state = State() if value is None else self._decoded(rows.decode_state, value)
         if index.next_sequence < self._state.next_sequence:
-            # A power loss took fingerprints of documents that are there.
+            # A power loss has removed fingerprints of stored documents.
             logger.warning(
                 "simhash: the passage index %s is older than its documents: some cannot be found "
                 "until they are added again",
@@ -71,21 +71,21 @@ class PassageStore:
 
     @property
     def documents(self) -> int:
-        """How many there are."""
+        """Return the number of documents."""
         return self._state.documents
 
     @property
     def passages(self) -> int:
-        """How many distinct fingerprints there are."""
+        """Return the number of distinct fingerprints."""
         return len(self._index)
 
     def number(self, name: str) -> int | None:
-        """Of the document of that name."""
+        """Return the number of the document of that name, or None."""
         value = self._database.get(rows.name_row(name))
         return None if value is None else self._decoded(rows.decode_number, value)
 
     def document(self, number: int) -> Document | None:
-        """The document of that number; None if it was replaced since."""
+        """Return the document with that number; None if it was replaced or removed."""
         if number in self._documents:
             self._documents.move_to_end(number)
             return self._documents[number]
@@ -100,7 +100,7 @@ class PassageStore:
             self._documents.popitem(last=False)
 
     def text(self, number: int) -> str | None:
-        """The text of a document; None if it is not kept."""
+        """Return the text of a document; None if it is not stored."""
         if number in self._texts:
             self._texts.move_to_end(number)
             return self._texts[number]
@@ -115,15 +115,13 @@ class PassageStore:
         return text
 
     def passage(self, ordinal: int, fingerprint: int) -> Passage:
-        """Where the passage of an entry stands."""
+        """Return the passage of an entry, with the number of its documents."""
         check = rows.check(fingerprint)
         passage = self._passage(ordinal)
         return Passage(check) if passage is None or passage.check != check else passage
 
     def places(self, ordinal: int, fingerprint: int) -> Iterator[list[Place]]:
-        """Where the passage of an entry stands: for each document its first places, the oldest
-        document first.
-        """
+        """Yield the first places of a passage in each document, oldest document first."""
         stop = rows.places_row(ordinal + 1) if ordinal < rows.MAX_CHARACTERS else b"X"
         for key, value in self._database.rows(rows.places_row(ordinal), stop):
             check, places = self._decoded(partial(rows.decode_places, key), value)
@@ -131,7 +129,7 @@ class PassageStore:
                 yield places
 
     def has(self, name: str, text: str) -> bool:
-        """Whether there is a document of that name with that text."""
+        """Return True if the document of that name has that text."""
         number = self.number(name)
         if number is None or number < self._state.suspect_below:
             return False
@@ -139,7 +137,7 @@ class PassageStore:
         return document is not None and document.digest == rows.digest(text)
 
     def stands_in(self, ordinal: int, fingerprint: int, number: int) -> bool:
-        """Whether a document has the passage of an entry."""
+        """Return True if a document has the passage of an entry."""
         row = rows.places_row(ordinal, number)
         value = self._database.get(row)
         if value is None:
@@ -150,17 +148,23 @@ class PassageStore:
         value = self._database.get(rows.passage_row(ordinal))
         return None if value is None else self._decoded(rows.decode_passage, value)
 
-    def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
-        """(distance, entry) of the passages within the distance, the nearest first."""
-        return sorted(self._index.within(fingerprint, max_distance), key=_distance_and_age)
+    def within(
+        self, fingerprint: int, max_distance: int, *, flipped: bool = False
+    ) -> list[tuple[int, Entry]]:
+        """Return (distance, entry) of the passages within the distance, nearest first.
+
+        :param flipped: ask for each prefix with a flipped bit, too: slower, and finds those beyond
+            the distance that tables were chosen for.
+        """
+        found = self._index.within(fingerprint, max_distance, flipped=flipped)
+        return sorted(found, key=_distance_and_age)
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """The same, each as soon as a table finds it."""
+        """Yield the same lazily, in the order in which the tables find them."""
         return self._index.within_in_turn(fingerprint, max_distance)
 
     def put(self, name: str, text: str, passages: Sequence[tuple[Span, int]]) -> bool:
-        """Add a document, or put it in the place of the one of its name. False if that one has
-        the same text.
+        """Add a document, replacing one of the same name. Return False if it has the same text.
 
         :param passages: places in the text, and their fingerprints.
         :raises StorageError: the disk fails, or there are too many documents.
@@ -172,7 +176,7 @@ class PassageStore:
             return False
         number = self._state.next_number
         if number > rows.MAX_CHARACTERS or len(text) > rows.MAX_CHARACTERS:
-            raise StorageError(self._location, "it can take no more documents, or none so long")
+            raise StorageError(self._location, "it has too many documents, or this one is too long")
         changed: dict[int, Passage] = {}
         gone: list[bytes] = []
         if old is not None and before is not None:
@@ -214,7 +218,7 @@ class PassageStore:
         return True
 
     def remove(self, name: str) -> bool:
-        """Take a document away. False if there is none of that name."""
+        """Remove a document. Return False if there is none of that name."""
         number = self.number(name)
         document = None if number is None else self.document(number)
         if number is None or document is None:
@@ -226,12 +230,12 @@ class PassageStore:
         return True
 
     def sync(self) -> None:
-        """Bring what was written to the disk."""
+        """Sync all writes to disk."""
         self._index.sync()
         self._database.sync()
 
     def close(self) -> None:
-        """Close both databases; what was written is on the disk then."""
+        """Sync and close both databases."""
         try:
             self._index.close()
             self._database.sync()
@@ -239,7 +243,7 @@ class PassageStore:
             self._database.close()
 
     def _ordinal(self, fingerprint: int) -> int:
-        """Of the entry of a fingerprint, which is made if there is none."""
+        """Return the ordinal of the entry of a fingerprint; create the entry if necessary."""
         key = to_hex(fingerprint, self._bits)
         entry = self._index.entry(key)
         if entry is None:
@@ -251,7 +255,7 @@ class PassageStore:
     def _take_away(
         self, number: int, document: Document, changed: dict[int, Passage]
     ) -> list[bytes]:
-        """Note what is left of a document's passages without it. Its rows, to be deleted."""
+        """Subtract a document from its passages in `changed`, and return its rows to delete."""
         gone = []
         for ordinal in dict.fromkeys(document.passages):
             row = rows.places_row(ordinal, number)

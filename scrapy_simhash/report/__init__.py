@@ -1,1 +1,1 @@
-"""What an index and its crawls found, as one HTML file that opens anywhere."""
+"""Write a report of an index and its crawls as one self-contained HTML file."""

@@ -1,7 +1,7 @@
-"""What a report says of an index, as plain values that become JSON.
+"""Collect the data of a report as plain values for JSON.
 
-`build` gives the head, counts, distances, hosts, URL patterns, and the pages of all clusters with
-their fingerprints, so that they can be regrouped for a smaller k.
+The data includes the fingerprints of all clustered pages, so that the report can regroup them for
+a smaller k.
 """
 
 from __future__ import annotations
@@ -46,20 +46,22 @@ def build(
     max_pages: int = MAX_PAGES,
     max_text_bytes: int = MAX_TEXT_BYTES,
 ) -> dict[str, Any]:
-    """The report's data.
+    """Return the data of a report.
 
-    :param texts: of the index; None where none are kept.
-    :param file_bytes: of the index.
-    :param crawl: of the crawl that has just ended, see `scrapy_simhash.crawl.crawl_report`.
-    :param cluster_limit: clusters with more near-duplicates are floods; 0 for none.
-    :param max_pages: in clusters; of the largest, only the oldest pages may be.
-    :param max_text_bytes: of compressed texts.
-    :raises IndexCorrupt: rows make no sense.
+    :param texts: stored texts of the index; None if none are stored.
+    :param file_bytes: size of the index on disk.
+    :param crawl: facts about the crawl that has just ended, from
+        `scrapy_simhash.crawl.crawl_report`.
+    :param cluster_limit: clusters with more near-duplicates are floods; 0 means no limit.
+    :param max_pages: upper limit for listed pages; beyond it, only the oldest pages of the largest
+        clusters are listed.
+    :param max_text_bytes: upper limit for compressed texts.
+    :raises IndexCorrupt: a row cannot be decoded.
     """
     from scrapy_simhash import __version__
 
     doubled = duplication(source)
-    # Crawls may have had a larger k than the index has now.
+    # An earlier crawl may have used a larger k than the manifest now says.
     max_distance = max(source.manifest.max_distance, doubled.farthest)
     selection = select(source, doubled, max_distance, max_pages)
     pages = selection.pages
@@ -118,7 +120,7 @@ def build(
         "titles": titles,
         "text_characters": MAX_CHARACTERS,
         "cluster_limit": cluster_limit,
-        # Of clusters that are not listed whole.
+        # Full sizes of clusters that are listed only in part.
         "sizes": {numbers_of_pages[key]: size for key, size in selection.sizes.items()},
         "floods": {
             "count": len(floods),
@@ -136,15 +138,16 @@ def _similarity(line: NearDuplicate) -> float:
 
 
 def _percent(similarity: float | None) -> int:
-    """Return whole per cent, rounded down, so that only 1 is 100; -1 for what is not known."""
+    """Return whole per cent, rounded down so that only 1 gives 100; -1 for None."""
     return -1 if similarity is None else int(100 * similarity + 1e-9)
 
 
 def _texts(
     texts: Texts | None, places: Mapping[str, int], doubled: Duplication, max_bytes: int
 ) -> tuple[list[str], list[str], list[int], int]:
-    """(texts, their titles, the number of each page's or -1, how many had no room): largest
-    clusters first, and last the pages that are in clusters of a smaller k alone.
+    """Return (texts, their titles, text number of each page or -1, number of omitted texts).
+
+    Texts of the largest clusters come first, those of pages outside clusters last.
     """
     numbers = [-1] * len(places)
     if texts is None:
@@ -155,19 +158,19 @@ def _texts(
     )
     shown: list[str] = []
     titles: list[str] = []
-    of_bytes: dict[bytes, int] = {}
+    numbers_by_value: dict[bytes, int] = {}
     no_room = size = 0
     for key in dict.fromkeys(chain(in_clusters, places)):
         value = texts.compressed(key) if key in places else None
         if value is None:
             continue
-        number = of_bytes.get(value)
+        number = numbers_by_value.get(value)
         if number is None:
             if size + len(value) > max_bytes:
                 no_room += 1
                 continue
             size += len(value)
-            number = of_bytes[value] = len(shown)
+            number = numbers_by_value[value] = len(shown)
             shown.append(base64.b64encode(value).decode("ascii"))
             titles.append(_title(texts, key))
         numbers[places[key]] = number
@@ -177,17 +180,17 @@ def _texts(
 def _title(texts: Texts, key: str) -> str:
     try:
         kept = texts.get(key)
-    except IndexCorrupt:  # the comparison says so
+    except IndexCorrupt:  # the comparison view reports it
         return ""
     return kept.title[:_TITLE_CHARACTERS] if kept else ""
 
 
 def _timeline(source: Source, doubled: Duplication) -> dict[str, Any]:
-    """Pages by when they were first met, whatever was met again since."""
+    """Count pages over time, by when they were first seen."""
     near = [line for found in doubled.clusters for line in found.near_duplicates]
-    logged = {line.key for line in chain(near, doubled.stood_in)}  # there may be an entry, too
+    logged = {line.key for line in chain(near, doubled.promoted)}  # these may have an entry, too
     first = Counter(entry.first_seen_s for entry in source.entries() if entry.key not in logged)
-    first.update(map(doubled.first_seen_s, doubled.stood_in))
+    first.update(map(doubled.first_seen_s, doubled.promoted))
     later = Counter(map(doubled.first_seen_s, near))
     moments = [*first, *later]
     if not moments:

@@ -1,8 +1,8 @@
-"""render: a report's data as one HTML file that needs nothing else, no network above all.
+"""Render the data of a report as one HTML file that needs no other file and no network.
 
-Names and texts come from anywhere. The template escapes all of them, the script puts them in as
-text, only http and https names become links, and the page's own Content-Security-Policy lets
-nothing run but its one script, and nothing load at all.
+Page names and texts are untrusted. The template escapes them, the script inserts them as text, and
+only http and https URLs become links. The Content-Security-Policy of the page allows only its own
+script and loads nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _VERDICTS = (
 
 
 class Judged(NamedTuple):
-    """Pages of one verdict, with their part of the bar, in percent."""
+    """The pages with one verdict, and their part of the bar in per cent."""
 
     name: str
     label: str
@@ -47,9 +47,9 @@ class Judged(NamedTuple):
 
 
 def render(report: Mapping[str, Any]) -> str:
-    """The page: ASCII but for its own text, so it can be written in UTF-8 whatever was crawled.
+    """Return the HTML page. It can always be encoded in UTF-8, whatever was crawled.
 
-    :param report: its data, as docs/report.md describes what is shown of it.
+    :param report: the data from `scrapy_simhash.report.data.build`.
     """
     style, script = _asset("page.css"), _script()
     floods = report["floods"]
@@ -104,9 +104,9 @@ def _judged(crawl: Mapping[str, Any]) -> list[Judged]:
 
 
 def _json(data: Any) -> str:
-    """JSON that can stand in a script element: no character of it begins a tag or a comment.
+    """Return JSON that is safe inside a script element: nothing in it can begin a tag or comment.
 
-    It is ASCII, so U+2028 and U+2029 are escapes, too, and half a surrogate pair does no harm.
+    All non-ASCII characters are escaped, including U+2028, U+2029 and lone surrogates.
     """
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
@@ -122,7 +122,7 @@ def _policy(style: str, script: str) -> str:
         "img-src data:",
         "base-uri 'none'",
         "form-action 'none'",
-        # Not even the page's own script can make markup of a text.
+        # Prevent even the page's own script from turning text into markup.
         "require-trusted-types-for 'script'",
         "trusted-types 'none'",
     )
@@ -130,20 +130,20 @@ def _policy(style: str, script: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """As the Content-Security-Policy names a style or script that it allows."""
+    """Return the hash of a style or script as the Content-Security-Policy writes it."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 @cache
 def _asset(name: str) -> str:
-    """With the ends of lines that a browser makes of any, lest the digest be another."""
+    """Return the content of an asset, with line ends normalized as browsers do before hashing."""
     source = files("scrapy_simhash.report") / "assets" / name
     return source.read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 @cache
 def _script() -> str:
-    """One function, in which all parts of the script see one another and no one else does."""
+    """Return all parts of the script in one function scope."""
     parts = "\n".join(_asset(f"{name}.js") for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}}})();\n'
 

@@ -1,8 +1,7 @@
-"""Where the pages are: hosts, URL patterns, and which patterns have each other's content.
+"""Count near-duplicates by host, by URL pattern, and by pairs of patterns that share content.
 
-The page that answers first becomes the representative, be it the original or a copy. So the share
-of near-duplicates may blame either; pairs of patterns say who shares content with whom, whichever
-came first.
+The first page to be crawled becomes the representative, whether it is the original or a copy. So
+near-duplicate counts depend on crawl order; pairs of patterns do not.
 """
 
 from __future__ import annotations
@@ -21,19 +20,20 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.rewriting import Source
 
 _TOP = 100
-# Of a cluster's pages with so many patterns and more, the most frequent are paired.
+# In a cluster with more patterns, only the most frequent ones are paired.
 _PATTERNS_PAIRED = 20
 
 
 class Places(NamedTuple):
-    """Tables, with the most near-duplicates first, as plain values.
+    """Tables of plain values, sorted by number of near-duplicates.
 
-    :param hosts: of each the near-duplicates and representatives.
-    :param patterns: the same, with an example, and how many of the representatives are similar to
-        another page.
-    :param pairs: of each two patterns the clusters that have both, in these the pages of the rarer
-        one, and an example of each; of one with itself, its pages but one in each cluster.
-    :param place_counts: how many there are of each, with those that no table has room for.
+    :param hosts: near-duplicates and representatives of each host.
+    :param patterns: the same for each URL pattern, with an example and the number of
+        representatives that are similar to another page.
+    :param pairs: for each pair of patterns, the number of clusters with both, the number of pages
+        of the rarer pattern in these, and an example of each. For a pattern paired with itself,
+        all its pages except one in each cluster.
+    :param place_counts: number of hosts, patterns and pairs, including those not listed.
     """
 
     hosts: list[dict[str, Any]]
@@ -42,10 +42,10 @@ class Places(NamedTuple):
     place_counts: dict[str, int]
 
     def numbers_of(self, keys: Sequence[str]) -> dict[str, Any]:
-        """The names of hosts and patterns, and a number among them for each key.
+        """Return the names of hosts and patterns, and the host and pattern number of each key.
 
-        Those of the tables come first, in their order. All hosts have numbers; patterns that no
-        table has are -1.
+        Listed names come first, in table order. Every host has a number; a pattern that is not
+        listed has -1.
         """
         hosts, of_host = _numbered(keys, host_of, (row["host"] for row in self.hosts), all_of=True)
         names = chain(
@@ -64,7 +64,7 @@ class Places(NamedTuple):
 def places(source: Source, doubled: Duplication) -> Places:
     """Return the tables of an index.
 
-    :raises IndexCorrupt: rows make no sense.
+    :raises IndexCorrupt: a row cannot be decoded.
     """
     hosts = [
         {
@@ -93,18 +93,18 @@ def places(source: Source, doubled: Duplication) -> Places:
             pairs[pair] += count
             clusters[pair] += 1
             examples_of_pairs.setdefault(pair, both)
-    alike: Counter[str] = Counter()
+    similar: Counter[str] = Counter()
     for line in doubled.similar:
         pattern = url_pattern(line.key)
-        alike[pattern] += 1
+        similar[pattern] += 1
         examples.setdefault(pattern, line.key)
-    top = [pattern for pattern, _ in (near + alike).most_common(_TOP)]
+    top = [pattern for pattern, _ in (near + similar).most_common(_TOP)]
     representatives = _representatives(source, doubled, set(top))
     patterns = [
         {
             "pattern": pattern,
             "near_duplicates": near[pattern],
-            "similar": alike[pattern],
+            "similar": similar[pattern],
             "representatives": representatives[pattern],
             "example": examples[pattern],
         }
@@ -122,14 +122,14 @@ def places(source: Source, doubled: Duplication) -> Places:
             }
             for pair, count in pairs.most_common(_TOP)
         ],
-        {"hosts": len(doubled.hosts), "patterns": len(near | alike), "pairs": len(pairs)},
+        {"hosts": len(doubled.hosts), "patterns": len(near | similar), "pairs": len(pairs)},
     )
 
 
 def _pairs(
     with_pattern: Mapping[str, Sequence[str]],
 ) -> Iterator[tuple[tuple[str, str], int, list[str]]]:
-    """Of a cluster: two patterns in their order, what counts of them, and a page of each."""
+    """Yield (pair of patterns, number of pages, an example of each) for one cluster."""
     frequent = sorted(with_pattern, key=lambda pattern: (-len(with_pattern[pattern]), pattern))
     for pair in combinations_with_replacement(sorted(frequent[:_PATTERNS_PAIRED]), 2):
         keys, others = (with_pattern[pattern] for pattern in pair)
@@ -140,14 +140,14 @@ def _pairs(
 
 
 def _representatives(source: Source, doubled: Duplication, shown: set[str]) -> Counter[str]:
-    """Of the patterns that are shown."""
-    standing = {line.key for line in doubled.stood_in}
-    logged = standing.union(
+    """Count the representatives of each listed pattern."""
+    promoted = {line.key for line in doubled.promoted}
+    logged = promoted.union(
         line.key for found in doubled.clusters for line in found.near_duplicates
     )
     entries = (entry.key for entry in source.entries() if entry.key not in logged)
-    found = map(url_pattern, chain(entries, standing))
-    return Counter(pattern for pattern in found if pattern in shown)
+    patterns = map(url_pattern, chain(entries, promoted))
+    return Counter(pattern for pattern in patterns if pattern in shown)
 
 
 def _numbered(

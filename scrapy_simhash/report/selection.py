@@ -1,7 +1,7 @@
-"""Which pages of an index a report lists, and how they belong together.
+"""Select the pages that a report lists, and group them into components.
 
-Pages within k of each other, directly or through others, are a *component*: whatever the smaller
-k, clusters lie within them.
+A *component* is a set of pages that are connected by distances of at most k. The clusters of any
+smaller k lie within components.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 
 class ListedPage(NamedTuple):
-    """A page as a report shows it; `came` is its place in the order of all.
+    """A page as a report shows it; `came` is its position in crawl order.
 
-    :param seen_at_s: when it was first met, in seconds since 1970.
-    :param distance: to the representative, which may be above k where it took another's place.
+    :param seen_at_s: Unix time when it was first seen.
+    :param distance: distance to the representative; it may exceed k if this representative
+        replaced an earlier one.
     :param similarity: estimated resemblance to the representative, from 0 to 1; None if unknown.
     """
 
@@ -36,11 +37,11 @@ class ListedPage(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """What is not listed, so that the report stays small.
+    """Counts of what is omitted to keep the report small.
 
-    :param clusters: of which no page is listed.
-    :param shortened: of which only the oldest pages are.
-    :param near_duplicates: of both.
+    :param clusters: clusters without any listed page.
+    :param shortened: clusters of which only the oldest pages are listed.
+    :param near_duplicates: omitted near-duplicates of both.
     """
 
     clusters: int
@@ -49,9 +50,9 @@ class LeftOut(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Pages in the order in which they came, and a number for the component of each.
+    """The listed pages in crawl order, and the component number of each.
 
-    :param sizes: near-duplicates of each representative of which not all are listed.
+    :param sizes: number of near-duplicates of each representative whose cluster is shortened.
     """
 
     pages: list[ListedPage]
@@ -60,15 +61,15 @@ class Selection(NamedTuple):
     left_out: LeftOut
 
     def representatives(self) -> list[int]:
-        """The place of each page's representative; its own if it is one."""
+        """Return the position of each page's representative; its own if it is one."""
         return _places(self.pages)
 
 
 def select(source: Source, doubled: Duplication, max_distance: int, max_pages: int) -> Selection:
-    """The pages of all components with two or more.
+    """Return the pages of all components with at least two pages.
 
     :param max_distance: k of the components.
-    :param max_pages: in clusters: if there are more, the largest clusters are shortened.
+    :param max_pages: upper limit for listed pages; beyond it, the largest clusters are shortened.
     """
     from scrapy_simhash.clustering import cluster
 
@@ -77,17 +78,17 @@ def select(source: Source, doubled: Duplication, max_distance: int, max_pages: i
         line.key: (line, found.representative) for found in shown for line in found.near_duplicates
     }
     representatives = {found.representative for found in shown}
-    # A representative that nobody was found to be like may be near a near-duplicate all the same.
+    # A representative without near-duplicates may still be within k of another near-duplicate.
     if doubled.representatives + doubled.near_duplicates <= max_pages:
         representatives.update(entry.key for entry in source.entries() if entry.key not in near)
-        representatives.update(line.key for line in doubled.stood_in)
-    stood_in = {line.key: line for line in doubled.stood_in if line.key in representatives}
+        representatives.update(line.key for line in doubled.promoted)
+    promoted = {line.key: line for line in doubled.promoted if line.key in representatives}
     pages = [
         ListedPage(entry.number, entry.key, entry.fingerprint, entry.first_seen_s, entry.key)
         for entry in source.entries()
-        if entry.key in representatives and entry.key not in stood_in
+        if entry.key in representatives and entry.key not in promoted
     ]
-    pages += [_listed(line, line.key, doubled) for line in stood_in.values()]
+    pages += [_listed(line, line.key, doubled) for line in promoted.values()]
     pages += [_listed(line, representative, doubled) for line, representative in near.values()]
     pages.sort()
     components = cluster(
@@ -96,8 +97,8 @@ def select(source: Source, doubled: Duplication, max_distance: int, max_pages: i
         max_distance=max_distance,
         method="connected",
     ).representative.tolist()
-    # Tables may miss a pair that a crawl found, and a page may be farther than k from the one that
-    # took the place of its representative.
+    # The tables may miss a pair that a crawl found. Also, a page may be farther than k from the
+    # page that replaced its representative.
     components = _joined(components, _places(pages))
     sizes = Counter(components)
     listed = [number for number, component in enumerate(components) if sizes[component] > 1]
@@ -117,7 +118,7 @@ def _listed(line: NearDuplicate, representative: str, doubled: Duplication) -> L
     page = ListedPage(
         line.sequence, line.key, line.fingerprint, doubled.first_seen_s(line), representative
     )
-    if line.key == representative:  # it stands for another
+    if line.key == representative:  # it replaced a removed representative
         return page
     return page._replace(distance=line.distance, similarity=line.similarity)
 
@@ -125,8 +126,9 @@ def _listed(line: NearDuplicate, representative: str, doubled: Duplication) -> L
 def _shortened(
     clusters: Sequence[IndexCluster], max_pages: int
 ) -> tuple[list[IndexCluster], LeftOut]:
-    """The clusters, the largest first, with so many pages in all: none is left out for another
-    that is larger than it has to be.
+    """Shorten the largest clusters until all fit into `max_pages`; omit clusters as a last resort.
+
+    Return the clusters, largest first, and the counts of what is omitted.
     """
     sizes = [len(found) for found in clusters]
     if sum(sizes) <= max_pages:
@@ -154,7 +156,7 @@ def _places(pages: Sequence[ListedPage]) -> list[int]:
 
 
 def _joined(components: list[int], representatives: list[int]) -> list[int]:
-    """Components of which one has a page and another its representative are one."""
+    """Join the component of each page with that of its representative."""
     joined = list(range(len(components)))
 
     def first_of(component: int) -> int:

@@ -1,4 +1,4 @@
-"""Where the columns of the chart of pages over time stand, and what is written beneath them."""
+"""Lay out the chart of pages over time: columns, grid lines and labels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEVELS = 4
 
 
 class Column(NamedTuple):
-    """A span of time. Representatives stand on near-duplicates; places are those of the SVG."""
+    """A column for one span of time, in SVG coordinates, with representatives stacked on top."""
 
     start_s: float
     representatives: int
@@ -33,14 +33,14 @@ class Column(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A line of the grid, or a mark beneath, and what is written there."""
+    """A grid line or a mark on the time axis, with its label."""
 
     place: float
     label: str
 
 
 class Timeline(NamedTuple):
-    """The chart; `step_s` is the span of a column."""
+    """The layout of the chart; `step_s` is the time span of a column."""
 
     columns: list[Column]
     times: list[Tick]
@@ -49,7 +49,7 @@ class Timeline(NamedTuple):
 
 
 def timeline(data: Mapping[str, Any]) -> Timeline:
-    """At most 120 columns: more steps than that are put together."""
+    """Return the layout of the chart. Steps are merged to at most 120 columns."""
     kept: Sequence[int] = data["representatives"]
     copies: Sequence[int] = data["near_duplicates"]
     steps = max(len(kept), len(copies))
@@ -87,7 +87,7 @@ def timeline(data: Mapping[str, Any]) -> Timeline:
 
 
 def _levels(highest: int) -> list[int]:
-    """Round numbers from 0 to the first that is not below the highest."""
+    """Return round numbers from 0 up to the first that is at least `highest`."""
     if highest <= 0:
         return []
     step, turn = 1, 0
@@ -105,10 +105,10 @@ def _times(columns: Sequence[Column], step_s: float) -> list[Tick]:
     hours = "%H:%M:%S" if step_s < _MINUTE_S else "%H:%M"
     shape = hours if span_s <= _DAY_S else "%d %b %H:%M" if step_s < _DAY_S else "%Y-%m-%d"
     return [
-        Tick(round(column.x + column.width / 2, 2), _written(column.start_s, shape))
+        Tick(round(column.x + column.width / 2, 2), _formatted(column.start_s, shape))
         for column in columns[::every]
     ]
 
 
-def _written(seconds: float, shape: str) -> str:
+def _formatted(seconds: float, shape: str) -> str:
     return datetime.fromtimestamp(max(seconds, 0), timezone.utc).strftime(shape)

@@ -1,4 +1,4 @@
-"""Text of pages, URLs and settings as the report's page shows it. All of it may be hostile."""
+"""Format text and numbers for the report. Text of pages, URLs and settings may be hostile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _YEAR_TOO_LATE_S = 253_402_300_800
 
 
 def visible(text: object) -> str:
-    """With what cannot be seen, or turns the order of letters round, as escapes; long ones cut."""
+    """Return a text with invisible and bidirectional control characters escaped, shortened."""
     shown = str(text)
     if len(shown) > _LONGEST_SHOWN:
         shown = f"{shown[:_SHOWN_AT_EACH_END]}…{shown[-_SHOWN_AT_EACH_END:]}"
@@ -26,17 +26,17 @@ def visible(text: object) -> str:
 
 
 def address(text: object) -> str:
-    """The address that a name is, or nothing. `javascript:` is none, for one."""
+    """Return the text if it is an http or https URL, otherwise an empty string."""
     return text if isinstance(text, str) and _WEB_ADDRESS.fullmatch(text) else ""
 
 
 def count(number: float) -> str:
-    """With commas between thousands."""
+    """Return a number with commas between thousands."""
     return f"{number:,}"
 
 
 def share(part: float, whole: float) -> str:
-    """Rounded down, with a place, so that only all is 100 %; and something is never 0 %."""
+    """Return a share in per cent, rounded down so that only the whole is 100 %, never 0 %."""
     if whole <= 0:
         return _UNKNOWN
     tenths = int(1000 * min(max(part / whole, 0.0), 1.0) + 1e-9)
@@ -45,7 +45,7 @@ def share(part: float, whole: float) -> str:
 
 
 def moment(seconds: float, *, precise: bool = False) -> str:
-    """Unix time to the minute, UTC; or to the second."""
+    """Return a Unix time in UTC, to the minute or, if `precise`, to the second."""
     if not 0 <= seconds < _YEAR_TOO_LATE_S:
         return _UNKNOWN
     return datetime.fromtimestamp(seconds, timezone.utc).strftime(
@@ -54,7 +54,7 @@ def moment(seconds: float, *, precise: bool = False) -> str:
 
 
 def duration(seconds: float) -> str:
-    """The two units that say most of it."""
+    """Return a duration in its two largest units."""
     left = max(int(seconds), 0)
     parts = []
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
@@ -65,7 +65,7 @@ def duration(seconds: float) -> str:
 
 
 def size(number: float) -> str:
-    """Bytes, in a unit that leaves few digits."""
+    """Return a size in bytes in a suitable unit."""
     unit = 0
     while number >= _STEP and unit < len(_UNITS) - 1:
         number /= _STEP

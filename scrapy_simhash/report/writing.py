@@ -1,4 +1,4 @@
-"""A report of an index, in a file."""
+"""Write the report of an index to a file."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def write_report(path: Path, directory: Path, **told: Any) -> Mapping[str, Any]:
-    """Write the report of an index that nobody else has open, whole or not at all; returns its
-    data.
+def write_report(path: Path, directory: Path, **options: Any) -> Mapping[str, Any]:
+    """Write the report of an index atomically, and return its data.
 
-    :param told: `crawl`, `cluster_limit`, `max_pages`, `max_text_bytes` of `build`.
-    :raises StorageError: there is no index, it is open elsewhere, or it cannot be read.
-    :raises OSError: the file cannot be written; it is named as it was asked for.
+    :param options: `crawl`, `cluster_limit`, `max_pages` and `max_text_bytes` of `build`.
+    :raises StorageError: the index is missing, open elsewhere, or cannot be read.
+    :raises OSError: the file cannot be written; the error names `path`, not a temporary file.
     """
-    if not path.parent.is_dir():  # said now, for a large report takes a while
-        raise OSError(errno.ENOENT, "its directory is not there", str(path))
-    data = report_data(directory, **told)
+    if not path.parent.is_dir():  # fail before the work, which may take long
+        raise OSError(errno.ENOENT, "its directory does not exist", str(path))
+    data = report_data(directory, **options)
     content = render(data).encode()
     try:
         if path.exists() and not path.is_file():
-            path.write_bytes(content)  # a pipe, whose links lead to no name, or a device
+            path.write_bytes(content)  # a pipe or a device cannot be replaced
         else:
             with whole_or_nothing(path) as temporary:
                 temporary.write_bytes(content)
@@ -41,9 +40,9 @@ def write_report(path: Path, directory: Path, **told: Any) -> Mapping[str, Any]:
     return data
 
 
-def report_data(directory: Path, **told: Any) -> dict[str, Any]:
-    """What a report of an index says; see `build`. For the errors see `write_report`."""
-    made = read_manifest(directory)
-    size = file_bytes(made.database_path(directory))
-    with opened_source(directory) as source, opened_texts(directory, made.database) as texts:
-        return build(source, texts, file_bytes=size, **told)
+def report_data(directory: Path, **options: Any) -> dict[str, Any]:
+    """Return the data of a report; see `build`, and `write_report` for the errors."""
+    manifest = read_manifest(directory)
+    size = file_bytes(manifest.database_path(directory))
+    with opened_source(directory) as source, opened_texts(directory, manifest.database) as texts:
+        return build(source, texts, file_bytes=size, **options)

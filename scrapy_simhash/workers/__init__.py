@@ -1,1 +1,1 @@
-"""Fingerprinting in processes of their own."""
+"""Fingerprint pages in worker processes."""

@@ -1,6 +1,6 @@
-"""Channel: messages over a socket, each with its length before it.
+"""Send and receive messages over a socket, each prefixed with its length.
 
-One call of the system sends a message, and mostly one receives it: pages are many.
+One system call sends a message, and usually one receives it.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _READ_BYTES = 1 << 16
 
 
 class Channel:
-    """One end."""
+    """One end of a message channel over a connected socket."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._received = bytearray()
 
     def fileno(self) -> int:
-        """Of the socket."""
+        """Return the file descriptor of the socket."""
         return self._socket.fileno()
 
     def send(self, *parts: bytes) -> None:
-        """Send a message, given in parts so that nobody joins large ones.
+        """Send a message, given in parts so that large parts need not be joined.
 
-        :raises OSError: the other end is gone, or has stopped reading for too long.
+        :raises OSError: the other end is closed, or has not read for too long.
         """
         length = sum(map(len, parts))
         parts = (_LENGTH.pack(length), *parts)
@@ -38,10 +38,10 @@ class Channel:
             self._socket.sendall(memoryview(b"".join(parts))[sent:])
 
     def receive(self) -> bytes:
-        """The next message. After BlockingIOError it may be called again: nothing is lost.
+        """Return the next message. After BlockingIOError, call it again: no data is lost.
 
-        :raises EOFError: the other end is gone.
-        :raises BlockingIOError: nothing came in the time that the socket waits.
+        :raises EOFError: the other end is closed.
+        :raises BlockingIOError: no data arrived within the time-out of the socket.
         """
         received = self._received
         while True:
@@ -61,7 +61,7 @@ class Channel:
 
     @property
     def has_message(self) -> bool:
-        """Whether one came together with an earlier one: the socket says nothing of it."""
+        """Return True if a whole message is buffered, which the socket does not report."""
         received = self._received
         size = len(received) - _LENGTH.size
         return size >= 0 and size >= _LENGTH.unpack_from(received)[0]

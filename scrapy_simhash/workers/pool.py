@@ -1,9 +1,9 @@
-"""WorkerPool: pages → fingerprints in processes of their own, each page under a time-out.
+"""Fingerprint pages in a pool of worker processes, with a time-out for each page.
 
-A worker that hangs is killed, one that dies is replaced, and the others never notice: each has a
-socket and a thread to itself. A pool of `concurrent.futures` breaks as a whole when one process
-dies, and `multiprocessing` runs the main module again, so that scripts without a ``__main__``
-guard would start themselves. Nothing is forked.
+A worker that hangs is killed, and a dead worker is replaced. The others are not affected: each has
+its own socket and its own thread in the parent. The pools of the standard library do not fit: one
+dead process breaks a `concurrent.futures` pool, and `multiprocessing` imports the main module
+again, so scripts without a ``__main__`` guard would start themselves. Nothing is forked.
 """
 
 from __future__ import annotations
@@ -27,37 +27,43 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_simhash.scheme import Scheme
+    from scrapy_simhash.workers.child import Content
 
 DEFAULT_TIMEOUT_MS = 10_000
 _LONGEST_PAUSE_S = 60.0
-# A page that takes a worker with it is given to a second one, for something else may have done it.
+# A page whose worker dies is retried once, because the page may not be the cause.
 _ATTEMPTS = 2
-# Answers are told together: an event loop that handles one page at a time, and sleeps in between,
-# takes up to half as much CPU time again for each. Not more of them, for the loop does nothing else
-# while it handles them, and not later than this.
-_TOLD_TOGETHER = 8
-_TOLD_AFTER_S = 0.05
+# Answers are delivered in batches: waking the event loop for each page costs up to 50 % more CPU
+# time. Batches are small and delays short, because the loop is busy while it handles a batch.
+_BATCH_ANSWERS = 8
+_MAX_DELAY_S = 0.05
 
 
 @dataclass(eq=False)
 class _Job:
-    make: Callable[[], str | bytes]
-    future: Future[PageFingerprint]
-    made: str | bytes | None = None
+    """A queued page or item, and its future."""
 
-    def page(self) -> str | bytes:
-        """Return the page, made once. :raises BaseException: what making it raised."""
+    make: Callable[[], Content]
+    future: Future[PageFingerprint]
+    made: Content | None = None
+
+    def page(self) -> Content:
+        """Return the page, and make it on the first call.
+
+        :raises BaseException: `make` raised it.
+        """
         if self.made is None:
             self.made = self.make()
         return self.made
 
 
 class WorkerPool:
-    """Workers that share a queue. They start when the pool is made.
+    """A pool of worker processes that share a queue. They start with the pool.
 
     :param workers: number of processes, at least 1.
-    :param timeout_ms: for one page, by the wall clock.
-    :param keep_text: see `Detector`, as for `sketches`.
+    :param timeout_ms: wall-clock limit for one page.
+    :param keep_text: see `Detector`.
+    :param sketches: see `Detector`.
     """
 
     def __init__(
@@ -70,7 +76,7 @@ class WorkerPool:
         keep_text: bool = False,
         sketches: bool = True,
     ) -> None:
-        self._order = {
+        self._job_spec = {
             "scheme": scheme.to_dict(),
             "min_tokens": min_tokens,
             "keep_text": keep_text,
@@ -84,35 +90,37 @@ class WorkerPool:
         self._replaced = 0
         self._processes: set[WorkerProcess] = set()
         self._threads = [
-            # Daemons: an interpreter that is told to end at once does not wait for them.
+            # Daemon threads, so that a forced exit of the interpreter does not wait for them.
             threading.Thread(target=self._work, name=f"simhash worker {number}", daemon=True)
             for number in range(workers)
         ]
         self._owner = os.getpid()
-        # A crawl that is told to end at once closes nothing.
+        # A crawl that is forced to stop does not call close().
         atexit.register(self._at_exit)
         for thread in self._threads:
             thread.start()
 
     @property
     def replaced(self) -> int:
-        """How many workers died, or were killed as they hung."""
+        """Return how many workers died or were killed because they hung."""
         return self._replaced
 
     @property
     def process_ids(self) -> list[int]:
-        """Of the workers that there are now."""
+        """Return the process ids of the present workers."""
         with self._changed:
             return [process.pid for process in self._processes]
 
-    def fingerprint_page(self, make: Callable[[], str | bytes]) -> Future[PageFingerprint]:
-        """Queue a page. It may come back skipped, as ``timeout`` or ``worker_died``.
+    def fingerprint_page(self, make: Callable[[], Content]) -> Future[PageFingerprint]:
+        """Queue a page or an item, and return a future of its fingerprint.
 
-        :param make: gives the page as `WorkerProcess.ask` takes it. Called in a thread of the
-            pool when its turn has come, so that pages that wait take no memory twice; what it
-            raises, the future raises.
-        :raises WorkerError: (the future) no worker can be started, or the fingerprint failed for
-            a reason that is not the page's.
+        The page may be skipped with the reason ``timeout`` or ``worker_died``. The future raises
+        WorkerError if no worker can be started, or the fingerprint fails for a reason unrelated
+        to the page.
+
+        :param make: returns the page as `WorkerProcess.ask` takes it. A thread of the pool calls
+            it when a worker is free, so that queued pages are not held in memory twice. The
+            future raises what it raises.
         """
         future: Future[PageFingerprint] = Future()
         with self._changed:
@@ -124,7 +132,7 @@ class WorkerPool:
         return future
 
     def close(self) -> None:
-        """End the workers at once, hanging ones too; what waits raises WorkerError."""
+        """Kill all workers at once; the futures of queued pages raise WorkerError."""
         self._stop()
         for thread in self._threads:
             thread.join()
@@ -147,30 +155,30 @@ class WorkerPool:
                 job.future.set_exception(_closed())
 
     def _work(self) -> None:
-        """One thread, and the worker that it keeps."""
+        """Run one thread of the pool, which keeps one worker."""
         seat = _Seat(self._start, self._end)
         answers = _Answers()
         try:
             job = self._next_job(seat)
             while job is not None:
-                answers.add(self._answered(seat, job, answers.tell_late))
-                # The worker first: telling waits for other threads, and it would wait, too.
-                job = self._asked_ahead(seat)
-                # It has enough to do while the pages that are told of are handled.
-                if job is None or len(answers) >= min(_TOLD_TOGETHER, len(self._jobs)):
-                    answers.tell()
+                answers.add(self._answered(seat, job, answers.deliver_if_late))
+                # Give the worker its next page first: delivering waits for other threads.
+                job = self._ask_ahead(seat)
+                # Deliver if the batch is full, the queue is short, or the worker is idle.
+                if job is None or len(answers) >= min(_BATCH_ANSWERS, len(self._jobs)):
+                    answers.deliver()
                 job = job or self._next_job(seat)
         finally:
-            answers.tell()
+            answers.deliver()
             seat.leave()
 
     def _next_job(self, seat: _Seat) -> _Job | None:
-        """Wait for a page. None: the pool was closed."""
-        seat.prepare()  # before a page is taken that another worker could do
+        """Wait for a page and return its job; None if the pool was closed."""
+        seat.prepare()  # before a page is taken that another worker could process
         return self._taken(wait=True)
 
     def _taken(self, *, wait: bool) -> _Job | None:
-        """Take the first page that waits, or None."""
+        """Return the first job of the queue, or None."""
         with self._changed:
             while True:
                 while wait and not self._jobs and not self._closed:
@@ -181,12 +189,12 @@ class WorkerPool:
                 if job.future.set_running_or_notify_cancel():
                     return job
 
-    def _asked_ahead(self, seat: _Seat) -> _Job | None:
-        """Take a page if one waits, and send it to the worker if that is well."""
+    def _ask_ahead(self, seat: _Seat) -> _Job | None:
+        """Take a queued job, if any, and send its page to the worker in advance."""
         process = seat.process
         if process is None or (job := self._taken(wait=False)) is None:
             return None
-        with suppress(BaseException):  # the page's own turn follows, and says so
+        with suppress(BaseException):  # `_fingerprint` repeats it and raises the error
             page = job.page()
             try:
                 process.ask(page)
@@ -197,16 +205,16 @@ class WorkerPool:
         return job
 
     def _answered(
-        self, seat: _Seat, job: _Job, meanwhile: Callable[[], object]
+        self, seat: _Seat, job: _Job, on_wait: Callable[[], object]
     ) -> Callable[[], None]:
-        """Return what tells the page's future the answer, or the error."""
+        """Return a function that sets the result or the error of the job's future."""
         try:
-            return partial(job.future.set_result, self._fingerprint(seat, job, meanwhile))
-        except BaseException as error:  # noqa: BLE001 - for whoever waits for it
+            return partial(job.future.set_result, self._fingerprint(seat, job, on_wait))
+        except BaseException as error:  # noqa: BLE001 - the future raises it
             return partial(job.future.set_exception, error)
 
     def _fingerprint(
-        self, seat: _Seat, job: _Job, meanwhile: Callable[[], object]
+        self, seat: _Seat, job: _Job, on_wait: Callable[[], object]
     ) -> PageFingerprint:
         page = job.page()
         for _ in range(_ATTEMPTS):
@@ -214,15 +222,15 @@ class WorkerPool:
             try:
                 if seat.asked is not job:
                     process.ask(page)
-                return process.answer(self._timeout_s, meanwhile)
+                return process.answer(self._timeout_s, on_wait)
             except WorkerTimeout:
                 self._lost(seat)
                 return PageFingerprint(skipped="timeout")
             except (EOFError, OSError):
                 self._lost(seat)
             except WorkerError:
-                raise  # it is well
-            except BaseException:  # memory, for one: the answer would be taken for the next page's
+                raise  # the worker itself is sound
+            except BaseException:  # a late answer would be taken for the next page's
                 self._lost(seat)
                 raise
         return PageFingerprint(skipped="worker_died")
@@ -238,7 +246,7 @@ class WorkerPool:
         with self._changed:
             if self._closed:
                 raise _closed()
-            process = WorkerProcess(self._order)
+            process = WorkerProcess(self._job_spec)
             self._processes.add(process)
         try:
             return process.wait_until_ready()
@@ -257,36 +265,36 @@ def _closed() -> WorkerError:
 
 
 class _Answers:
-    """Answers that were not told yet."""
+    """A batch of answers that are not delivered yet."""
 
     def __init__(self) -> None:
-        self._untold: list[Callable[[], None]] = []
+        self._pending: list[Callable[[], None]] = []
         self._since_s = 0.0
 
     def __len__(self) -> int:
-        return len(self._untold)
+        return len(self._pending)
 
-    def add(self, tell: Callable[[], None]) -> None:
-        """Add an answer; those that are late are told with it."""
-        if not self._untold:
+    def add(self, set_result: Callable[[], None]) -> None:
+        """Add an answer; deliver the batch if it is overdue."""
+        if not self._pending:
             self._since_s = time.monotonic()
-        self._untold.append(tell)
-        self.tell_late()
+        self._pending.append(set_result)
+        self.deliver_if_late()
 
-    def tell_late(self) -> None:
-        """Tell all if the first waits for too long."""
-        if self._untold and time.monotonic() - self._since_s >= _TOLD_AFTER_S:
-            self.tell()
+    def deliver_if_late(self) -> None:
+        """Deliver the batch if its first answer has waited too long."""
+        if self._pending and time.monotonic() - self._since_s >= _MAX_DELAY_S:
+            self.deliver()
 
-    def tell(self) -> None:
-        """Tell all."""
-        untold, self._untold = self._untold, []
-        for tell in untold:
-            tell()
+    def deliver(self) -> None:
+        """Deliver all answers."""
+        pending, self._pending = self._pending, []
+        for set_result in pending:
+            set_result()
 
 
 class _Seat:
-    """The place of a worker: it is filled again when it gets empty, not too often in a row."""
+    """A slot for one worker, which restarts a lost worker with growing pauses."""
 
     def __init__(
         self, start: Callable[[], WorkerProcess], end: Callable[[WorkerProcess], None]
@@ -295,19 +303,22 @@ class _Seat:
         self._end = end
         self.process: WorkerProcess | None = None
         self.asked: _Job | None = None
-        """The last page that was sent to the worker before its turn."""
-        # Its text alone: an exception that is raised again and again keeps all pages it met.
+        """The last job whose page was sent in advance."""
+        # Only the text: a stored exception would keep pages alive through its traceback.
         self._error: str | None = None
         self._failures = 0
         self._not_before_s = 0.0
 
     def prepare(self) -> None:
-        """Start a worker before it is needed."""
-        with suppress(Exception):  # the first page that needs it will say so
+        """Start the worker before it is needed."""
+        with suppress(Exception):  # the first page that needs the worker raises the error
             self.worker()
 
     def worker(self) -> WorkerProcess:
-        """:raises WorkerError: none could be started, now or a moment ago."""
+        """Return the worker, and start it if necessary.
+
+        :raises WorkerError: it cannot be started, or failed to start a moment ago.
+        """
         if self.process is None:
             if self._error is not None and time.monotonic() < self._not_before_s:
                 raise WorkerError(self._error)
@@ -322,7 +333,7 @@ class _Seat:
         return self.process
 
     def leave(self) -> None:
-        """End the worker, if there is one."""
+        """Kill the worker, if there is one."""
         self.asked = None
         if self.process is not None:
             self._end(self.process)

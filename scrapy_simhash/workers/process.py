@@ -1,4 +1,4 @@
-"""One worker process, seen from its parent."""
+"""Start, use and end one worker process from its parent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers.channel import Channel
-from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS, encoded, page_from
+from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS, Content, encoded, page_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 START_TIMEOUT_S = 60.0
 _WAIT_S = 0.05
-# The path of the parent, before this package can be imported; nothing out of the working
-# directory by chance; and an end to a start that hangs while the parent is dead.
+# Runs before this package can be imported: sets the import path of the parent, without the working
+# directory, and an alarm in case the start hangs and the parent is dead.
 _BOOTSTRAP = """
 import sys
 if sys.path[0] == "":
@@ -44,40 +44,42 @@ from scrapy_simhash.workers.child import serve
 serve(connected)
 """
 
-# Else Python 3.13.0 stops at imports where the working directory was deleted.
+# Without -P, Python 3.13.0 cannot import if the working directory was deleted.
 _SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
 
 
 class WorkerTimeout(Exception):
-    """A worker did not answer in time."""
+    """Raised if a worker does not answer in time."""
 
 
 class WorkerProcess:
-    """A process that fingerprints pages.
+    """A worker process that fingerprints pages.
 
-    :param order: what it is to do; see `scrapy_simhash.workers.child`.
-    :raises WorkerError: it cannot be started.
+    :param job_spec: the job specification; see `scrapy_simhash.workers.child`.
+    :raises WorkerError: the process cannot be started.
     """
 
-    def __init__(self, order: dict[str, Any]) -> None:
+    def __init__(self, job_spec: dict[str, Any]) -> None:
         self._ready = False
-        # A program that is frozen in one file would start itself.
+        # In a frozen program, sys.executable is the program itself.
         if not sys.executable or getattr(sys, "frozen", False):
-            raise WorkerError("there is no Python to start workers with: set SIMHASH_WORKERS = 0")
-        messages = [json.dumps(content).encode("ascii") for content in (_import_path(), order)]
+            raise WorkerError(
+                "no Python interpreter is available to start workers: set SIMHASH_WORKERS = 0"
+            )
+        messages = [json.dumps(content).encode("ascii") for content in (_import_path(), job_spec)]
         try:
             ours, theirs = socket.socketpair()
         except OSError as error:
             raise WorkerError(f"a worker cannot be started ({error})") from error
-        # Inherited: a signal for all processes may come before the worker can ignore it.
+        # The worker inherits the mask: a signal may arrive before the worker can ignore it.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)
         try:
-            # Sending blocks where the worker has stopped reading.
-            send_timeout = struct.pack("ll", 1 + order["timeout_ms"] // 1000, 0)
+            # Without a time-out, sending blocks if the worker has stopped reading.
+            send_timeout = struct.pack("ll", 1 + job_spec["timeout_ms"] // 1000, 0)
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, send_timeout)
-            # Receiving waits this long at a time: of a time in which somebody has stopped the
-            # crawl, one such wait counts.
-            self._wait_s = min(order["timeout_ms"] / 1000, _WAIT_S)
+            # Receive in short waits and count these: if the crawl is suspended, only one wait
+            # counts towards the time-out of the page.
+            self._wait_s = min(job_spec["timeout_ms"] / 1000, _WAIT_S)
             receive_timeout = struct.pack("ll", 0, math.ceil(self._wait_s * 1e6))
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, receive_timeout)
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
@@ -95,78 +97,83 @@ class WorkerProcess:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
         self._channel = Channel(ours)
-        # A worker that is gone already is found out by `wait_until_ready`.
+        # `wait_until_ready` reports a worker that has died already.
         with suppress(OSError):
             for message in messages:
                 self._channel.send(message)
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """Return the process id."""
         return self._process.pid
 
     def wait_until_ready(self) -> Self:
-        """:raises WorkerError: it died or gave up before its first page."""
+        """Wait until the worker can take pages, and return it.
+
+        :raises WorkerError: it failed before its first page.
+        """
         if not self._ready:
             try:
                 answer = self._receive(START_TIMEOUT_S)
             except (EOFError, OSError, ValueError, WorkerTimeout) as error:
                 self.end()
                 raise WorkerError(
-                    f"a worker did not start (exit code {self._process.returncode}): what it said "
-                    "is on standard error; SIMHASH_WORKERS = 0 does without workers"
+                    f"a worker did not start (exit code {self._process.returncode}): see "
+                    "its output on standard error, or set SIMHASH_WORKERS = 0 to use no workers"
                 ) from error
             if "error" in answer:
                 self.end()
-                # What to do comes first: logs may cut the rest.
+                # The advice comes first, because logs may cut the rest.
                 raise WorkerError(
-                    "a worker did not start (SIMHASH_WORKERS = 0 does without; what it imports "
-                    "must be a module of its own, not the script that runs): " + answer["error"]
+                    "a worker did not start (set SIMHASH_WORKERS = 0 to use no workers; custom "
+                    "components must be in an importable module, not in the script that runs): "
+                    + answer["error"]
                 )
             self._ready = True
         return self
 
-    def ask(self, page: str | bytes) -> None:
-        """Send a page; each is to be answered before the next is sent.
+    def ask(self, page: Content) -> None:
+        """Send a page or an item. Call `answer` before the next call.
 
-        :param page: its text, or its bytes if they are UTF-8 without a byte order mark.
-        :raises OSError: the worker died, or has stopped reading. It is to be ended then.
+        :param page: its text, or its bytes if they are UTF-8 without a byte order mark; or the
+            texts of an item's fields.
+        :raises OSError: the worker died or has stopped reading; call `end` then.
         """
         self._channel.send(*encoded(page))
 
     def answer(
-        self, timeout_s: float, meanwhile: Callable[[], object] = lambda: None
+        self, timeout_s: float, on_wait: Callable[[], object] = lambda: None
     ) -> PageFingerprint:
         """Return the page's fingerprint.
 
-        :param meanwhile: called twenty times a second while there is none.
-        :raises WorkerTimeout: no answer in time.
-        :raises EOFError, OSError: the worker died. It is to be ended after either.
-        :raises WorkerError: the fingerprint failed, and the worker is well.
+        :param on_wait: called twenty times a second until the answer arrives.
+        :raises WorkerTimeout: the worker did not answer in time; call `end` then.
+        :raises EOFError, OSError: the worker died; call `end` then.
+        :raises WorkerError: the fingerprint failed; the worker can be used further.
         """
-        answer = self._receive(timeout_s, meanwhile)
+        answer = self._receive(timeout_s, on_wait)
         if "error" in answer:
             raise WorkerError(str(answer["error"]))
         return page_from(answer["page"])
 
     def kill(self) -> None:
-        """Send it the signal; who talks to it hears of it."""
+        """Send SIGKILL; a pending call of another thread raises EOFError."""
         self._process.kill()
 
     def end(self) -> None:
-        """Kill it, and take it away."""
+        """Kill the process, close the channel and reap the process."""
         self._process.kill()
         self._channel.close()
         self._process.wait()
 
     def _receive(
-        self, timeout_s: float, meanwhile: Callable[[], object] = lambda: None
+        self, timeout_s: float, on_wait: Callable[[], object] = lambda: None
     ) -> dict[str, Any]:
         while True:
             try:
                 answer: dict[str, Any] = json.loads(self._channel.receive())
-            except BlockingIOError:  # noqa: PERF203 - it mostly runs once
-                meanwhile()
+            except BlockingIOError:  # noqa: PERF203 - the loop usually runs once
+                on_wait()
                 timeout_s -= self._wait_s
                 if timeout_s <= 0:
                     raise WorkerTimeout from None
@@ -175,7 +182,7 @@ class WorkerProcess:
 
 
 def _import_path() -> list[str]:
-    """Where this process imports from; Python, too, passes over what is no text."""
+    """Return the import path of this process. Python, too, ignores entries that are not text."""
     path = [entry for entry in sys.path if isinstance(entry, str)]
     try:
         return [entry or os.getcwd() for entry in path]  # noqa: PTH109

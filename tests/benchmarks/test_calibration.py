@@ -75,6 +75,7 @@ def test_a_set_on_which_it_is_close(tmp_path, with_pages):
     assert wide["own_max_distance"] == 52
 
 
+@pytest.mark.thorough
 def test_a_set_whose_pages_say_nothing_of_its_pairs(tmp_path):
     """Each page has the text of another one: what is proposed is measured, and is not close."""
     mixed = random.Random(1).sample(TEXTS, len(TEXTS))
@@ -86,6 +87,7 @@ def test_a_set_whose_pages_say_nothing_of_its_pairs(tmp_path):
     assert row.endswith("NO")
 
 
+@pytest.mark.thorough
 def test_on_a_real_set(shared, tmp_path):
     folder = shared / "data" / "ota_html"
     if not folder.is_dir():

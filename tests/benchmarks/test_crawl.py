@@ -72,6 +72,7 @@ def a_result(seconds, cpu_s, *, items=100, children_cpu_s=0.0, **steps_ms):
     }
 
 
+@pytest.mark.thorough
 def test_cpu_bound_crawls_are_compared(tmp_path):
     report = tmp_path / "report.json"
     names = ["off", PLUGIN, "workers=1 readability", "today"]
@@ -101,6 +102,7 @@ def test_cpu_bound_crawls_are_compared(tmp_path):
     assert median == least == most == crawls["today"]["pages_per_s"] / crawls["off"]["pages_per_s"]
 
 
+@pytest.mark.thorough
 def test_network_bound_crawls_keep_to_their_rate(tmp_path):
     report = tmp_path / "report.json"
     for number in range(12):
@@ -221,6 +223,7 @@ def test_pages_come_from_page_sets_and_from_folders(lib, tmp_path):
     assert sampled in pages
 
 
+@pytest.mark.thorough
 def test_generated_pages_are_the_same_for_a_seed_and_one_in_ten_is_a_copy(lib):
     pages = lib.corpus.generated(40, 5)
     assert pages == lib.corpus.generated(40, 5)

@@ -67,6 +67,7 @@ def test_the_score(feed, tmp_path):
     assert scored == {"recall": pytest.approx(2 / 3), "precision": pytest.approx(2 / 3)}
 
 
+@pytest.mark.thorough
 def test_the_script(tmp_path):
     command = [sys.executable, BENCHMARKS / "dedupe.py", "--records", "300", "--json", "report"]
     done = subprocess.run(
@@ -86,6 +87,7 @@ def test_the_script(tmp_path):
     assert report["simhash_package"]["records"] == 50
 
 
+@pytest.mark.thorough
 def test_one_worker_and_two_take_turns(tmp_path):
     command = [sys.executable, BENCHMARKS / "dedupe.py", "--records", "900", "--json", "report"]
     done = subprocess.run(

@@ -67,6 +67,11 @@ def test_it_prints_rows_and_goals_for_texts_and_pages(tmp_path, example_set):
             assert name in out
     (steps,) = (rows for title, rows in tables.items() if "goes" in title)
     assert [row["name"] for row in steps[:2]] == ["text to fingerprint", "tokenization"]
+    assert "sketch" in [row["name"] for row in steps]
+    way = [row["name"] for row in tables["1 pages in English, from HTML"]]
+    assert way[:3] == [
+        f"segments: to {g}" for g in ("text", "fingerprint", "fingerprint and sketch")
+    ]
     assert len(report["goals"]) == 3
     assert "the same text as stock readability on 1 of 1 pages" in out
     assert report["differences"] == []

@@ -125,6 +125,7 @@ def test_storing_all_variants_takes_43745_of_them(lib):
     assert not contestant.page(2, 0b1111, None)
 
 
+@pytest.mark.thorough
 def test_the_cost_model_is_fitted_and_printed():
     out = run_script("--cost-model", "--sizes", "300", "600")
     for name in ("PAGE_US", "TABLE_US", "CANDIDATE_WORD_US"):

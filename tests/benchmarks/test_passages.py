@@ -119,6 +119,7 @@ def test_shares_are_set_beside_the_resemblance(folder):
         assert (pairs, share, symmetric) == ("2", "1.000", "1.000")
 
 
+@pytest.mark.thorough
 def test_speed_is_measured_in_processes_of_its_own(folder):
     out = run_script("speed", folder, "--documents", 12, "--repeat", 2, "--characters", 900)
     sizes = dict(

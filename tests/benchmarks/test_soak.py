@@ -107,6 +107,7 @@ def test_pages_have_the_length_that_is_said(lib):
     assert sizes[-1] < 12_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["print", "frame", "session"])
 def test_other_frames_leave_the_text_as_it_is(lib, kind):
     for copy in copies(lib, kind):
@@ -215,6 +216,7 @@ def test_growth_is_told_from_the_indexs_share(lib):
     assert grown["bytes_per_page_without_index"] == pytest.approx(0.09)
 
 
+@pytest.mark.thorough
 def test_an_index_is_filled_again_with_what_it_knows(lib, tmp_path):
     with open_index(index_url(tmp_path / "index")) as index:
         for number in (3, 4):
@@ -260,6 +262,7 @@ def test_what_is_asked_for_is_set(lib):
     assert not any(name.startswith("SIMHASH") or name == "ADDONS" for name in off)
 
 
+@pytest.mark.thorough
 def test_it_crawls_all_pages_and_finds_what_was_planted(lib, tmp_path):
     path, log = tmp_path / "report.jsonl", tmp_path / "crawl.log"
     options = ["--pages", 80, "--seed", SEED, "--workers", 1]
@@ -289,6 +292,7 @@ def test_it_crawls_all_pages_and_finds_what_was_planted(lib, tmp_path):
     assert "Crawled" in log.read_text("utf-8")
 
 
+@pytest.mark.thorough
 def test_without_the_plugin_it_is_the_same_crawl_and_can_be_shown_beside(lib, tmp_path):
     path = tmp_path / "off.jsonl"
     out = run_script("--pages", 30, "--off", "--json", path)

@@ -236,6 +236,7 @@ def test_progress():
     assert pairs[-1] == (len(TEXTS), len(TEXTS))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["daniel", "ota_html", "cc_legalcode"])
 def test_on_real_pages_the_k_is_one_of_the_best(shared, name):
     """As benchmarks/calibration.py measures it, against pairs that people's texts make."""

@@ -23,7 +23,9 @@ def test_all_that_fit_are_taken():
     told, moved = [], []
     bad = Skipped("b:2", "not JSON")
     documents = [Document("a", "one"), bad, Document("b", "two"), Document("a", "one")]
-    sample = Sample.draw(documents, 9, 1, moved=lambda: moved.append(1), told=told.append)
+    sample = Sample.draw(
+        documents, 9, 1, on_progress=lambda: moved.append(1), on_skipped=told.append
+    )
     assert names(sample) == ["a", "b"]
     assert (sample.read, len(sample), sample.repeated) == (3, 2, 1)
     assert (sample.unreadable, told, len(moved)) == (Counter({"not JSON": 1}), [bad], 3)
@@ -44,7 +46,7 @@ def test_pages_are_what_a_crawl_makes_of_them():
     documents = [HtmlDocument("p", html), Document("t", text), Document("short", "few words")]
     seen = []
     found, plain, short = Sample.draw(documents, 9, 1).pages(
-        [WIDE, CLASSIC], 30, moved=lambda: seen.append(1)
+        [WIDE, CLASSIC], 30, on_progress=lambda: seen.append(1)
     )
     assert len(seen) == 3
     for place, scheme in enumerate((WIDE, CLASSIC)):

@@ -7,17 +7,39 @@ from itertools import combinations
 import numpy as np
 from hypothesis import strategies as st
 
-from scrapy_simhash.clustering.grouped import GroupedPlan
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import TablePlan
 
 
 def brought_together(plan, one, other):
-    """Whether two fingerprints share a prefix; with no plan, all are compared."""
+    """Whether two fingerprints share a prefix; with no plan, all are compared.
+
+    :param plan: a plan, None, or a function that says it.
+    """
+    if callable(plan):
+        return plan(one, other)
     return plan is None or any(
         all((one ^ other) >> shift & (1 << width) - 1 == 0 for shift, width in table)
         for table in plan.tables
     )
+
+
+def standing(fingerprint, certainty, plan):
+    """(table, prefix) of all places where a fingerprint stands in probed tables."""
+    width, count = plan.prefix_bits, plan.probes // plan.blocks
+    found = set()
+    for table in range(plan.blocks):
+        bits = range(table * width, (table + 1) * width)
+        least = sorted(bits, key=lambda bit: certainty[bit])[:8]
+        ranks = range(1, len(least) + 1)
+        flips = [some for size in range(5) for some in combinations(ranks, size)]
+        flips.sort(key=lambda some: (sum(some), len(some)))
+        for some in flips[:count]:
+            flipped = fingerprint
+            for rank in some:
+                flipped ^= 1 << plan.bits - 1 - least[rank - 1]
+            found.add((table, flipped >> plan.bits - (table + 1) * width & (1 << width) - 1))
+    return found
 
 
 def pairs(fingerprints, max_distance, plan):
@@ -97,8 +119,6 @@ def plans(draw, bits):
     blocks = draw(st.integers(1, min(bits, 8)))
     chosen = draw(st.integers(1, blocks))
     try:
-        if draw(st.booleans()):
-            return GroupedPlan(bits, draw(st.integers(1, 3)), min(blocks, bits // 3), 1)
         return TablePlan(bits, blocks, chosen, draw(st.sampled_from([0, 0, 2])))
     except PlanError:
         return TablePlan(bits, blocks)

@@ -148,6 +148,7 @@ def test_many_random_ones_with_planted_pairs():
     assert found.near_duplicate_count < 5_010
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", ["leader", "connected"])
 def test_equal_ones_and_ones_that_share_most_bits_do_not_blow_up(method):
     """5e9 pairs of equal ones, 1.25e9 that share three of four blocks."""

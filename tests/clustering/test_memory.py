@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 CODE = """
 import json, resource, sys
 import numpy as np

@@ -14,6 +14,7 @@ import pytest
 
 from scrapy_simhash.commands.main import main
 
+from .demo_index import crawl_demo_site
 from .samples import CHINESE, FERRY, PAGE
 
 if TYPE_CHECKING:
@@ -44,6 +45,12 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """The index that a crawl of the demo site leaves; tests copy it."""
+    return crawl_demo_site(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.fixture

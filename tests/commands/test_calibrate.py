@@ -22,7 +22,6 @@ from scrapy_simhash.scheme import PRESETS, Scheme
 from tests.calibration.pages import articles, page, write_pages
 
 from .conftest import DEADLINE_S, MODULE, SCRAPY, finish, start
-from .demo_index import crawl_demo_site
 from .samples import CHINESE, FERRY, written
 
 TEXTS = articles(40, 25)
@@ -31,11 +30,6 @@ TEXTS = articles(40, 25)
 @pytest.fixture
 def pages(folder):
     return write_pages(folder / "pages", TEXTS).name
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    return crawl_demo_site(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.fixture
@@ -154,6 +148,7 @@ def test_names_of_pages_of_one_site(run, folder):
     assert (report["named_apart_pairs"], report["near_duplicate_pairs"]) == (0, 25)
 
 
+@pytest.mark.thorough
 def test_what_is_proposed_fits_the_indexes_that_are_there(run, pages, folder):
     """A k that their tables serve is taken; else it is said what comes first."""
     directory = folder / ".scrapy" / "simhash" / "spiders" / "my news"
@@ -352,7 +347,7 @@ def test_a_site_has_manifests_too(run, pages, folder):
         ([], 2, "required"),
         (["pages", ".scrapy/simhash/spiders/site"], 2, "pages or indexes, not both"),
         (["--pairs", "p.csv", ".scrapy/simhash/spiders/site"], 2, "has no texts"),
-        (["--preset", "broad", "pages"], 2, "invalid choice"),
+        (["--preset", "broad", "pages"], 2, "there is no preset"),
         (["--remove", "p[", "pages"], 2, "neither CSS nor XPath"),
         (["--sample", "1", "pages"], 2, "from 2 to 50000"),
         (["--threshold", "0.1", "pages"], 2, "from 0.2 to 1"),

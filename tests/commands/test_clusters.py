@@ -17,15 +17,8 @@ from scrapy_simhash.index.exchange import (
 )
 from scrapy_simhash.scheme import Scheme
 
-from .demo_index import crawl_demo_site
-
 # How many pages a crawl finds similar depends on the order of its answers.
 SIMILAR = re.compile(r"(similar pages that are no copies: [\d,]+; --similar lists them\n)?")
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    return crawl_demo_site(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.fixture
@@ -185,3 +178,17 @@ def test_options_that_do_not_go_together(run, small):
     ):
         ran = run("clusters", *arguments)
         assert (ran.code, ran.out) == (2, "")
+
+
+def test_members_of_a_cluster_that_are_shown(run, index):
+    full = json.loads(run("clusters", "--json", "--index", index).out)["shown"][0]
+    assert full["pages"] == len(full["near_duplicates"]) + 1 > 2
+    [short] = json.loads(
+        run("clusters", "--json", "--index", index, "--top", "1", "--members", "1").out
+    )["shown"]
+    assert short == full | {"near_duplicates": full["near_duplicates"][:1]}
+    shown = run("clusters", "--index", index, "--top", "1", "--members", "1").out.splitlines()
+    assert len(shown) == 3
+    assert shown[2] == f"  and {full['pages'] - 2} more"
+    everything = run("clusters", "--index", index, "--top", "1", "--members", "1000").out
+    assert len(everything.splitlines()) == full["pages"]

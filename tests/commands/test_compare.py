@@ -150,12 +150,24 @@ def test_presets_that_cannot_take_a_text_say_so(run, files):
     assert [line.split()[0] for line in ran.out.splitlines()[4:]] == ["classic", "levels"]
 
 
+def test_short_texts_have_a_distance_and_a_similarity_by_every_preset(run, files):
+    # Of the kind that the articles show: two characters of a short sentence are changed.
+    written(files, "老船长叫你下午去码头喝茶哦，快点来快点来", "one.txt")
+    written(files, "老船长喊你下午去码头喝茶啦，快点来快点来", "other.txt")
+    for found in compared(run, "--preset", "all", "one.txt", "other.txt")["presets"]:
+        if found["preset"] == "ascii-mt19937":
+            assert found["a"]["skipped"] == "unsupported_text"
+            continue
+        assert 0 <= found["distance"] < found["bits"] / 2, found["preset"]
+        assert 0 < found["similarity"] <= 1
+
+
 def test_pages_that_are_skipped(run, files):
     written(files, NEW, "short.txt")
-    ran = run("compare", "a.txt", "short.txt")
+    ran = run("compare", "--min-tokens", "30", "a.txt", "short.txt")
     assert ran.out.splitlines()[-1] == f"verdict      B is skipped: few_tokens (k = {MAX_DISTANCE})"
     assert "resemblance  0." in ran.out
-    ran = run("compare", "--min-tokens", "5", "short.txt", "short.txt")
+    ran = run("compare", "short.txt", "short.txt")
     assert ran.out.splitlines()[-1] == f"verdict      near-duplicates (k = {MAX_DISTANCE})"
     written(files, "<html><body></body></html>", "none.html")
     (found,) = compared(run, "a.txt", "none.html")["presets"]
@@ -170,7 +182,7 @@ def test_pages_that_are_skipped(run, files):
         (["a.txt", "."], 1, "is a folder"),
         (["-", "-"], 1, "can be read once"),
         (["a.txt"], 2, "required"),
-        (["--preset", "broad", "a.txt", "c.txt"], 2, "invalid choice"),
+        (["--preset", "broad", "a.txt", "c.txt"], 2, "there is no preset 'broad'"),
         (["--preset", "classic", "--max-distance", "64", "a.txt", "c.txt"], 2, "less than 64"),
         (["--remove", "p[", "a.txt", "c.txt"], 2, "neither CSS nor XPath"),
     ],
@@ -181,6 +193,7 @@ def test_what_cannot_be_compared(run, files, arguments, code, told):
     assert told in ran.err
 
 
+@pytest.mark.thorough
 def test_pages_of_sites(run_process, files):
     with serving() as site:
         page = "<html><body><article><p>{}</p></article></body></html>"

@@ -6,6 +6,7 @@ import argparse
 import gzip
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -288,7 +289,7 @@ def test_the_documentation_lists_every_option_and_reason():
         (["-o", "o", "--text-field", "a", "--html-field", "b"], "not allowed with"),
         (["-o", "o", "--workers", "0"], "1 to 256"),
         (["-o", "o", "--max-bytes", "0"], "1 or more"),
-        (["-o", "o", "--preset", "none"], "invalid choice"),
+        (["-o", "o", "--preset", "none"], "there is no preset"),
         (["-o", "o", "--max-distance", "256"], "less than 256"),
         (["-o", "o", "--format", "xml"], "invalid choice"),
     ],
@@ -297,3 +298,31 @@ def test_wrong_usage(run, feed, options, said):
     ran = run("dedupe", feed, *options)
     assert ran.code == 2
     assert said in ran.err
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_standard_input(run_process, folder, packed):
+    content = json_lines(records(10))
+    written(folder, content, "in.jsonl")
+    expected = run_process(*MODULE, "dedupe", "in.jsonl", "-o", "expected.jsonl")
+    assert expected.code == 0, expected.err
+    command = [*MODULE, "dedupe", "-", "-o", "out.jsonl", "--verdicts", "verdicts.jsonl"]
+    told = gzip.compress(content) if packed else content
+    ran = subprocess.run(command, cwd=folder, input=told, capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert (folder / "out.jsonl").read_bytes() == (folder / "expected.jsonl").read_bytes()
+    assert b"records    10" in ran.stdout
+    assert {path.name for path in folder.iterdir()} == {
+        *("in.jsonl", "expected.jsonl", "out.jsonl", "verdicts.jsonl"),
+    }
+
+
+def test_standard_input_of_another_format_beside_a_file(folder):
+    fields = [{"text": record["text"]} for record in records(4)]
+    told = "text\n" + "".join(f"{record['text']}\n" for record in fields)
+    written(folder, "text\nsomething short\n", "in.csv")
+    command = [*MODULE, "dedupe", "in.csv", "-", "--format", "csv", "--verdicts", "verdicts"]
+    ran = subprocess.run(command, cwd=folder, input=told.encode(), capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    keys = [verdict["key"] for verdict in read_lines(folder / "verdicts")]
+    assert keys == ["in.csv#1", *(f"standard input#{number}" for number in range(1, 5))]

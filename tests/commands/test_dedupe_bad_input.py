@@ -22,7 +22,7 @@ from tests.dedupe.samples import json_lines, read_lines, records, text
 from .conftest import DEADLINE_S, MODULE, finish, start
 from .samples import written
 
-MANY = 3000
+MANY = 1500
 
 
 @pytest.fixture
@@ -45,7 +45,8 @@ def left(folder):
     [
         (["none.jsonl", "-o", "o"], "none.jsonl cannot be read or written: No such file"),
         (["", "-o", "o"], "a file without a name"),
-        (["-", "-o", "o"], "standard input cannot be read, as the input is read twice"),
+        (["-", "-", "-o", "o"], "standard input can be read once"),
+        (["-", "-o", "o", "--keep-index"], "leaves nothing of standard input"),
         (["in.jsonl", "-o", "in.jsonl", "--overwrite"], "in.jsonl is an input"),
         (["in.jsonl", "-o", "nowhere/o"], "there is no folder nowhere"),
         (["in.jsonl", "-o", "o", "--verdicts", "o"], "both the output and the verdicts"),
@@ -145,6 +146,7 @@ def test_a_reader_that_has_read_enough(folder, many):
     assert [path.name for path in folder.iterdir()] == ["many.jsonl"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("redirected", [">&-", "<&-", "2>&-"])
 def test_streams_that_are_closed(run_process, folder, feed, redirected):
     command = f'exec "$@" {redirected}'
@@ -153,7 +155,7 @@ def test_streams_that_are_closed(run_process, folder, feed, redirected):
     assert (folder / "out.jsonl").stat().st_size
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_ctrl_c_then_the_same_command(folder, many, run, workers):
     command = ("dedupe", many, "-o", "out.jsonl", "--verdicts", "v.jsonl")
     process = start(*MODULE, *command, "--workers", workers, in_folder=folder)
@@ -181,7 +183,13 @@ def test_ctrl_c_then_the_same_command(folder, many, run, workers):
     assert len(read_lines(folder / "v.jsonl")) == MANY
 
 
-@pytest.mark.parametrize("options", [["-o", "-", "--verdicts", "v"], ["-o", "-"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-o", "-", "--verdicts", "v"],
+        pytest.param(["-o", "-"], marks=pytest.mark.thorough),
+    ],
+)
 def test_ctrl_c_where_records_go_to_standard_output(folder, many, run, monkeypatch, options):
     commit = Judge.commit
 
@@ -198,6 +206,7 @@ def test_ctrl_c_where_records_go_to_standard_output(folder, many, run, monkeypat
     assert ("going on after" in run("dedupe", many, *options).err) == goes_on
 
 
+@pytest.mark.thorough
 def test_workers_go_with_their_parent(folder, many):
     process = start(*MODULE, "dedupe", many, "-o", "out.jsonl", "--workers", 2, in_folder=folder)
     log = folder / "out.jsonl.dedupe" / "verdicts.jsonl"
@@ -215,6 +224,7 @@ def test_workers_go_with_their_parent(folder, many):
         time.sleep(0.01)
 
 
+@pytest.mark.thorough
 def test_a_bar_is_for_terminals(folder, many):
     ours, theirs = pty.openpty()
     # Of a terminal without a width, nothing would be seen.

@@ -194,7 +194,7 @@ def test_a_huge_page(run, folder):
         (["empty"], 1, "no text in it"),
         (["binary"], 1, "binary"),
         ([], 2, "required"),
-        (["--preset", "broad", "empty"], 2, "invalid choice"),
+        (["--preset", "broad", "empty"], 2, "there is no preset"),
         (["--max-distance", "3", "empty"], 2, "unrecognized"),
     ],
 )

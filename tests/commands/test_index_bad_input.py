@@ -21,7 +21,6 @@ from scrapy_simhash.index.exchange import entry_records
 from scrapy_simhash.index.manifest import Manifest
 
 from .conftest import MODULE, finish, start
-from .demo_index import crawl_demo_site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,11 +45,6 @@ ARGUMENTS = {
 # Those that take an index, but not by --index.
 OTHERS = {"passages", "plan", "import", "extract", "compare", "calibrate", "dedupe"}
 READERS = sorted(ARGUMENTS.keys() - {"repair"})
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    return crawl_demo_site(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.fixture
@@ -212,6 +206,7 @@ def test_ctrl_c_in_the_middle(run, index, command, monkeypatch):
     assert again.code == (1 if command in {"explain", "remove"} else 0), again.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["expire", "rebuild", "merge", "export", "check", "stats"])
 def test_ctrl_c_to_a_process(index, folder, command):
     """With the default handler of the signal; whether it comes early or late."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import json
 import re
 import shutil
@@ -12,16 +14,11 @@ from scrapy_simhash.detector import Detector
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.check import check
 from scrapy_simhash.index.exchange import entry_records, near_duplicate_records
+from scrapy_simhash.index.kinds import default_kind_name
 from scrapy_simhash.index.manifest import Manifest
-
-from .demo_index import crawl_demo_site
+from scrapy_simhash.index.probing import expected_recall_bare
 
 MINE = "<p>" + " ".join(f"Nobody else wrote sentence {n} of mine." for n in range(40))
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    return crawl_demo_site(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.fixture
@@ -105,6 +102,30 @@ def test_a_page_that_is_there(ran_json, run, index, folder):
     with open_index(index_url(index)) as opened:
         assert len(opened) == before
     assert len(list(near_duplicate_records(index))) == len({*near_keys(index)})
+
+
+def test_a_fingerprint_alone_says_what_it_finds(ran_json, run, index, folder):
+    (folder / "page.html").write_text(MINE)
+    with open_index(index_url(index)) as opened:
+        detector = Detector(opened.scheme)
+        mine = detector.judge(opened, "https://a.example/mine", detector.fingerprint_page(MINE))
+        opened.confirm(mine.observation)
+        plan, k = opened.plan, opened.max_distance
+    page = ran_json("query", "page.html")
+    assert page["finds"] is None
+    found = ran_json("query", page["fingerprint"].upper())
+    for name in ("kind", "fingerprint", "representative", "distance", "action"):
+        assert found[name] == page[name], name
+    assert [match["key"] for match in found["matches"]] == ["https://a.example/mine"]
+    assert found["matches"][0]["similarity"] is None
+    recall = expected_recall_bare(plan, k)
+    assert found["finds"] == {"all_to": 2 * plan.blocks - 1, "recall": recall}
+    assert 0 < recall < 1
+    said = f"finds        all to distance {2 * plan.blocks - 1}, and at most {int(recall * 100)} %"
+    assert f"\n{said} at {k}, " in run("query", page["fingerprint"]).out
+    # A file of that name is a page.
+    (folder / page["fingerprint"]).write_text(MINE)
+    assert ran_json("query", page["fingerprint"])["finds"] is None
 
 
 def test_a_page_that_is_similar(ran_json, run, index, folder):
@@ -234,6 +255,35 @@ def test_export_import_and_merge(ran_json, run, index, folder):
     found = ran_json("merge", "--index", new, index)
     assert found["entries"] == len(entries(index))
     assert near_keys(new) == near_keys(index)
+
+
+def test_export_to_csv_for_spreadsheets(ran_json, run, index, folder):
+    for name, opened in (("e.csv", open), ("e.csv.gz", gzip.open)):
+        assert ran_json("export", name)["records"] == len(entries(index))
+        with opened(folder / name, "rt", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["key"] for row in rows] == [one["key"] for one in entry_records(index)]
+        assert [row["site"] for row in rows] == [str(one["site"]) for one in entry_records(index)]
+    assert run("export", "--near-duplicates", "n.csv").code == 0
+    with (folder / "n.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["key"] for row in csv.DictReader(file)] == near_keys(index)
+    for command in (["import", "e.csv", "new"], ["clusters", "--file", "e.csv"]):
+        ran = run(*command)
+        assert (ran.code, ran.out) == (1, "")
+        assert "CSV is for spreadsheets" in ran.err
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_csv_holds_no_formula(run, folder, start):
+    key = f'{start}HYPERLINK("https://evil.example/","click"), and "more"'
+    with open_index(f"{default_kind_name()}:{folder / 'i'}") as index:
+        index.confirm(index.observe(key, 0))
+        index.confirm(index.observe("https://e.com/\ud800", (1 << 128) - 1))
+        index.confirm(index.observe("-1", (1 << 256) - 1))
+    assert run("export", "--index", "i", "e.csv").code == 0
+    with (folder / "e.csv").open(encoding="utf-8", newline="") as file:
+        keys = [row["key"] for row in csv.DictReader(file)]
+    assert keys == [f"'{key}", "https://e.com/\\ud800", "'-1"]
 
 
 def test_records_of_another_scheme_are_not_imported(run, index, folder):

@@ -193,8 +193,8 @@ def test_several_presets():
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--preset", "broad"], "invalid choice"),
-        (["--preset", "all"], "invalid choice"),
+        (["--preset", "broad"], "there is no preset"),
+        (["--preset", "all"], "there is no preset"),
         (["--select", "p["], "neither CSS nor XPath"),
         (["--remove", "//*["], "neither CSS nor XPath"),
         (["--extractor", "none"], "one of readability"),

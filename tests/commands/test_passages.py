@@ -118,12 +118,34 @@ def test_texts_that_are_kept_are_compared_and_shown(run, folder):
     assert f"         | {NOTICE}" in ran.out.splitlines()
 
 
-def test_what_is_in_the_index_itself_can_be_left_out(filled, folder, run):
-    ran = run("passages", "check", "docs/ferry.txt")
-    assert "--but NAME leaves that out" in ran.out
-    found = report(run, "--but", "docs/ferry.txt", "docs/ferry.txt")
-    assert found["known_share"] == 0
-    assert "--but" not in run("passages", "check", written(folder, FERRY)).out
+@pytest.mark.parametrize("name", ["docs/ferry.txt", "./docs//ferry.txt", "docs/sub/../ferry.txt"])
+def test_a_text_is_no_source_of_itself(filled, folder, run, name):
+    for place in (name, folder / name):
+        ran = run("passages", "check", "--json", place)
+        found = json.loads(ran.out)
+        assert (found["known_share"], found["excluded"]) == (0, "docs/ferry.txt")
+        assert ran.err == ""
+    ran = run("passages", "check", name)
+    assert ran.err == "docs/ferry.txt is in the index itself, and does not count as a source\n"
+    assert "0.0 % of it stands elsewhere" in ran.out
+    written(folder, FERRY, "copy.txt")
+    run("passages", "add", "copy.txt")
+    assert found_in(report(run, name)) == {"copy.txt"}
+    ran = run("passages", "check", "--json", written(folder, FERRY))
+    assert (ran.err, json.loads(ran.out)["excluded"]) == ("", None)
+
+
+@pytest.mark.parametrize("option", ["--exclude", "--but"])
+def test_a_document_that_is_excluded(filled, folder, run, option):
+    letter = written(folder, FERRY)
+    assert found_in(report(run, letter)) == {"docs/ferry.txt"}
+    found = report(run, option, "docs/ferry.txt", letter)
+    assert (found["known_share"], found["excluded"]) == (0, "docs/ferry.txt")
+    # Another one is excluded: the text itself counts.
+    assert report(run, option, "docs/sub/notice.html", "docs/ferry.txt")["known_share"] == 1
+    helped = run("passages", "check", "--help").out
+    assert "--exclude NAME" in helped
+    assert "--but" not in helped
 
 
 def test_options_of_a_check(run, folder):
@@ -225,13 +247,14 @@ def test_a_terminal_sees_how_far_it_is(filled, folder, run, monkeypatch):
     assert "0 documents [" in run("passages", "add", name).err
 
 
+@pytest.mark.thorough
 def test_a_long_document(run, folder):
     text = "".join(
         f"Boat {n} left pier {n * 7919 % 1000} with {n % 97} people. " for n in range(3000)
     )
     name = written(folder, text)
     assert run("passages", "add", name).code == 0
-    found = report(run, name, "--mode", "fast")
+    found = report(run, written(folder, text, "copy.txt"), "--mode", "fast")
     assert len(found["passages"]) == 3000
     assert found["known_share"] == 1
 

@@ -166,10 +166,10 @@ def test_a_file_without_a_name(run, folder):
 
 
 def test_a_document_that_is_left_out_and_is_not_there(filled, folder, run):
-    ran = run("passages", "check", "--but", "nobody", written(folder, NOTICE))
+    ran = run("passages", "check", "--exclude", "nobody", written(folder, NOTICE))
     assert ran.code == 0
-    assert ran.err == "--but nobody: the index has no document of that name\n"
-    assert run("passages", "check", "--but", "docs/ferry.txt", "letter.txt").err == ""
+    assert ran.err == "--exclude nobody: the index has no document of that name\n"
+    assert run("passages", "check", "--exclude", "docs/ferry.txt", "letter.txt").err == ""
 
 
 def test_what_was_skipped_is_in_the_json(run, folder):

@@ -93,6 +93,7 @@ def test_a_reader_that_has_read_enough(folder, run, options):
     process.stderr.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("redirected", "expected"),
     [

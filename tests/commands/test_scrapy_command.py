@@ -101,6 +101,7 @@ def test_a_page_is_fetched(run_process, folder, site, command):
     assert (report["document"], report["known_share"]) == (address, 1)
 
 
+@pytest.mark.thorough
 def test_a_page_is_fetched_with_the_settings_of_a_project(run_process, project, site):
     written(project, CHINESE, "notice.txt")
     run_process(*SCRAPY, "passages", "add", "notice.txt")
@@ -122,6 +123,7 @@ def test_a_page_is_fetched_with_the_settings_of_a_project(run_process, project, 
     assert "Crawled" not in ran.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "reactor",
     ["TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor", "FORCE_CRAWLER_PROCESS=True"],
@@ -133,6 +135,7 @@ def test_other_reactors(run_process, folder, site, reactor):
     assert "100.0 %" in ran.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("path", "content", "told"),
     [
@@ -163,6 +166,7 @@ def test_nobody_is_there(run_process, folder):
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("enabled", [True, False], ids=["reactor", "reactorless"])
 def test_ctrl_c_while_a_page_is_fetched(run_process, folder, enabled):
     run_process(*MODULE, "passages", "add", written(folder, NOTICE))

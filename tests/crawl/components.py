@@ -1,7 +1,8 @@
-"""Pipelines that fail or drop, and an extractor that gives up, for the child process."""
+"""Components of users that fail, drop, add or answer, for the child process."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 import threading
@@ -13,7 +14,11 @@ import readability
 from itemadapter import ItemAdapter
 from parsel import Selector
 from scrapy import Request
+from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DropItem
+
+from tests.crawl.second_chance_spiders import until
+from tests.crawl.spiders import PagesSpider
 
 FAILING_MARK = "give up on this page"
 
@@ -104,3 +109,66 @@ def story_in_bytes(html: str) -> bytes:
 def no_way_out(html: str) -> str:
     """An extractor that ends the program."""
     raise SystemExit(len(html))
+
+
+class AnsweringMiddleware:
+    """Answers for every exception, as a middleware made from Scrapy's project template may."""
+
+    def __init__(self, crawler: Any) -> None:
+        self._stats = crawler.stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Any:
+        return cls(crawler)
+
+    def process_spider_exception(self, response: Any, exception: Exception) -> list[Any]:
+        self._stats.inc_value(f"answered/{type(exception).__name__}")
+        return []
+
+
+class AddingMiddleware:
+    """Adds an item of its own to each response."""
+
+    async def process_spider_output(self, response: Any, result: Any) -> Any:
+        yield {"url": response.url, "added": True}
+        async for output in result:
+            yield output
+
+
+class SlowPipeline:
+    """Items of the first page of a family fail, once all pages have come (``PAGES``)."""
+
+    def __init__(self, crawler: Any) -> None:
+        self._stats = crawler.stats
+        self._pages = crawler.settings.getint("PAGES")
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Any:
+        return cls(crawler)
+
+    async def process_item(self, item: Any) -> Any:
+        if item["url"].endswith("/0") and not item.get("added"):
+            await until(lambda: self._stats.get_value("response_received_count") >= self._pages, "")
+            await asyncio.sleep(0.5)  # so that the last page is judged, too
+            raise RuntimeError("this pipeline fails late")
+        return item
+
+
+class BannedSpider(PagesSpider):
+    """Asks again for ban pages, as Scrapy's documentation does, until it gives up.
+
+    :param reports: an item says so then.
+    """
+
+    reports = False
+
+    def parse(self, response: Any) -> Any:
+        self.note(response)
+        if response.css("title::text").get() == "Please wait":
+            again = get_retry_request(response.request, spider=self, reason="ban")
+            if again is not None:
+                yield again
+            elif self.reports:
+                yield {"url": response.url, "banned": True}
+            return
+        yield {"url": response.url}

@@ -9,6 +9,7 @@ as any interpreter does.
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import random
@@ -45,6 +46,10 @@ IMPORTED = (
     "aiohttp.web",
     "OpenSSL",
     "tldextract",
+    # Most of what the plugin needs; a test looks whether a crawl imports the rest.
+    "numpy",
+    "rapidfuzz.fuzz",
+    "rjieba",
 )
 
 
@@ -121,6 +126,9 @@ def serve() -> None:
     for name in IMPORTED:
         with suppress(ImportError):  # not every Scrapy has or needs it
             import_module(name)
+    # Children neither visit nor copy the pages of what was imported here.
+    gc.collect()
+    gc.freeze()
     # Nothing of a child may go where the answers go.
     answers = os.dup(1)
     while line := sys.stdin.readline():

@@ -15,6 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 _FORKING = Forking()
 ADDONS = {"scrapy_simhash.Addon": 500}
 TIMEOUT_S = 300
+# To start a worker takes as long as a short crawl. Tests of workers set their number; for the others,
+# CRAWL_WITH_WORKERS=1 leaves the default, as `make test-thorough` and `make test-oldest` do.
+WORKERS = {} if os.environ.get("CRAWL_WITH_WORKERS") else {"SIMHASH_WORKERS": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +149,7 @@ def _base_settings() -> dict[str, Any]:
         "TELNETCONSOLE_ENABLED": False,
         "RETRY_ENABLED": False,
         "ROBOTSTXT_OBEY": False,
+        **WORKERS,
     }
 
 

@@ -21,7 +21,10 @@ BAD = {
     "SIMHASH_PREFER_CANONICAL": (["rel=canonical", []], "True"),
     "SIMHASH_INCREMENTAL": (["perhaps"], "True"),
     "SIMHASH_RESET": (["maybe"], "True"),
-    "SIMHASH_PRESET": (["wider", 256], "'classic'"),
+    "SIMHASH_PRESET": (
+        ["wider", 256, {"presets": "wide"}, "no.such.SCHEME", "no.toml", "{", {"bits": 7}],
+        "'classic'",
+    ),
     "SIMHASH_EXTRACTOR": (["regex", "no.such.function", "os.sep", 7], "readability"),
     "SIMHASH_CONTENT_SELECT": (["", ["div["], ["//["], [1], 7, "["], "CSS"),
     "SIMHASH_CONTENT_REMOVE": (["", ["div["], {"a": "b"}], "CSS"),
@@ -42,7 +45,7 @@ BAD = {
     "SIMHASH_MIN_TOKENS": ([0, -5, "few", 1.5], "1"),
     "SIMHASH_MAX_BYTES": ([0, -1, "8MB", 1e6], "1"),
     "SIMHASH_ITEM_TAGS": ([{"kinds": "kind"}, {"kind": ""}, {"kind": 1}, "kind", 5], "kind"),
-    "SIMHASH_ITEM_FIELDS": ([[""], [1], 7], "field"),
+    "SIMHASH_ITEM_FIELDS": ([[""], [1], 7, {"a": -1}, {"a": "b"}, {"": 1}, '{"a"'], "field"),
     "SIMHASH_ITEM_ACTION": (["delete", 0], "'drop', 'tag'"),
     "SIMHASH_KEEP_TEXT": (["zlib"], "True"),
     "SIMHASH_KEEP_TEXT_BYTES": ([0, -1, "1GB", 1e9, True], "1"),
@@ -179,3 +182,15 @@ def test_components_without_the_extension_say_what_is_missing(url, tmp_path):
     [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
     assert result.error["type"] == "SettingsError"
     assert "scrapy_simhash.crawl.extension.SimhashExtension" in result.error["message"]
+
+
+def test_one_of_two_spider_middlewares_says_that_the_other_is_missing(url, tmp_path):
+    package = "scrapy_simhash.crawl"
+    settings = {
+        "ADDONS": {},
+        "EXTENSIONS": {f"{package}.extension.SimhashExtension": 0},
+        "SPIDER_MIDDLEWARES": {f"{package}.middleware.SimhashSpiderMiddleware": 51},
+    }
+    [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
+    assert result.error["type"] == "SettingsError"
+    assert "SimhashOutputMiddleware" in result.error["message"]

@@ -32,7 +32,15 @@ def reactorless_handlers() -> dict[str, str]:
     return {"http": "tests.crawl.handlers.UrllibDownloadHandler"}
 
 
-@pytest.fixture(scope="module", params=REACTORS)
+@pytest.fixture(
+    scope="module",
+    params=[
+        "asyncio",
+        "select",
+        "none",
+        pytest.param("asyncio, CrawlerProcess", marks=pytest.mark.thorough),
+    ],
+)
 def results(request, site, tmp_path_factory):
     site.put("/linked", page("kite"))
     for number, name in enumerate(("mill", "bees", "tram", "茶园")):

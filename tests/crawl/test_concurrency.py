@@ -84,7 +84,10 @@ def test_each_spider_has_an_index_of_its_own(site_with_family, tmp_path, togethe
 
 
 @pytest.mark.parametrize("names", [("one", "two"), ("same", "same")])
-@pytest.mark.parametrize("process", ["AsyncCrawlerProcess", "CrawlerProcess"])
+@pytest.mark.parametrize(
+    "process",
+    ["AsyncCrawlerProcess", pytest.param("CrawlerProcess", marks=pytest.mark.thorough)],
+)
 def test_crawlers_of_one_process_share_a_handle(site_with_family, tmp_path, process, names):
     # A second handle would be refused by LevelDB.
     shared = {"SIMHASH_SHARED": True} if names[0] != names[1] else {}
@@ -158,6 +161,7 @@ def test_a_crawl_may_go_on_when_its_neighbour_has_closed(site_with_family, tmp_p
     assert "/bees-copy" not in second.seen()
 
 
+@pytest.mark.thorough
 def test_spider_names_may_be_anything(site_with_family, tmp_path):
     names = ["../out", "a/b", "a%2Fb", "..", ".hidden", "蜘蛛", "with space", "CON:1"]
     results = run(

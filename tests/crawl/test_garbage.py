@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 from scrapy import Spider
-from scrapy.utils.test import get_crawler
+from scrapy.crawler import Crawler
 
 from scrapy_simhash.crawl.extension import SimhashExtension
 
@@ -23,7 +23,9 @@ def test_what_lives_as_long_as_the_crawl_is_passed_over_until_its_end(tmp_path):
         "SIMHASH_WORKERS": 0,
         "SIMHASH_DIR": str(tmp_path),
     }
-    crawler = get_crawler(NoSpider, settings)
+    crawler = Crawler(NoSpider, settings | {"TWISTED_REACTOR_ENABLED": False})
+    crawler.crawling = True
+    crawler._apply_settings()
     crawler.spider = NoSpider()
     extension = SimhashExtension.of(crawler)
     extension.spider_opened(crawler.spider)

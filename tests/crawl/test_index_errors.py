@@ -59,8 +59,10 @@ def contents(directory: Path) -> dict[str, bytes]:
     }
 
 
-def assert_stopped(result: Result, directory: Path, remedy: str) -> None:
-    assert (result.error, result.finish_reason) == (None, "simhash_index_error")
+def assert_stopped(
+    result: Result, directory: Path, remedy: str, reason: str = "simhash_index_error"
+) -> None:
+    assert (result.error, result.finish_reason) == (None, reason)
     [line] = result.lines("ERROR", str(directory))
     assert remedy in line
     assert result.events == []
@@ -69,13 +71,14 @@ def assert_stopped(result: Result, directory: Path, remedy: str) -> None:
     assert not result.lines("Traceback")
 
 
+@pytest.mark.thorough
 def test_a_second_process_is_refused_a_locked_index(urls, index, tmp_path):
     with open_index(f"leveldb:{index}"):
         before = contents(index)
         plain, reset = run(tmp_path, crawl(urls), crawl(urls, SIMHASH_RESET=True))
-        assert_stopped(plain, index, "SIMHASH_DIR")
+        assert_stopped(plain, index, "SIMHASH_DIR", "simhash_index_locked")
         assert "another process" in plain.log
-        assert_stopped(reset, index, "SIMHASH_DIR")
+        assert_stopped(reset, index, "SIMHASH_DIR", "simhash_index_locked")
         assert contents(index) == before
     [after] = run(tmp_path, Crawl(requests=urls))
     assert after.event("/mill")["verdict"]["kind"] == "unchanged"
@@ -95,7 +98,18 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "manifest truncated",
+        "CURRENT garbled",
+        *(
+            pytest.param(damage, marks=pytest.mark.thorough)
+            for damage in DAMAGES
+            if damage not in {"manifest truncated", "CURRENT garbled"}
+        ),
+    ],
+)
 def test_a_corrupt_index_stops_the_crawl_and_is_left_as_it_is(urls, index, tmp_path, damage):
     DAMAGES[damage](index)
     before = contents(index)
@@ -138,7 +152,7 @@ def test_an_item_index_that_cannot_be_used_stops_the_crawl_too(urls, tmp_path):
 def test_items_of_start_do_not_run_either(urls, index, tmp_path):
     with open_index(f"leveldb:{index}"):
         [result] = run(tmp_path, crawl(urls, start_items=[{"url": "made up"}]))
-    assert_stopped(result, index, "SIMHASH_DIR")
+    assert_stopped(result, index, "SIMHASH_DIR", "simhash_index_locked")
     assert result.items == []
 
 

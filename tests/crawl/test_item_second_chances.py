@@ -42,13 +42,14 @@ def results(site, module_path):
         for name, settings in {
             "default": {},
             "incremental": {"SIMHASH_INCREMENTAL": True},
+            "items only": {"SIMHASH_PAGES": False},
         }.items()
     }
     found = run(module_path, *crawls.values())
     return dict(zip(crawls, found, strict=True))
 
 
-@pytest.mark.parametrize("name", ["default", "incremental"])
+@pytest.mark.parametrize("name", ["default", "incremental", "items only"])
 def test_another_copy_is_kept_when_the_item_fails(results, name):
     result = results[name]
     assert len(result.item_errors) == 2
@@ -66,4 +67,4 @@ def test_another_copy_is_kept_when_the_item_fails(results, name):
 
 def test_pages_that_failed_are_not_asked_for_again(results, site):
     assert all(result.events for result in results.values())
-    assert site.hit("/first") == 2  # once in each crawl
+    assert site.hit("/first") == 3  # once in each crawl

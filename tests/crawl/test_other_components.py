@@ -54,14 +54,14 @@ def test_a_failure_of_the_download_is_none_of_our_business(tmp_path):
 
 
 def test_a_middleware_may_handle_what_a_callback_raises(site, urls, tmp_path):
-    # The page was handled, then: its copy is a near-duplicate.
+    # Its item stays; but the callback failed, so the page's copy gets its turn.
     settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.ForgivingMiddleware": 900}}
     [result] = run(
         tmp_path,
         Crawl(requests=urls[:2], settings=settings, arguments={"failing": ["/mill"]}),
     )
-    assert [item.get("forgiven") for item in result.items] == [True]
-    assert result.seen() == ["/mill"]
+    assert [item.get("forgiven") for item in result.items] == [True, None]
+    assert result.seen() == ["/mill", "/copy"]
     assert result.stat("index/size") == 1
 
 

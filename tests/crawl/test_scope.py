@@ -8,7 +8,8 @@ import sys
 import pytest
 from scrapy import Request
 
-from scrapy_simhash.crawl.identity import Identity, hostname_of
+from scrapy_simhash.crawl.identity import Identity
+from scrapy_simhash.sites import hostname_of
 from tests.crawl.harness import Crawl, child_environment, run
 from tests.crawl.pages import page
 
@@ -45,8 +46,8 @@ def test_all_asks_about_no_key():
         ("http://example.com/", "http://example.org/", False, False),
         ("http://example.com/", "http://example.com.evil.org/", False, False),
         ("http://xn--hre-pla.de/", "http://www.xn--hre-pla.de/", False, True),
-        # Suffixes that a company keeps are no registries: who wants their users apart says host.
-        ("http://one.github.io/", "http://two.github.io/", False, True),
+        # Under a suffix that a company keeps, each user has a site of their own.
+        ("http://one.github.io/", "http://two.github.io/", False, False),
         # Suffixes themselves, and hosts without one, stand for themselves.
         ("http://co.uk/", "http://example.co.uk/", False, False),
         ("http://localhost/", "http://127.0.0.1/", False, False),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from scrapy import Request
 
-from scrapy_simhash.confirmation import NO_EVIDENCE
+from scrapy_simhash.confirmation import NO_EVIDENCE, Confirmation, Evidence
 from scrapy_simhash.crawl.second_chances import META_KEY, DroppedCopy, SecondChances
 from scrapy_simhash.index import Observation
+from scrapy_simhash.index.rules import Rules
 
 MAX_DISTANCE = 3
+RULES = Rules(MAX_DISTANCE, Confirmation())
 BAN, STORY = 0, 0xFFFF  # fingerprints that are far apart
 
 
@@ -20,7 +22,7 @@ class World:
         self.says: dict[str, Observation | None] = {}
         self.scheduled: list[Request] = []
         self.looked_at: list[str] = []
-        self.chances = SecondChances(self._observe, self.scheduled.append, MAX_DISTANCE, **options)
+        self.chances = SecondChances(self._observe, self.scheduled.append, RULES, **options)
 
     def _observe(self, copy):
         self.looked_at.append(copy.key)
@@ -40,17 +42,16 @@ class World:
         return keys
 
     def arrives(self, key, fingerprint=BAN):
-        return self.chances.arrived(self.came[key], fingerprint)
+        page = None if fingerprint is None else dropped(key, fingerprint)
+        return self.chances.arrived(self.came[key], page)
 
 
 def observation(kind, key, representative=None, *, provisional=False):
     return Observation(kind, key, BAN, representative, None, 0, provisional)
 
 
-def dropped(key, fingerprint=BAN, **request):
-    return DroppedCopy(
-        key, fingerprint, evidence=NO_EVIDENCE, request=Request(f"http://x.test/{key}", **request)
-    )
+def dropped(key, fingerprint=BAN, evidence=NO_EVIDENCE):
+    return DroppedCopy(key, fingerprint, evidence, Request(f"http://x.test/{key}"))
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def test_what_waits_is_held_for_the_copy_that_arrives(world):
     assert world.asked() == ["b"]
     world.near("c", "b", pending=True)
     world.arrives("b")
-    world.chances.confirmed("b", BAN)
+    world.chances.confirmed("b", dropped("b"))
     assert not world.chances.idle()
     assert world.asked() == []
 
@@ -209,10 +210,27 @@ def test_at_the_end_all_that_waits_is_left_to_the_scheduler(world):
 def test_copies_of_other_content_under_the_same_key_are_held_on(world):
     world.hold("page", "a", "b")
     world.hold("page", "c", fingerprint=STORY)
-    world.chances.confirmed("page", STORY)
+    world.chances.confirmed("page", dropped("page", STORY))
     world.chances.discarded("page")
     assert world.asked() == ["a"]
     assert set(world.looked_at) == {"a", "b"}
+
+
+def test_what_other_content_is_the_rules_of_the_index_say(world):
+    # Within k bits by chance, as pages of one template are.
+    of_story, of_news = (Evidence(sketch=bytes([number] * 128)) for number in (1, 2))
+    world.chances.hold("page", dropped("a", evidence=of_story))
+    world.chances.hold("page", dropped("b", evidence=of_news))
+    world.chances.confirmed("page", dropped("page", evidence=of_news))
+    world.chances.discarded("page")
+    assert world.asked() == ["a"]
+    # Not the page that was dropped: the others that wait are asked for at once.
+    for key in "cde":
+        world.chances.hold("one", dropped(key, evidence=of_story))
+    world.chances.discarded("one")
+    assert world.asked() == ["c"]
+    world.chances.arrived(world.came["c"], dropped("c", evidence=of_news))
+    assert world.asked() == ["d", "e"]
 
 
 def test_no_more_are_held_than_was_said():
@@ -231,7 +249,7 @@ def test_those_that_are_done_with_make_room_for_others():
         assert world.hold("page", "a", "b") == [True, True]
 
     assert world.hold("page", "a", "b") == [True, True]
-    world.chances.confirmed("page", BAN)
+    world.chances.confirmed("page", dropped("page"))
     assert_room()
     for content in (None, STORY):
         world.chances.discarded("page")
@@ -283,14 +301,14 @@ def test_what_is_asked_for_is_the_same_request_past_the_filter(world):
 
 
 def test_a_page_that_was_not_asked_for_is_none_of_ours(world):
-    assert not world.chances.arrived(Request("http://x.test/"), BAN)
+    assert not world.chances.arrived(Request("http://x.test/"), dropped("x"))
     assert not world.chances.idle()
 
 
 def test_a_page_that_was_asked_for_before_a_pause_is_known(world):
     again = Request("http://x.test/", meta={META_KEY: "of another process"})
-    assert world.chances.arrived(again, BAN)
-    assert not world.chances.arrived(again, BAN)
+    assert world.chances.arrived(again, dropped("x"))
+    assert not world.chances.arrived(again, dropped("x"))
 
 
 def test_the_mark_of_a_request_is_taken_away_when_it_arrives(world):
@@ -302,7 +320,7 @@ def test_the_mark_of_a_request_is_taken_away_when_it_arrives(world):
     assert world.arrives("a")
     assert META_KEY not in world.came["a"].meta
     assert world.asked() == ["b"]
-    world.chances.arrived(copied, STORY)
+    world.chances.arrived(copied, dropped("x", STORY))
     assert META_KEY not in copied.meta
     assert world.asked() == []
 

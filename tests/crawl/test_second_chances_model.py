@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from scrapy import Request
@@ -22,6 +23,8 @@ from scrapy_simhash.scheme import preset
 
 if TYPE_CHECKING:
     from scrapy_simhash.index import Observation
+
+pytestmark = pytest.mark.thorough
 
 MAX_DISTANCE = 3
 # Far apart; the first is that of a ban page.
@@ -79,7 +82,7 @@ class Crawl:
             max_distance=MAX_DISTANCE,
             incremental=self.incremental,
         )
-        self.chances = SecondChances(self.look, self.queue.append, MAX_DISTANCE, max_held=5)
+        self.chances = SecondChances(self.look, self.queue.append, self.index.rules, max_held=5)
 
     def look(self, copy: DroppedCopy) -> Observation:
         seen = self.index.observe(copy.key, copy.fingerprint)
@@ -99,7 +102,7 @@ class Crawl:
         bits = 0 if page.variant < 0 else 1 << page.variant
         fingerprint = CONTENTS[0 if banned else page.content] ^ bits
         seen = self.index.observe(key, fingerprint)
-        asked_again = self.chances.arrived(request, fingerprint) or request.meta.get("by itself")
+        asked_again = self.chances.arrived(request, seen) or request.meta.get("by itself")
         if seen.kind == "near-duplicate" or (
             self.incremental and seen.kind == "unchanged" and not asked_again
         ):
@@ -132,7 +135,7 @@ class Crawl:
         else:
             self.kept.append(page.content)
             self.index.confirm(seen)
-            self.chances.confirmed(key, seen.fingerprint)
+            self.chances.confirmed(key, seen)
 
 
 pages = st.builds(

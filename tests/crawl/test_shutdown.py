@@ -205,6 +205,7 @@ def test_a_callback_that_closes_the_spider(site, tmp_path):
     assert not site.hit("/late")
 
 
+@pytest.mark.thorough
 def test_a_callback_that_closes_the_spider_while_a_page_hangs(site, tmp_path):
     barrier = threading.Barrier(1 + len(QUEUED) + 1, timeout=60)
     last = ["/hanging", *QUEUED, "/close"]
@@ -233,6 +234,7 @@ def test_a_signal(site, tmp_path, number):
     assert not site.hit("/late")
 
 
+@pytest.mark.thorough
 def test_a_signal_while_the_worker_starts(site, tmp_path):
     """Which cannot ignore it yet."""
     bodies = put_pages(site, last=[])
@@ -245,7 +247,7 @@ def test_a_signal_while_the_worker_starts(site, tmp_path):
     assert "/0" in stored(site, tmp_path, bodies)
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "none"])
+@pytest.mark.parametrize("reactor", ["asyncio", pytest.param("none", marks=pytest.mark.thorough)])
 def test_a_signal_while_a_page_hangs(site, tmp_path, reactor):
     """It is waited for as long as its time-out; the pages behind it are not lost."""
     barrier = threading.Barrier(1 + len(QUEUED), timeout=60)
@@ -270,6 +272,7 @@ def test_two_signals(site, tmp_path):
     assert stored(site, tmp_path, bodies) == HANDLED_PATHS
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("reactor", REACTORS)
 def test_two_signals_while_a_page_hangs(site, tmp_path, reactor):
     """Neither the page nor those behind it are waited for."""

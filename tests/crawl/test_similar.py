@@ -147,12 +147,14 @@ def test_a_part_of_a_site_that_looks_like_a_template_is_a_warning(
 ):
     assert len(NAMES) >= MIN_PAGES
     pattern = site.url("/p/*").partition("://")[2]
-    [line] = results[name].lines("WARNING", "one template?")
-    assert f"{len(NAMES) - 1} of {len(NAMES)} pages like {pattern} are like each other" in line
+    [line] = results[name].lines("WARNING", "perhaps they share a template")
+    assert (
+        f"{len(NAMES) - 1} of {len(NAMES)} pages that match {pattern} are near-duplicates" in line
+    )
     assert f"({dropped} of them were dropped)" in line
     directory = module_path / "simhash" / "spiders" / name.replace(" ", "-")
     assert f"`scrapy simhash clusters --index {directory} --host {pattern.split('/')[0]}`" in line
-    assert not results["debug"].lines("one template?")
+    assert not results["debug"].lines("perhaps they share a template")
 
 
 def test_the_report_shows_similar_pages_apart(results, urls, module_path):

@@ -1,4 +1,4 @@
-"""Two lines of settings, or four manual ones, switch the plugin on; off, it costs nothing."""
+"""Two lines of settings, or five components by hand, switch the plugin on; off, it costs nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from tests.crawl.pages import page
 MANUAL = {
     "EXTENSIONS": {"scrapy_simhash.crawl.extension.SimhashExtension": 0},
     "DOWNLOADER_MIDDLEWARES": {"scrapy_simhash.crawl.middleware.SimhashDownloaderMiddleware": 40},
-    "SPIDER_MIDDLEWARES": {"scrapy_simhash.crawl.middleware.SimhashSpiderMiddleware": 51},
+    "SPIDER_MIDDLEWARES": {
+        "scrapy_simhash.crawl.middleware.SimhashOutputMiddleware": -1_000_000,
+        "scrapy_simhash.crawl.middleware.SimhashSpiderMiddleware": 1_000_000,
+    },
     "ITEM_PIPELINES": {"scrapy_simhash.crawl.pipeline.SimhashPipeline": 50},
 }
 OFF = {

@@ -72,12 +72,12 @@ def results(site, module_path):
 
 
 def test_selectors_that_found_nothing_are_a_warning_at_the_end(results):
-    [line] = results["selectors"].lines("WARNING", "found nothing")
-    assert "'.storry', \"//div[@id='adds']\" found nothing on any of 3 pages" in line
+    [line] = results["selectors"].lines("WARNING", "matched nothing")
+    assert "'.storry', \"//div[@id='adds']\" matched nothing on any of 3 pages" in line
     assert "SIMHASH_CONTENT_SELECT" in line
 
 
 def test_item_fields_without_a_text_are_a_warning_at_the_end(results):
     [line] = results["fields"].lines("WARNING", "SIMHASH_ITEM_FIELDS")
-    assert "none of 3 items has a text in 'txt', 'empty': " in line
+    assert "none of 3 items has text in 'txt', 'empty': " in line
     assert len(results["fields"].items) == 3

@@ -16,7 +16,7 @@ from tests.crawl.pages import page
 from tests.crawl.test_callbacks import REACTORS, reactorless_handlers
 from tests.crawl.worker_extractors import GO, OBEDIENT, page_with
 
-OBEYING = {"SIMHASH_EXTRACTOR": OBEDIENT}
+OBEYING = {"SIMHASH_WORKERS": 1, "SIMHASH_EXTRACTOR": OBEDIENT}
 AT_ONCE = {"at_once": True}
 TIMEOUT_MS = 2000
 IN_FLIGHT = 1000
@@ -78,7 +78,13 @@ def test_verdicts_do_not_depend_on_workers(with_and_without, workers):
     assert found.stat("time/extraction_ms") > 0
 
 
-@pytest.fixture(scope="module", params=["asyncio", "select", "none"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "asyncio",
+        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("select", "none")),
+    ],
+)
 def rough(request, site, tmp_path_factory):
     """Pages that hang, kill and fail among others, under every reactor and under none."""
     bodies = {f"/{number}": page_with(number=number) for number in range(8)}

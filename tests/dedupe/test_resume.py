@@ -97,8 +97,17 @@ CALLS = {
 }
 
 
+# Of those, what `make test` runs: one in each phase of a run.
+QUICK = {("journal", 2), ("observe", 300), ("confirm", 130), ("replace", 2)}
+
+
 @pytest.mark.parametrize(
-    ("step", "call"), [(step, call) for step, calls in CALLS.items() for call in calls]
+    ("step", "call"),
+    [
+        pytest.param(step, call, marks=() if (step, call) in QUICK else pytest.mark.thorough)
+        for step, calls in CALLS.items()
+        for call in calls
+    ],
 )
 def test_killed_at_a_step(tmp_path, lines, whole, step, call):
     assert {*CALLS, "rmtree"} == set(STEPS)
@@ -116,6 +125,7 @@ def test_killed_at_a_step(tmp_path, lines, whole, step, call):
     assert left_in(tmp_path) == whole
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("step", "call"),
     [
@@ -136,6 +146,7 @@ def test_killed_with_an_index_of_its_own(tmp_path, lines, whole, step, call):
     assert [(tmp_path / name).read_bytes() for name in ("out", "verdicts")] == list(whole[:2])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_at_random_moments(tmp_path, lines, whole, seed):
     """Several times in a row, with any number of workers."""
@@ -207,7 +218,14 @@ def test_an_input_that_changes_meanwhile(tmp_path, lines, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("damage", ["journal", "order", "log"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "journal",
+        pytest.param("order", marks=pytest.mark.thorough),
+        pytest.param("log", marks=pytest.mark.thorough),
+    ],
+)
 def test_a_state_that_is_damaged(tmp_path, lines, damage):
     (tmp_path / "in.jsonl").write_bytes(lines)
     command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "log", "4"]
@@ -227,6 +245,7 @@ def test_a_state_that_is_damaged(tmp_path, lines, damage):
     assert (tmp_path / "out").exists()
 
 
+@pytest.mark.thorough
 def test_one_slot_of_the_journal_is_enough(tmp_path, lines, whole):
     (tmp_path / "in.jsonl").write_bytes(lines)
     command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "log", "4"]

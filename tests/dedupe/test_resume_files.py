@@ -142,6 +142,7 @@ def test_a_link_that_leads_elsewhere_is_another_output(tmp_path, feed, killed):
         run(tmp_path, feed)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("call", [1, 2, 3, 4])
 def test_to_begin_anew_was_interrupted(tmp_path, feed, killed, whole, call):
     """What is left of the earlier run is not gone on with: the index may be ahead of it."""
@@ -278,6 +279,7 @@ def test_a_folder_is_known_by_what_is_in_it(tmp_path, site, monkeypatch):
     assert InputFile.of(Path()).state() == before.state()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("call", [1, 100])
 def test_a_folder_that_was_being_written(tmp_path, site, killed, call):
     killed((FolderWriter, "frame"), call, tmp_path, "site")

@@ -82,6 +82,7 @@ def test_as_an_index_in_memory_says(tmp_path_factory, made):
     assert not (folder / "state").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("preset", ["wide", "classic"])
 @pytest.mark.parametrize("action", ["drop", "tag"])
 def test_with_several_workers_as_with_one(tmp_path, preset, action):
@@ -154,6 +155,13 @@ def test_records_that_are_like_each_other_are_kept_and_say_so(tmp_path):
     assert (summary.kept, summary.dropped, summary.similar) == (1, 6, 0)
 
 
+def renamed(records, field):
+    """Return the records with their titles in another field."""
+    return [
+        {field if name == "title" else name: record[name] for name in record} for record in records
+    ]
+
+
 def test_the_title_of_a_record_is_its_name_if_it_is_one_of_its_texts(tmp_path):
     values = [
         {"url": f"https://a.example/{name}", "title": name, "text": text(1)}
@@ -165,6 +173,9 @@ def test_the_title_of_a_record_is_its_name_if_it_is_one_of_its_texts(tmp_path):
         (values, ("title", "text"), Confirmation(), 1),
         (values, ("title", "text"), any_name, 2),
         (values, ("text",), Confirmation(), 2),
+        (renamed(values, "name"), ("text", "name"), Confirmation(), 1),
+        (renamed(values, "headline"), ("headline", "text"), Confirmation(), 1),
+        (renamed(values, "heading"), ("heading", "text"), Confirmation(), 2),
         (elsewhere[:2], ("title", "text"), Confirmation(), 1),
     ):
         (tmp_path / "in.jsonl").write_bytes(json_lines(made))

@@ -133,7 +133,7 @@ class Crawls:
     @contextmanager
     def _started(self, items: Path, workers: int) -> Iterator[subprocess.Popen[bytes]]:
         command = [sys.executable, "-m", "scrapy", "crawl", "site"]
-        command += ["-a", f"url={self._server.url}"]
+        command += ["-a", f"url={self._server.start_urls}"]
         for setting in (
             *SETTINGS,
             f"FLUSHED_ITEMS={items}",

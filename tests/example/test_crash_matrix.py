@@ -10,6 +10,8 @@ from example.demosite import DemoServer
 from scrapy_simhash.commands.main import main
 from tests.example.killed_crawls import CONCURRENCY, Crawls, Moment, moments
 
+pytestmark = pytest.mark.thorough
+
 KILLS = 15
 SEED = 20
 AT_ONCE = 2

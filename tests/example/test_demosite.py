@@ -283,7 +283,15 @@ def test_a_crawl_without_the_plugin_reaches_every_page(tmp_path):
         "LOG_LEVEL=ERROR",
     )
     with DemoServer() as server:
-        command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={server.url}"]
+        command = [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "crawl",
+            "site",
+            "-a",
+            f"url={server.start_urls}",
+        ]
         for setting in settings:
             command += ["-s", setting]
         subprocess.run([*command, "-O", items], cwd=PROJECT, check=True, timeout=60)

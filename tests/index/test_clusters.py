@@ -77,7 +77,7 @@ def test_the_oldest_stands_for_a_representative_that_has_left_the_index():
     lines = [line(f"copy {number}", "expired", 3 + number, number) for number in range(3)]
     found = duplication(Source([entry("other", 1)], lines))
     assert shape(found) == [("copy 0", ["copy 1", "copy 2"])]
-    assert [one.key for one in found.stood_in] == ["copy 0"]
+    assert [one.key for one in found.promoted] == ["copy 0"]
     assert (found.representatives, found.near_duplicates, found.lines) == (2, 2, 3)
     alone = duplication(Source([], lines[:1]))
     assert (shape(alone), alone.representatives, alone.near_duplicates) == ([], 1, 0)

@@ -96,7 +96,7 @@ def test_repair_of_rows(made, run):
         [
             (
                 "2 entries and 1 lines of the near-duplicate log kept, 1 rows dropped, "
-                "all buckets made anew"
+                "all buckets rebuilt"
             )
         ],
         "",
@@ -112,10 +112,10 @@ def test_repair_of_files(made, run):
     assert run("repair", "--index", made) == (
         0,
         [
-            "files could not be read: the database kept the rows that can be",
+            "some files could not be read: the database kept the readable rows",
             (
                 "2 entries and 1 lines of the near-duplicate log kept, 0 rows dropped, "
-                "all buckets made anew"
+                "all buckets rebuilt"
             ),
         ],
         "",

@@ -71,6 +71,22 @@ def test_a_page_that_does_not_is_new_similar_and_stored(index):
     assert seen(index.observe("c", 1, evidence(101)))[:2] == ("near-duplicate", "b")
 
 
+def test_a_changed_page_that_is_similar_has_the_distance_to_what_it_is_similar_to(index):
+    index.confirm(index.observe("a", 0, evidence()))
+    index.confirm(index.observe("b", 0xFF00, evidence(64)))
+    page = index.observe("b", 1, evidence(100))
+    assert (page.kind, page.similar_to, page.distance) == ("changed", "a", 1)
+
+
+def test_a_similar_page_that_failed_leaves_no_line(index):
+    index.confirm(index.observe("a", 0, evidence()))
+    index.discard(index.observe("b", 1, evidence(100)))
+    assert lines(index) == []
+    # As of a copy that was dropped: it stays a copy.
+    index.discard(index.observe("c", 1, evidence()))
+    assert [line[0] for line in lines(index)] == ["c"]
+
+
 def test_the_nearest_confirmed_wins_over_a_nearer_one_that_is_not(index):
     index.confirm(index.observe("near", 1, evidence(128)))
     index.confirm(index.observe("copy", 7, evidence()))

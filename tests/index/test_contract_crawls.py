@@ -287,6 +287,7 @@ def fingerprints_and_edges(draw):
     return plan, k, fingerprints, edges
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
 @settings(patient, max_examples=settings.default.max_examples // 2)
 @given(

@@ -14,7 +14,6 @@ from .child import PLAN
 from .expected import Expected, content
 from .processes import children
 
-POLICIES = ("always", "everysec", "no")
 # By each of three policies in two kinds of database.
 KILLS = 204 // 6
 
@@ -42,7 +41,10 @@ def die(begin, rng, directory, **arguments):
     return writer, said
 
 
-@pytest.mark.parametrize("sync", POLICIES)
+@pytest.mark.parametrize(
+    "sync",
+    ["everysec", *(pytest.param(sync, marks=pytest.mark.thorough) for sync in ("always", "no"))],
+)
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
 def test_an_index_holds_just_what_was_confirmed_whenever_its_writers_are_killed(
     tmp_path, kind, sync

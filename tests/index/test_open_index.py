@@ -173,7 +173,7 @@ def test_a_missing_package_is_named_and_nothing_is_made(directory, monkeypatch, 
     with pytest.raises(SchemeError) as caught:
         open_index(f"{absent}:{directory}", SCHEME, max_distance=K, plan=PLAN)
     assert f"needs the package {PACKAGES[absent]}, " in str(caught.value)
-    assert f"or take {present}" in str(caught.value)
+    assert f"or use {present}" in str(caught.value)
     assert isinstance(caught.value.__cause__, ImportError)
     assert not directory.exists()
 

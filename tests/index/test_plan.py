@@ -196,6 +196,7 @@ def test_one_table_is_named_in_the_singular():
     assert str(TablePlan(64, 1)) == "1 table with 64-bit prefixes"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("plan", "distance"),
     [

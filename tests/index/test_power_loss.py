@@ -20,6 +20,8 @@ from .child import database_class
 from .expected import Expected, content
 from .processes import children
 
+pytestmark = pytest.mark.thorough
+
 ROUNDS = 10
 
 

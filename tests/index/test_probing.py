@@ -113,6 +113,7 @@ def test_all_within_the_guaranteed_distance_are_found_with_any_certainty(tmp_pat
             assert index.query(other)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("spilled", [False, True])
 def test_as_much_is_found_as_the_model_says_and_nothing_wrong(tmp_path, kind, spilled):
     """The oracle is a linear scan: what is found is within k, at its distance; what is missed is

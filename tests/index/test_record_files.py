@@ -170,6 +170,7 @@ def test_only_an_empty_directory_becomes_an_index(new):
     assert [one.name for one in new.iterdir()] == ["file"]
 
 
+@pytest.mark.thorough
 @given(
     record=st.dictionaries(
         st.sampled_from(sorted(ENTRY_TYPES)),

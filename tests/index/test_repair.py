@@ -176,6 +176,7 @@ def test_an_index_that_was_repaired_can_be_deleted(kind, made):
     assert set(checked_entries(made, PLAN, closed=True)) == {"a"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("damage", ["table", "CURRENT", "rows"])
 def test_a_repair_that_was_killed_can_be_started_again(kind, made, tmp_path, damage):
     if damage == "rows":

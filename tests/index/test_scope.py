@@ -310,6 +310,7 @@ class ScopedSideBySide(SideBySide):
         self.oracle.began = of_oracle
 
 
+@pytest.mark.thorough
 def test_all_back_ends_and_a_linear_scan_answer_alike_within_two_sites():
     ScopedSideBySide.happened.clear()
     run_state_machine_as_test(

@@ -3,7 +3,7 @@
 The stores keep a few entries in memory and write short rows, so that records are spilled, buckets
 have several rows, and crashes come in the middle of a spill. A longer run:
 
-    python -m pytest tests/index/test_state_machine.py --hypothesis-profile=thorough
+    python -m pytest -m "" tests/index/test_state_machine.py --hypothesis-profile=thorough
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -44,6 +45,8 @@ from .backends import (
 if TYPE_CHECKING:
     from scrapy_simhash.index import ObservingIndex
     from scrapy_simhash.index.base import Observation
+
+pytestmark = pytest.mark.thorough
 
 
 @dataclass(frozen=True)

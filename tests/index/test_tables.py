@@ -234,7 +234,9 @@ class Crawl:
             self.index.confirm(observation)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 2))]
+)
 def test_after_a_crash_at_any_write_all_is_there_that_was_confirmed(seed):
     content = {}
     early = 0
@@ -266,6 +268,7 @@ def test_after_a_crash_at_any_write_all_is_there_that_was_confirmed(seed):
     assert early > 100
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(6))
 def test_a_page_whose_write_fails_stays_pending_and_can_be_confirmed_again(seed):
     database = DictDatabase()

@@ -93,6 +93,7 @@ def answers(backend):
         ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("generations", [1, 2])
 @EXAMPLES
 @given(first=CRAWLS, second=CRAWLS)
@@ -121,6 +122,7 @@ def test_merged_it_is_as_if_the_second_crawl_had_come_after_the_first(generation
         assert content(index) == content(oracle)
 
 
+@pytest.mark.thorough
 @EXAMPLES
 @given(crawls=st.lists(CRAWLS, max_size=3), blocks=st.integers(K + 1, 6))
 def test_rebuilt_with_other_tables_it_answers_the_same(crawls, blocks):

@@ -18,6 +18,8 @@ from .child import K, Scheme
 from .processes import children
 from .test_upkeep import content
 
+pytestmark = pytest.mark.thorough
+
 PAGES = 60
 SCHEME = Scheme(bits=64)
 # So many of its first steps, and some of the others.

@@ -138,6 +138,7 @@ def test_a_database_that_is_missing_is_no_empty_index(tmp_path, use):
     assert [path.name for path in index.directory.iterdir()] == ["manifest.json"]
 
 
+@pytest.mark.thorough
 def test_chains_of_superseded_representatives_take_no_long_time():
     class Source:
         def entries(self):

@@ -79,7 +79,7 @@ def test_one_sentence_in_another_text(filled, mode):
     [source] = copied.sources
     assert (source.document, QUARRY[source.start : source.end]) == ("quarry", sentence)
     share = len("".join(sentence.split())) / len("".join((stranger + sentence).split()))
-    assert report.known_share == pytest.approx(share)
+    assert report.known_share == round(share, 4)
 
 
 @pytest.mark.parametrize("name", list(TEXTS))
@@ -459,3 +459,35 @@ def test_a_distance_that_no_tables_serve_leaves_nothing_behind(tmp_path):
         open_passages(tmp_path / "index", PassageScheme(max_distance=255))
     with open_passages(tmp_path / "index") as index:
         assert index.documents == 0
+
+
+class TestShortSentences:
+    """Sentences of 16 letters with two changed characters, as in the articles' example."""
+
+    PAIRS = (
+        ("小姑姑叫你进屋喝汤哦，快来呀快来呀", "小姑姑喊你进屋喝汤啦，快来呀快来呀"),
+        ("渡轮老板喊你上船吃面哦，开船罗开船罗", "渡轮老板叫你上船吃面啦，开船罗开船罗"),
+        ("灯塔爷爷喊你上楼看海哦，起风罗起风罗", "灯塔爷爷叫你上楼看海啦，起风罗起风罗"),
+    )
+
+    @pytest.mark.parametrize("mode", ["exact", "fast"])
+    @pytest.mark.parametrize("pair", PAIRS)
+    @pytest.mark.parametrize("turned", [False, True])
+    def test_two_changed_characters_are_similar_in_either_direction(
+        self, tmp_path, pair, turned, mode
+    ):
+        stored, asked = pair[::-1] if turned else pair
+        with open_passages(tmp_path / "index", keep_text=True) as index:
+            for name, text in TEXTS.items():
+                index.add(name, text)
+            index.add("short", stored)
+            [passage] = index.check("asked", asked, Question(mode=mode)).passages
+        [source] = passage.sources
+        assert (source.document, passage.level) == ("short", "medium")
+        assert source.similarity == pytest.approx(1 - 2 / len(stored), abs=0.001)
+
+    def test_others_are_not(self, tmp_path):
+        with open_passages(tmp_path / "index", keep_text=True) as index:
+            index.add("short", self.PAIRS[0][0])
+            [passage] = index.check("asked", self.PAIRS[1][0]).passages
+        assert passage.level == "none"

@@ -234,6 +234,7 @@ def test_each_passage_that_stands_elsewhere_has_a_bar_that_leads_to_it():
     assert "0 % to 100 %" in description
 
 
+@pytest.mark.thorough
 def test_bars_of_thousands_of_passages_are_binned_to_the_highest():
     count = 5000
     levels = [("none",), ("medium", source(similarity=0.8)), ("high", source(similarity=0.92))]

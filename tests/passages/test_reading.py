@@ -310,24 +310,16 @@ def test_what_cannot_be_sought():
 
 
 @pytest.mark.parametrize(
-    ("content", "content_type", "text"),
-    [
-        (PAGE.encode(), "text/html", TEXT),
-        (PAGE.encode(), None, TEXT),
-        (f"<p>{CHINESE}</p>".encode("gb18030"), "text/html; charset=gbk", CHINESE),
-        (CHINESE.encode("gb18030"), "text/plain; charset=gbk", CHINESE),
-        (TEXT.encode(), "text/plain", TEXT),
-        (b"<p>" + TEXT.encode(), "application/xhtml+xml", TEXT),
-    ],
+    ("text", "html"), [(PAGE, True), (PAGE, False), (TEXT, False), (f"<p>{TEXT}", True)]
 )
-def test_pages_that_were_downloaded(content, content_type, text):
-    name, found = Reading().page("u", content, content_type)
-    assert (name, found.splitlines()[0]) == ("u", text)
+def test_pages_that_were_downloaded(text, html):
+    name, found = Reading().page("u", text.encode(), text, html=html)
+    assert (name, found.splitlines()[0]) == ("u", TEXT)
 
 
-def test_pages_that_are_too_long_or_no_text():
-    assert Reading(max_bytes=3).page("u", b"text", None).reason == "longer than 3 bytes"
-    assert Reading().page("u", b"\0\1", "text/plain").reason == "binary"
+def test_pages_that_are_too_long():
+    found = Reading(max_bytes=3).page("u", b"text", "text", html=False)
+    assert found.reason == "longer than 3 bytes"
 
 
 def test_a_page_that_cannot_be_extracted(write, monkeypatch):

@@ -80,3 +80,45 @@ def test_as_json():
     assert [passage["similarity"] for passage in found["passages"]] == [0.8, 0.0]
     assert found["passages"][0]["sources"][0]["document"] == "one"
     assert found["sources"][0]["share"] == 0.25
+
+
+@pytest.mark.parametrize("digits", [3, 4])
+@pytest.mark.parametrize("count", [2, 3, 6, 7, 9, 11])
+def test_rounded_shares_of_sources_add_up(count, digits):
+    text = "abcd " * count + "rest"
+    passages = [
+        CheckedPassage(
+            start=at * 5,
+            end=at * 5 + 4,
+            text="abcd",
+            level="high",
+            sources=(Source(document=f"{at}", start=0, end=4, similarity=1.0, distance=0),),
+            documents=1,
+        )
+        for at in range(count)
+    ]
+    found = summed_up("q", text, passages, mode="exact", verified=True).rounded(digits)
+    assert found.known_share == round(count / (count + 1), digits)
+    assert sum(source.share for source in found.sources) == pytest.approx(found.known_share)
+    for source in found.sources:
+        assert source.share == round(source.share, digits)
+        assert abs(source.share - 1 / (count + 1)) < 10**-digits
+
+
+def test_a_share_is_not_rounded_to_nothing():
+    text = "a " + "b" * 99_999
+    passage = CheckedPassage(
+        start=0,
+        end=1,
+        text="a",
+        level="high",
+        sources=(Source(document="one", start=0, end=1, similarity=1.0, distance=0),),
+        documents=1,
+    )
+    found = summed_up("q", text, [passage], mode="exact", verified=True)
+    assert found.known_share == found.sources[0].share == 1e-5
+
+
+def test_shares_of_sources_that_overlap_are_rounded_each():
+    found = report(checked(0, 4, ("one", 1.0), ("two", 1.0)), checked(5, 7, ("one", 1.0)))
+    assert [source.share for source in found.rounded(1).sources] == [0.4, 0.2]

@@ -2,6 +2,8 @@
 
 from scrapy_simhash.report.page import render
 
+# Chromium's versions round positions differently.
+PIXEL = 1
 # Whatever a page's text may try: a flag, a title, a request.
 HOSTILE = (
     "<script>window.taken = true</script><img src='http://127.0.0.1:9/x.png' "

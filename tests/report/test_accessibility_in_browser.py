@@ -23,7 +23,12 @@ def grave(page):
     return [problem for problem in problems(page) if problem[1] in GRAVE]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+DARK = pytest.param("dark", marks=pytest.mark.thorough)
+NARROW = pytest.param(400, marks=pytest.mark.thorough)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("scheme", ["light", DARK])
 def test_the_page_with_everything_open(opened, scheme):
     page = opened(small_report(), scheme=scheme).page
     assert grave(page) == []
@@ -38,8 +43,8 @@ def test_the_page_with_everything_open(opened, scheme):
     assert grave(page) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("scheme", ["light", DARK])
+@pytest.mark.parametrize("width", [NARROW, 1280])
 def test_the_comparison(opened, scheme, width):
     page = opened(small_report(), scheme=scheme, width=width).page
     page.locator("button.open").nth(1).click()
@@ -51,6 +56,7 @@ def test_the_comparison(opened, scheme, width):
     assert grave(page) == []
 
 
+@pytest.mark.thorough
 def test_a_narrow_page_and_one_of_nothing(opened):
     assert grave(opened(small_report(), width=400).page) == []
     assert grave(opened(empty_report()).page) == []

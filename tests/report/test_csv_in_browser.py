@@ -8,6 +8,8 @@ import pytest
 from tests.report.samples import MAX_DISTANCE, columns, head, small_report
 from tests.report.test_regrouping_in_browser import downloaded
 
+pytestmark = pytest.mark.thorough
+
 
 def test_csv_of_what_is_filtered_and_sorted(opened):
     report = small_report()

@@ -160,6 +160,7 @@ def test_texts_are_those_of_the_pages(made):
     assert report_data(made, max_text_bytes=0)["texts"] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("max_pages", [2, 5, 9, 20, 40, 50])
 def test_the_largest_clusters_are_shortened_where_there_are_too_many(made, max_pages):
     whole = report_data(made, cluster_limit=2)

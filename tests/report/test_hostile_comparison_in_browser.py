@@ -5,6 +5,8 @@ import pytest
 from tests.report.browser import HOSTILE
 from tests.report.test_comparison_in_browser import marked, of_texts, sides
 
+pytestmark = pytest.mark.thorough
+
 # Two seconds of a machine that does nothing else; the tests' own has more to do.
 LONGEST_MS = 6000
 LETTERS = 200_000
@@ -157,3 +159,10 @@ def test_one_long_text_alone(opened):
     watched.page.wait_for_function("() => document.getElementById('compared').textContent")
     assert sides(watched)[0] == "word " * 30_000
     assert "is not in the report" in sides(watched)[1]
+
+
+def test_marks_in_a_row_are_not_sorted_for_seconds(opened):
+    marks = "a" + "\u0315\u0316" * (LETTERS // 3)
+    _, said, took_ms = shown(opened, f"one two {marks}", f"one three {marks}")
+    assert "%" in said or "in both" in said
+    assert took_ms < LONGEST_MS

@@ -7,6 +7,8 @@ import pytest
 from scrapy_simhash.index.clusters import host_of
 from tests.report.samples import BITS, columns, flipped, head, placed
 
+pytestmark = pytest.mark.thorough
+
 ODD_KEYS = (
     "https://example.com/",
     "https://shop.example.com/",

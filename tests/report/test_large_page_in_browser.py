@@ -7,6 +7,8 @@ import pytest
 from tests.report.browser import Watched, written
 from tests.report.samples import large_report
 
+pytestmark = pytest.mark.thorough
+
 CLUSTERS, NEAR_DUPLICATES = 10_000, 100_000
 MOST_TO_FIRST_PAINT_MS = 2000
 MOST_TO_SORT_MS = 300

@@ -9,6 +9,8 @@ from tests.report.samples import leader, small_report
 from tests.report.test_page_in_browser import clusters_of
 from tests.report.test_regrouping_in_browser import fingerprints_of
 
+pytestmark = pytest.mark.thorough
+
 
 def shown(watched):
     return {row[0].split("\n")[0] for row in watched.rows()}

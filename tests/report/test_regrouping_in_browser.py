@@ -20,6 +20,8 @@ from tests.report.samples import (
     small_report,
 )
 
+pytestmark = pytest.mark.thorough
+
 # Longer, and a person notices that the page does not answer. A task of the script is 12 ms; what
 # else the machine does is added.
 LONGEST_TASK_MS = 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +56,7 @@ def test_pages_are_shown_with_the_time_when_they_were_first_met(tmp_path):
     assert moments == {"representatives": [100, 300], "near_duplicates": [150, 200, 400]}
 
 
+@pytest.mark.thorough
 @settings(max_examples=12, deadline=None)
 @given(
     first=st.lists(st.integers(1_700_000_000, 1_800_000_000), max_size=30),

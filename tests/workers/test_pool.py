@@ -118,7 +118,7 @@ def test_many_pages_of_many_threads_each_get_their_own_answer(start_pool):
     assert wrong == []
 
 
-@pytest.mark.parametrize("order", ["sleep", "hold"])
+@pytest.mark.parametrize("order", ["sleep", pytest.param("hold", marks=pytest.mark.thorough)])
 def test_a_page_without_an_end_is_skipped_and_costs_one_worker(start_pool, tmp_path, order):
     pool = start_pool(2, timeout_ms=SHORT_MS)
     first = meet(pool, 2, tmp_path / "first")
@@ -144,7 +144,7 @@ def test_a_page_without_an_end_is_skipped_and_costs_one_worker(start_pool, tmp_p
     assert "Z" not in map(state_of, children_of(os.getpid()))
 
 
-@pytest.mark.parametrize("order", ["kill", "exit 0"])
+@pytest.mark.parametrize("order", ["kill", pytest.param("exit 0", marks=pytest.mark.thorough)])
 def test_a_page_that_kills_is_skipped_after_two_workers(start_pool, monkeypatch, order):
     starts = count_starts(monkeypatch)
     pool = start_pool()
@@ -182,6 +182,7 @@ def test_an_idle_worker_may_be_killed(start_pool):
     assert pool.replaced == 1
 
 
+@pytest.mark.thorough
 def test_a_stopped_worker_is_replaced(start_pool):
     """It takes no part of a large page, and the second one takes all."""
     pool = start_pool(timeout_ms=SHORT_MS // 2)
@@ -274,7 +275,7 @@ def test_a_worker_has_its_next_page_before_others_hear_of_the_last(start_pool, t
 
 
 def test_answers_are_told_together(start_pool, monkeypatch):
-    monkeypatch.setattr(pool_module, "_TOLD_AFTER_S", DEADLINE_S)
+    monkeypatch.setattr(pool_module, "_MAX_DELAY_S", DEADLINE_S)
     pool = start_pool()
     made, told = [], []
 
@@ -304,6 +305,7 @@ def test_no_answer_waits_for_a_page_that_takes_long(start_pool, tmp_path):
     assert pages[-1].result(DEADLINE_S).fingerprint == fingerprint_of(29)
 
 
+@pytest.mark.thorough
 def test_pages_that_are_asked_for_ahead_fail_for_themselves(start_pool, tmp_path):
     pool = start_pool()
 
@@ -355,6 +357,7 @@ def test_workers_are_tried_again_after_a_pause(start_pool, tmp_path, monkeypatch
     assert pool.replaced == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", ["hold", "meet {directory}"])
 def test_close_does_not_wait_for_pages(start_pool, tmp_path, order):
     files = open_files()

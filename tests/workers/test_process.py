@@ -145,6 +145,7 @@ def test_what_it_says_is_not_on_the_parents_standard_output(
     assert err.count("on the line") == (2 if order.startswith("print") else 0)
 
 
+@pytest.mark.thorough
 def test_standard_error_may_be_closed(start_process):
     """As that of a daemon."""
     code = (
@@ -220,6 +221,7 @@ def test_it_ends_when_its_parent_is_gone(start_process, order):
     eventually(lambda: state_of(process.pid) == "Z")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [0, 16 * MIB])
 def test_a_stopped_one_does_not_stop_its_parent(start_process, size):
     process = start_process(timeout_ms=500).wait_until_ready()

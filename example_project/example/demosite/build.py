@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .catalog import HERE, Article, load_articles
 from .endless import FIRST_MONTH, calendar_page, endless_page, next_month
 from .frames import DEAD_LINKS, Frames
-from .model import HOST, MAIN, MIRROR, Page, Site
+from .model import HOST, MAIN, MIRROR, MIRROR_HOST, Page, Site
 from .plants_en import PLANTS as PLANTS_EN
 from .plants_zh import PLANTS as PLANTS_ZH
 from .render import first_sentences, link, number_for
@@ -78,7 +78,11 @@ def build_site(main_port: int, mirror_port: int) -> Site:
         elif plant.kind == "reordered":
             views[plant.source].append((path, "快速阅读" if zh else "Quick read"))
     frames = Frames(
-        f"http://{HOST}:{main_port}/", f"http://{HOST}:{mirror_port}/", articles, sessions, views
+        f"http://{HOST}:{main_port}/",
+        f"http://{MIRROR_HOST}:{mirror_port}/",
+        articles,
+        sessions,
+        views,
     )
     pages = [
         *(_article_page(frames, article) for article in articles.values()),
@@ -109,6 +113,7 @@ def _plant_page(frames: Frames, plant: Plant) -> Page:
         role = MIRROR
         html = frames.mirror(path, text, article.lang, article=article)
     elif plant.kind == "syndicated":
+        role = MIRROR
         html = frames.wire(path, text, article.date, more=[("/wire/", "All stories")])
     else:
         html = frames.article(path, article, text)
@@ -136,7 +141,7 @@ def _listing_pages(frames: Frames) -> list[Page]:
         for path, text in copies
     )
     html = frames.wire("/wire/", Text("Stories from four coasts", ()), "daily", contents=stories)
-    pages.append(_listing(MAIN, "/wire/", html))
+    pages.append(_listing(MIRROR, "/wire/", html))
     mirrored = [frames.articles[plant.source] for plant in PLANTS if plant.kind == "mirror"]
     rows = "\n".join(
         f"<li>{link(a.path, a.text.title)} ({a.date})<br />{escape(a.text.paragraphs[-1])}</li>"

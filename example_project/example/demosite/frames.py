@@ -187,6 +187,7 @@ class Frames:
             "wire",
             path,
             title=escape(text.title),
+            main_url=self.main_url,
             content=contents or soup(text),
             byline="Coastal Wire desk",
             date=date,

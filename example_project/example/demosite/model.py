@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HOST = "127.0.0.1"
+# Another site to the plugin: copies there may have other titles.
+MIRROR_HOST = "localhost"
 MAIN, MIRROR = "main", "mirror"
 
 
@@ -46,8 +48,13 @@ class Site:
 
     @property
     def mirror_url(self) -> str:
-        """The front page of the mirror host."""
-        return f"http://{HOST}:{self.mirror_port}/"
+        """The front page of the mirror host, which also has the wire service."""
+        return f"http://{MIRROR_HOST}:{self.mirror_port}/"
+
+    @property
+    def start_urls(self) -> str:
+        """Where a crawl of both hosts starts, as the spider takes it."""
+        return f"{self.main_url},{self.mirror_url}"
 
     def find(self, role: str, path: str) -> Page | None:
         """Return the page at a path (with its query), or None where the server has to say 404."""
@@ -62,6 +69,6 @@ class Site:
         """Return the page at a URL, or None if it isn't one of this site's."""
         parts = urlsplit(url)
         role = {self.main_port: MAIN, self.mirror_port: MIRROR}.get(parts.port or 80)
-        if role is None or parts.hostname != HOST:
+        if role is None or parts.hostname != (MIRROR_HOST if role == MIRROR else HOST):
             return None
         return self.find(role, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))

@@ -117,6 +117,11 @@ class DemoServer:
         """The front page of the mirror host."""
         return self.site.mirror_url
 
+    @property
+    def start_urls(self) -> str:
+        """Where a crawl of both hosts starts, as the spider takes it."""
+        return self.site.start_urls
+
     def fetched(self) -> list[str]:
         """Return the URLs of the pages sent so far, in order."""
         return list(self._fetched)

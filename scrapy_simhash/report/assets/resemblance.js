@@ -5,8 +5,13 @@ const SINGLE = "\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uac00-\\ud7af\\uf
 const SHINGLE_TOKEN = new RegExp(`[${SINGLE}]|(?:(?![${SINGLE}])[\\p{L}\\p{N}])+`, "gu");
 const IS_SINGLE = new RegExp(`^[${SINGLE}]`, "u");
 
+// NFKC sorts marks in a time that grows with the square of their number: no more than 30 in a row.
+function nfkc(text) {
+  return text.replace(/([\p{M}\uff9e\uff9f]{30})(?=[\p{M}\uff9e\uff9f])/gu, "$1\u034f").normalize("NFKC");
+}
+
 function resemblance(one, other) {
-  const both = [one, other].map((text) => text.normalize("NFKC").toLowerCase().match(SHINGLE_TOKEN) || []);
+  const both = [one, other].map((text) => nfkc(text).toLowerCase().match(SHINGLE_TOKEN) || []);
   let letters = 0, single = 0;
   for (const token of both.flat()) {
     letters += [...token].length;

@@ -1,4 +1,4 @@
-"""Pages as Scrapy would have them: which responses are HTML, and what their text is."""
+"""Tell which responses of an archive are HTML pages to Scrapy."""
 
 from __future__ import annotations
 
@@ -16,19 +16,10 @@ _SNIFFED_BYTES = 5000
 _BINARY = frozenset(range(32)) - frozenset(b"\0\t\n\r\x0b\x0c\x1b")
 
 
-def html_text(body: bytes, content_type: str | None = None) -> str:
-    """The text of an HTML page, as `TextResponse.text` has it."""
-    from w3lib.encoding import html_to_unicode
-
-    return html_to_unicode(content_type, body, auto_detect_fun=_detected, default_encoding="ascii")[
-        1
-    ]
-
-
 def is_html(
     body: bytes, url: str, content_type: str | None = None, disposition: str | None = None
 ) -> bool:
-    """Whether Scrapy makes an `HtmlResponse` of a response."""
+    """Return whether Scrapy makes an `HtmlResponse` of a response."""
     if content_type is not None:
         known = _by_type(content_type.split(";")[0].strip().lower())
         if known is not None:
@@ -63,21 +54,3 @@ def _guessed(name: str) -> tuple[str | None, str | None]:
         return mimetypes.guess_type(name)
     except ValueError:  # brackets that are no IPv6 address
         return None, None
-
-
-def _detected(body: bytes) -> str | None:
-    """The encoding of a page that does not say it, as Scrapy finds it out."""
-    from w3lib.encoding import resolve_encoding
-
-    for encoding in ("ascii", "utf-8"):
-        try:
-            body.decode(encoding)
-        except UnicodeError:
-            continue
-        return resolve_encoding(encoding)
-    try:
-        from charset_normalizer import from_bytes
-    except ImportError:  # Scrapy before 2.19 does without
-        return "cp1252"
-    best = from_bytes(body).best()
-    return None if best is None else resolve_encoding(best.encoding)

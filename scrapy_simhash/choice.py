@@ -1,0 +1,128 @@
+"""What a user gives as a preset: a name, a mapping, a TOML file or an import path → a `Preset`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.confirmation import UNCONFIRMED
+from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.parameters import SchemeParameters
+from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Preset, Scheme, preset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_TOML = ".toml"
+_IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
+_NOT_PARAMETERS = ("preset", "max_distance")
+# Changed by releases, not by users.
+_RESERVED = "version"
+
+
+def choose_preset(value: object) -> tuple[str, Preset]:
+    """Return the preset that a user asks for, and a name for messages.
+
+    :param value: a preset's name; a mapping, also as JSON, with ``preset`` (``wide``, if absent),
+        parameters of a `Scheme` that differ, and ``max_distance``; the path of a TOML file of the
+        same; or the import path of a `Scheme` or `Preset`.
+    :raises SchemeError: it is none of these.
+    """
+    if isinstance(value, Mapping):
+        return _changed(value)
+    if not isinstance(value, str):
+        raise SchemeError(f"{value!r} is no preset")
+    if value in PRESETS:
+        return value, preset(value)
+    if value.startswith("{"):
+        try:
+            return _changed(json.loads(value))
+        except ValueError as error:
+            raise SchemeError(f"{value!r} is no JSON object: {error}") from error
+    if value.endswith(_TOML):
+        return value, _changed(_toml(Path(value)))[1]
+    if _IMPORT_PATH.fullmatch(value):
+        return value, _imported(value)
+    raise SchemeError(f"there is no preset {value!r}{_did_you_mean(value, PRESETS)}")
+
+
+def _changed(values: Mapping[str, Any]) -> tuple[str, Preset]:
+    parameters = [field.name for field in fields(SchemeParameters) if field.name != _RESERVED]
+    known = [*_NOT_PARAMETERS, *parameters]
+    for key in values:
+        if key not in known:
+            raise SchemeError(f"there is no parameter {key!r}{_did_you_mean(key, known)}")
+    name = values.get("preset", DEFAULT_PRESET)
+    if not isinstance(name, str) or name not in PRESETS:
+        raise SchemeError(f"there is no preset {name!r}{_did_you_mean(name, PRESETS)}")
+    base = PRESETS[name]
+    changes = {key: value for key, value in values.items() if key in parameters}
+    if isinstance(weights := changes.get("field_weights"), Mapping):
+        changes["field_weights"] = tuple(weights.items())
+    if changes.get("weighting", base.scheme.weighting) != base.scheme.weighting:
+        # A table goes with two weightings alone.
+        changes.setdefault("idf", "jieba" if changes["weighting"] in ("levels", "tf-idf") else "")
+    try:
+        scheme = replace(base.scheme, **changes)
+    except TypeError as error:
+        raise SchemeError(str(error)) from error
+    made = base if scheme.bits == base.scheme.bits else _by_bits(scheme)
+    k = values.get("max_distance", None if made is None else made.max_distance)
+    return f"{name}, changed", _with_distance(made, scheme, k)
+
+
+def _with_distance(made: Preset | None, scheme: Scheme, max_distance: object) -> Preset:
+    if type(max_distance) is not int or not 0 <= max_distance < scheme.bits:
+        raise SchemeError(
+            f"max_distance={max_distance!r}: a whole number from 0 to {scheme.bits - 1}"
+            + (" is needed for a fingerprint of so many bits" if made is None else "")
+        )
+    if made is None:
+        return Preset(scheme=scheme, max_distance=max_distance, source="", confirmation=UNCONFIRMED)
+    return replace(made, scheme=scheme, max_distance=max_distance)
+
+
+def _by_bits(scheme: Scheme) -> Preset | None:
+    """Return the preset whose k and confirmation go with so many bits."""
+    return {256: PRESETS["wide"], 64: PRESETS["classic"]}.get(scheme.bits)
+
+
+def _toml(path: Path) -> Mapping[str, Any]:
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    try:
+        values: dict[str, Any] = toml.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise SchemeError(f"{path} cannot be read as TOML: {error}") from error
+    return values
+
+
+def _imported(path: str) -> Preset:
+    module, _, attribute = path.rpartition(".")
+    try:
+        found = getattr(import_module(module), attribute)
+    except Exception as error:  # whatever a module of the user's raises
+        raise SchemeError(f"{path} cannot be imported ({type(error).__name__}: {error})") from error
+    if isinstance(found, Preset):
+        return found
+    if not isinstance(found, Scheme):
+        raise SchemeError(f"{path} is neither a Scheme nor a Preset, but {type(found).__name__}")
+    made = _by_bits(found)
+    if made is None:
+        raise SchemeError(
+            f"{path} has {found.bits} bits, for which no preset has a k: give the import path of a "
+            "Preset, which has its own"
+        )
+    return replace(made, scheme=found)
+
+
+def _did_you_mean(given: object, known: Iterable[str]) -> str:
+    known = list(known)
+    near = get_close_matches(str(given), known, n=1)
+    return f": did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"

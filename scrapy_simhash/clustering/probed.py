@@ -1,0 +1,97 @@
+"""Tables of long prefixes for fingerprints that know how certain their bits are.
+
+Near-duplicates differ in bits that are uncertain in both of them (`scrapy_simhash.index.probing`).
+So each fingerprint stands in each table several times: under its own prefix, and under those with
+some of its least certain bits flipped. Two of them meet where any of these are equal, so with 8
+for each, a table finds what an index finds with up to 64 probes, and sorting brings them together.
+
+Example, prefixes of 4 bits, two flips. 0b1011 with the certainties 9, 200, 3, 90 stands under
+0b1011, 0b1001 and 0b0011. 0b0001 with 5, 90, 8, 200 stands under 0b0001, 0b1001 and 0b0011. They
+differ in two bits, and meet under 0b1001 and 0b0011.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from scrapy_simhash.index.plan import TablePlan
+from scrapy_simhash.index.probing import CERTAINTY_SCALE, typical_distances
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Prefixes: TypeAlias = NDArray[np.uint32]
+
+PREFIX_BITS = 22
+_MOST_TABLES = 11
+_STANDS = 8
+# Sets of bits to flip, by their ranks of certainty: those with the least sum of ranks come first.
+_RANKED = 8
+_FLIPS = sorted(
+    (ranks for size in range(5) for ranks in combinations(range(_RANKED), size)),
+    key=lambda ranks: (sum(ranks) + len(ranks), len(ranks)),
+)
+_MAX_SHARE = 1 / 4
+_SEED = 1
+
+
+def probed_plan(bits: int, max_distance: int) -> TablePlan | None:
+    """Return the tables for fingerprints of so many bits; None if they have room for none, or if
+    no real near-duplicates are as far from each other as `max_distance`.
+    """
+    tables = min(_MOST_TABLES, bits // PREFIX_BITS)
+    if not tables or max_distance > _MAX_SHARE * bits:
+        return None
+    return TablePlan(bits, tables, prefix_bits=PREFIX_BITS, probes=tables * _STANDS)
+
+
+def stands(prefixes: Prefixes, known: NDArray[np.uint8], count: int) -> Iterator[Prefixes]:
+    """Yield up to `count` prefixes of each fingerprint, the own one first.
+
+    :param known: the certainties of its bits, a row for each, the most significant bit first.
+    """
+    width = known.shape[1]
+    ranked = known.astype(np.uint16) << 8 | np.arange(width, dtype=np.uint16)
+    ranked.sort(axis=1)
+    usable = min(width, _RANKED)
+    places = (ranked[:, :usable] & 0xFF).T.astype(np.uint32)
+    bits = np.uint32(1) << (np.uint32(width - 1) - places)
+    for ranks in [ranks for ranks in _FLIPS if max(ranks, default=0) < usable][:count]:
+        flipped = prefixes
+        for rank in ranks:
+            flipped = flipped ^ bits[rank]
+        yield flipped
+
+
+@lru_cache(maxsize=256)
+def typical_recall(plan: TablePlan, max_distance: int) -> float:
+    """Return the share of real near-duplicates within a distance that the tables find, by their
+    distances and the model of `scrapy_simhash.index.probing`.
+    """
+    random = np.random.default_rng(_SEED)
+    distances = typical_distances(plan.bits, max_distance)
+    shape = len(distances), plan.blocks, plan.prefix_bits
+    correlation = np.cos(np.pi * distances / plan.bits)[:, None, None]
+    sums = random.standard_normal(shape)
+    others = correlation * sums + np.sqrt(1 - correlation**2) * random.standard_normal(shape)
+    found = np.zeros(len(distances), dtype=bool)
+    weights = np.uint32(1) << np.arange(plan.prefix_bits, dtype=np.uint32)[::-1]
+    for table in range(plan.blocks):
+        one, other = (
+            stands(
+                ((of_text[:, table] > 0) * weights).sum(axis=1, dtype=np.uint32),
+                np.minimum(abs(of_text[:, table]) * CERTAINTY_SCALE, 255).astype(np.uint8),
+                plan.probes // plan.blocks,
+            )
+            for of_text in (sums, others)
+        )
+        theirs = np.array(list(other))
+        for prefixes in one:
+            found |= (prefixes == theirs).any(axis=0)
+    return float(found.mean())

@@ -1,0 +1,86 @@
+"""`scrapy shell`, `fetch`, `parse` and `check` never touch the index of the spider's crawls."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.crawl.harness import child_environment
+from tests.crawl.pages import page
+
+SPIDER = '''
+import scrapy
+
+
+class PagesSpider(scrapy.Spider):
+    name = "pages"
+
+    async def start(self):
+        yield scrapy.Request("URL")
+
+    def parse(self, response):
+        """
+        @url URL
+        @returns items 1 1
+        """
+        yield {"url": response.url}
+'''
+ADDON = 'ADDONS = {"scrapy_simhash.Addon": 500}\n'
+BY_HAND = """
+EXTENSIONS = {"scrapy_simhash.crawl.extension.SimhashExtension": 0}
+DOWNLOADER_MIDDLEWARES = {"scrapy_simhash.crawl.middleware.SimhashDownloaderMiddleware": 40}
+SPIDER_MIDDLEWARES = {"scrapy_simhash.crawl.middleware.SimhashSpiderMiddleware": 51}
+ITEM_PIPELINES = {"scrapy_simhash.crawl.pipeline.SimhashPipeline": 50}
+"""
+COMMANDS = {
+    "shell": ["shell", "--spider", "pages", "-c", "(response.status, len(response.text))", "URL"],
+    "fetch": ["fetch", "--spider", "pages", "URL"],
+    "parse": ["parse", "--spider", "pages", "--pipelines", "URL"],
+    "check": ["check"],
+}
+
+
+@pytest.fixture
+def url(site):
+    site.put("/mill", page("mill"))
+    return site.url("/mill")
+
+
+@pytest.fixture(params=[ADDON, BY_HAND], ids=["addon", "by hand"])
+def project(request, url, tmp_path):
+    package = tmp_path / "shop"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "settings.py").write_text(
+        'SPIDER_MODULES = ["shop"]\nSIMHASH_ENABLED = True\nSIMHASH_ITEM_FIELDS = ["url"]\n'
+        "TELNETCONSOLE_ENABLED = False\nROBOTSTXT_OBEY = False\n" + request.param
+    )
+    (package / "spider.py").write_text(SPIDER.replace("URL", url))
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
+    return tmp_path
+
+
+def scrapy(project, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", *arguments],
+        cwd=project,
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_they_make_no_index(project, url):
+    for name, command in COMMANDS.items():
+        ran = scrapy(project, *[url if part == "URL" else part for part in command])
+        assert ran.returncode == 0, ran.stderr
+        assert "simhash:" not in ran.stderr, name
+        assert not (project / ".scrapy").exists(), name
+    assert "(200," in scrapy(project, "shell", "-c", "(response.status, 1)", url).stdout
+    crawled = scrapy(project, "crawl", "pages")
+    assert "'simhash/new': 1" in crawled.stderr
+    assert (project / ".scrapy" / "simhash" / "spiders" / "pages" / "manifest.json").is_file()

@@ -1,0 +1,128 @@
+"""What a crawl loses with the plugin, counted beside the same crawl without it.
+
+A family is a page and its copies. Each family of the crawl without the plugin must give an item
+with it, too, whatever components of users do on the way.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.crawl.harness import Crawl, run
+from tests.crawl.turns import html, in_turns
+
+FAMILIES = 10
+COPIES = 2
+COMPONENTS = "tests.crawl.components"
+CALLBACKS = ["parse", "parse_list", "parse_coroutine", "parse_async_generator"]
+
+
+def story(number: int, copy: int = 0) -> str:
+    """A page of 200 words of its own; a copy has one word more."""
+    chosen = random.Random(number)
+    words = ["".join(chosen.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(200)]
+    text = " ".join([*words, f"copy{copy}" if copy else ""])
+    title = " ".join(words[:3])
+    return (
+        f"<html><head><title>{title}</title></head>"
+        f"<body><article><h1>{title}</h1><p>{text}</p></article></body></html>"
+    )
+
+
+BAN = (
+    "<html><head><title>Please wait</title></head><body><article><h1>Please wait</h1><p>"
+    + "We check that you are a person and not a machine before you go on to the page. " * 6
+    + "</p></article></body></html>"
+)
+
+
+@pytest.fixture(scope="module")
+def urls(site):
+    """Of all pages, family by family."""
+    return [
+        site.put(f"/story/{number}/{copy}", story(number, copy))
+        for number in range(FAMILIES)
+        for copy in range(COPIES + 1)
+    ]
+
+
+def beside(path, crawl, **how):
+    """The crawl with the plugin, and without."""
+    off = Crawl(
+        requests=crawl.requests,
+        settings=crawl.settings | {"SIMHASH_ENABLED": False},
+        spider=crawl.spider,
+        arguments=crawl.arguments,
+        name=crawl.name,
+    )
+    return run(path, crawl, off, **how)
+
+
+def families(result):
+    """Those that gave an item of their own."""
+    return {item["url"].rsplit("/", 1)[0] for item in result.items if not item.get("added")}
+
+
+@pytest.mark.parametrize("callback", CALLBACKS)
+def test_a_middleware_that_answers_for_exceptions(urls, tmp_path, callback):
+    on, off = beside(
+        tmp_path,
+        Crawl(
+            requests=[{"url": url, "callback": callback} for url in urls],
+            settings={"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.AnsweringMiddleware": 543}},
+            arguments={"failing": [f"/story/{number}/0" for number in range(FAMILIES)]},
+        ),
+    )
+    assert (len(off.items), len(families(off))) == (FAMILIES * COPIES, FAMILIES)
+    assert (len(on.items), families(on)) == (FAMILIES, families(off))
+    # Nobody else sees our own exception.
+    assert on.stat("dropped") == FAMILIES
+    answered = {name: on.stats[name] for name in on.stats if name.startswith("answered/")}
+    assert answered == {"answered/RuntimeError": FAMILIES}
+
+
+@pytest.mark.parametrize("order", [-100, 40, 543])
+def test_items_that_a_middleware_adds(urls, tmp_path, order):
+    on, off = beside(
+        tmp_path,
+        Crawl(
+            requests=urls,
+            settings={
+                "SPIDER_MIDDLEWARES": {f"{COMPONENTS}.AddingMiddleware": order},
+                "ITEM_PIPELINES": {f"{COMPONENTS}.SlowPipeline": 300},
+                "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+                "CONCURRENT_REQUESTS": 1,
+                "PAGES": len(urls),
+            },
+            arguments={"at_once": True},
+        ),
+    )
+    assert len(families(off)) == FAMILIES
+    assert families(on) == families(off)
+    # What a middleware adds of its own passes for dropped pages, too.
+    assert {item["url"] for item in on.items if item.get("added")} == set(urls)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("reports", [True, False])
+def test_a_ban_that_ends_a_retry(site, tmp_path, at_once, reports):
+    with in_turns(site) as turns:
+        banned = turns.put("/banned", html(BAN))
+        crawls = []
+        for name in ("with", "without"):
+            urls = [
+                turns.put(f"/{name}/{number}", html(BAN), html(story(number)))
+                for number in range(20)
+            ]
+            crawls.append(
+                Crawl(
+                    requests=[banned, *urls],
+                    spider=f"{COMPONENTS}.BannedSpider",
+                    settings={"SIMHASH_ENABLED": name == "with"},
+                    arguments={"at_once": at_once, "reports": reports},
+                )
+            )
+        on, off = run(tmp_path, *crawls)
+    assert len(off.items) == len(on.items) == 20 + reports

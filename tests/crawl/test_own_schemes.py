@@ -1,0 +1,102 @@
+"""SIMHASH_PRESET as a dict, a TOML file or an import path, and items with weighted fields."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scrapy_simhash.scheme import Scheme
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import ARTICLES, page
+
+OWN = Scheme(bits=64, parts=("title", "first-sentences", "longest-sentences"), top=30)
+CHANGES = {"preset": "classic", "parts": list(OWN.parts), "top": 30}
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    site.put("/a", page("ice"))
+    site.put("/b", page("clock"))
+    site.put("/a-copy", page("ice"))
+    return site
+
+
+def schemes(directory):
+    """The schemes of all indexes, by their manifests."""
+    paths = (directory / "simhash").glob("*/*/manifest.json")
+    return {path.parts[-3]: json.loads(path.read_text("utf-8"))["scheme"] for path in paths}
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("form", ["dict", "json", "toml", "import path"])
+def test_workers_and_the_index_get_the_scheme(pages, tmp_path, form, workers):
+    toml = tmp_path / "own.toml"
+    toml.write_text(
+        f'preset = "classic"\nparts = {json.dumps(CHANGES["parts"])}\ntop = 30\n', encoding="utf-8"
+    )
+    value = {
+        "dict": CHANGES,
+        "json": json.dumps(CHANGES),
+        "toml": str(toml),
+        "import path": "tests.crawl.test_own_schemes.OWN",
+    }[form]
+    settings = {"SIMHASH_PRESET": value, "SIMHASH_WORKERS": workers, "SIMHASH_ACTION": "tag"}
+    [result] = run(
+        tmp_path,
+        Crawl(
+            requests=[pages.url(path) for path in ("/a", "/b", "/a-copy")],
+            settings=settings | {"CONCURRENT_REQUESTS": 1},
+        ),
+    )
+    assert (result.error, result.stat("checked"), result.stat("near_duplicate")) == (None, 3, 1)
+    assert result.lines("scheme " + OWN.id)
+    assert Scheme.from_dict(schemes(tmp_path)["spiders"]) == OWN
+
+
+def test_an_index_of_another_scheme_is_refused(pages, tmp_path):
+    results = run(
+        tmp_path,
+        *(
+            Crawl(requests=[pages.url("/a")], settings={"SIMHASH_PRESET": CHANGES | {"top": top}})
+            for top in (30, 31)
+        ),
+    )
+    assert results[0].finish_reason == "finished"
+    assert results[1].finish_reason != "finished"
+    assert results[1].lines("ERROR", "top-31", "top-30")
+
+
+def test_items_with_weighted_fields(pages, tmp_path):
+    def item(title, body):
+        return {"id": f"{title} {body}", "name": ARTICLES[title][1], "text": ARTICLES[body][1]}
+
+    items = {"/a": [item("mill", "bees"), item("paper", "bees"), item("mill", "paper")]}
+
+    def crawl(name, fields):
+        return Crawl(
+            requests=[pages.url("/a")],
+            spider="tests.crawl.spiders.ItemsSpider",
+            name=name,
+            arguments={"items": items},
+            settings={
+                "SIMHASH_ITEM_FIELDS": fields,
+                "SIMHASH_MIN_RESEMBLANCE": 0,
+                "SIMHASH_SAME_TITLE": False,
+                "CONCURRENT_ITEMS": 1,
+            },
+        )
+
+    by_text, by_name, unweighed = run(
+        tmp_path,
+        crawl("text", {"name": 0.01, "text": 1}),
+        crawl("name", '{"name": 1, "text": 0.01}'),
+        crawl("none", ["name", "text"]),
+    )
+    assert [item["id"] for item in by_text.items] == ["mill bees", "mill paper"]
+    assert [item["id"] for item in by_name.items] == ["mill bees", "paper bees"]
+    assert len(unweighed.items) == 3
+    # Each spider has an index of its own; the weights belong to its scheme.
+    [path] = (tmp_path / "simhash" / "spider-items" / "text").glob("manifest.json")
+    scheme = Scheme.from_dict(json.loads(path.read_text("utf-8"))["scheme"])
+    assert scheme.field_weights == (("name", 0.01), ("text", 1.0))

@@ -1,0 +1,59 @@
+"""Choose what CI runs of the thorough ring: ``python -m tests.rings`` prints the test files.
+
+First those of the areas that the commit touches, then one in four of the others. The commit's hash
+decides which one, so that a few commits run them all.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTS = 4
+# tests/ mirrors the package, and has a folder for each of these.
+OTHERS = {"benchmarks": "benchmarks", "example_project": "example"}
+
+
+def area(path: str) -> str | None:
+    """Return the folder of tests/ that tests a file of the repository, "" for tests/ itself."""
+    top, *rest = PurePath(path).parts
+    if top in {"scrapy_simhash", "tests"}:
+        return rest[0] if len(rest) > 1 else ""
+    return OTHERS.get(top)
+
+
+def choose(files: Sequence[str], changed: Sequence[str], commit: str) -> list[str]:
+    """Return the files to run, those that the change touches first."""
+    touched = {area(path) for path in changed}
+    first = [file for file in files if area(file) in touched]
+    others = [file for file in files if area(file) not in touched]
+    return first + others[int(commit, 16) % PARTS :: PARTS]
+
+
+def test_files() -> list[str]:
+    """Return all test files; pytest runs of them what is marked as thorough."""
+    return [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("tests/**/test_*.py"))]
+
+
+def git(*arguments: str) -> str:
+    """Return what git prints; nothing where it fails, as for a parent that was not cloned."""
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def changed_files(commit: str) -> list[str]:
+    """Return what a branch changes since it left the main branch, else what the commit changes."""
+    base = git("merge-base", "HEAD", "origin/HEAD")
+    if base in {"", commit}:
+        base = "HEAD~1"
+    return git("diff", "--name-only", base, "HEAD").splitlines()
+
+
+if __name__ == "__main__":
+    head = git("rev-parse", "HEAD") or "0"
+    print(*choose(test_files(), changed_files(head), head))

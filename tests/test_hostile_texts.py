@@ -1,0 +1,151 @@
+"""Texts that are made to cost time: no step may take one that grows with the square of a text.
+
+A limit of CPU time is far above what a step needs, and far below what a square would take.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import unicodedata
+
+import pytest
+
+from scrapy_simhash import Detector
+from scrapy_simhash.confirmation import name_bytes
+from scrapy_simhash.extraction import plain_text
+from scrapy_simhash.parts import sentences
+from scrapy_simhash.passages.cutting import Cutting
+from scrapy_simhash.passages.index import open_passages
+from scrapy_simhash.printable import printable
+from scrapy_simhash.resemblance import shingle_tokens
+from scrapy_simhash.scheme import PRESETS
+from scrapy_simhash.tokenization import TOKENIZERS, nfkc, normalize
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import ARTICLES, page
+from tests.crawl.site import serving
+
+CHARACTERS = 200_000
+LIMIT_S = 8.0
+# Marks that NFKC sorts; what opens and does not close; what nearly ends a sentence, a link or a
+# number; scripts without spaces; what is no character.
+UNITS = [
+    *("\u0315\u0316", "\uff9e\u0315", "\u0344\u0316", "\u0f73\u0f71\u0316", "\u0345\u0316"),
+    *("a" + "\u0315\u0316" * 15, "\u0301a", "\u200d", "\u00ad", "\ufdfa", "\u1100\u1161\u11a8"),
+    *(".", ".a", '!"', "!", "。", "」", ", ", "—", " - ", " ", "\n", "\u2028", "_", '"', "|"),
+    *("http://", "www.", "a@", "a@b.", "a.b@c.d.", "+", "1", "1.", "1:1", "a/n ", "c++", "a-"),
+    *(
+        "中",
+        "的一是",
+        "か",
+        "ก",
+        "क्",
+        "ａ。",
+        "w",
+        "<",
+        "<a ",
+        "</a>",
+        "&",
+        "&#1",
+        "\x00",
+        "\ud800",
+    ),
+]
+DETECTOR = Detector(PRESETS["wide"].scheme, min_tokens=1)
+
+
+def as_page(text):
+    return DETECTOR.fingerprint_page(
+        f"<html><head><title>{text[:20_000]}</title><link rel=canonical href='{text[:20_000]}'>"
+        f"</head><body class='{text[:20_000]}' style='{text[:20_000]}'><h1>{text[:20_000]}</h1>"
+        f"<p>{text}</p></body></html>"
+    )
+
+
+STEPS = {
+    "normalize": normalize,
+    "name": name_bytes,
+    "item": plain_text,
+    "page": as_page,
+    "shown": printable,
+    "shingles": shingle_tokens,
+    "parts": sentences,
+    "cut in sentences": Cutting().spans,
+    "cut in runs": Cutting(unit="runs", overlapping=True).spans,
+    **{f"tokens by {name}": tokenizer.tokens for name, tokenizer in TOKENIZERS.items()},
+}
+
+
+def cpu_s(function, *arguments):
+    started = time.process_time()
+    function(*arguments)
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_no_step_takes_long(step):
+    STEPS[step]("warm up: 热身。")
+    # The one that guesses words takes its time for all, and only guesses where words are Chinese.
+    for unit in ("中", "的一是", "か", "w") if "keywords" in step else UNITS:
+        text = (unit * (CHARACTERS // len(unit) + 1))[:CHARACTERS]
+        assert cpu_s(STEPS[step], text) < LIMIT_S, repr(unit)
+
+
+def test_few_marks_in_a_row_are_normalized_as_ever():
+    chosen = random.Random(1)
+    marks = [
+        character
+        for character in map(chr, range(0x300, 0x20000))
+        if unicodedata.category(character) in ("Mn", "Mc", "Me")
+    ]
+    for _ in range(1000):
+        text = "".join(
+            chosen.choice("aé 中ｶ") + "".join(chosen.choices(marks, k=chosen.randrange(15)))
+            for _ in range(20)
+        )
+        assert nfkc(text) == unicodedata.normalize("NFKC", text)
+    for _, text in ARTICLES.values():
+        assert nfkc(text) == unicodedata.normalize("NFKC", text)
+
+
+def test_no_more_than_thirty_marks_stand_in_a_row():
+    # As the Stream-Safe Text Format of UAX #15 has it.
+    safe = nfkc("a" + "\u0315\u0316" * 50)
+    counts = (15, 15, 15, 5)
+    assert safe == "a" + "\u034f".join("\u0316" * count + "\u0315" * count for count in counts)
+
+
+def test_a_text_of_sentences_that_resemble_each_other_is_checked_in_time(tmp_path):
+    def text():
+        return " ".join(
+            f"The quick brown fox jumps over a lazy dog near the bank, for the {number}th time."
+            for number in random.sample(range(10**9), 2000)
+        )
+
+    with open_passages(tmp_path / "passages", keep_text=True) as index:
+        index.add("one", text())
+        assert cpu_s(index.check, "other", text()) < 10
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_item_may_not_hold_up_a_crawl(tmp_path, workers):
+    # libxml2 compares each attribute of a tag to all before it.
+    slow = "<p " + " ".join(f"a{number}=1" for number in range(40_000)) + ">"
+    marks = {"id": "marks", "text": "\u0315\u0316" * 75_000 + ARTICLES["mill"][1]}
+    with serving() as site:
+        urls = [site.put("/one", page("ice")), site.put("/two", page("clock"))]
+        items = {"/one": [marks, {"id": "slow", "text": slow}][: 1 + workers], "/two": [marks]}
+        crawl = Crawl(
+            requests=urls,
+            spider="tests.crawl.spiders.ItemsSpider",
+            settings={
+                "SIMHASH_ITEM_FIELDS": ["text"],
+                "SIMHASH_WORKERS": workers,
+                "SIMHASH_TIMEOUT_MS": 3000,
+            },
+            arguments={"items": items},
+        )
+        [result] = run(tmp_path, crawl)
+    assert [item["id"] for item in result.items] == ["marks", "slow"][: 1 + workers]
+    assert result.stat("item/near_duplicate") == 1
+    assert result.stat("item/skipped/timeout") == workers
