@@ -29,7 +29,7 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.buckets import SPILL_EVERY
 from scrapy_simhash.index.database import corrupt
-from scrapy_simhash.index.probing import Prober
+from scrapy_simhash.index.probing import Prober, Probes
 from scrapy_simhash.index.run_files import NO_FILES, PAGES, RunFile, RunFiles
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.plan import TablePlan
-    from scrapy_simhash.index.probing import Probes
 
 # Pages that are compared one and all, until they are sorted into the run in memory.
 YOUNG_PAGES = 2048
@@ -59,22 +58,32 @@ _MAX_SYNC_BYTES = 32 << 20
 _WORD_BITS = 64
 _HALF_BITS = 32
 _ORDINAL = (1 << _HALF_BITS) - 1
+# A directory knows the leading bits of prefixes. Those of texts in one language are alike, so that
+# some buckets would be full and others empty. The product with an odd number (2**32 divided by the
+# golden ratio: Knuth, The Art of Computer Programming, volume 3, section 6.4) spreads them, and no
+# two prefixes have the same product.
+_FACTOR = 0x9E3779B1
 # So many have 256 bits, which a byte cannot count.
 _WORDS_OF_A_BYTE = 4
 
 
 class _Field(NamedTuple):
-    """Where a table's prefix is in the row of a page: in one word of 64 bits, or two."""
+    """Where a table's prefix is in the row of a page: in one word of 64 bits, or two.
+
+    :param factor: the prefix is multiplied by it, modulo 2**width: see `_FACTOR`.
+    """
 
     word: int
     shift: int
     width: int
+    factor: int = 1
 
     def of(self, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the prefixes of some pages."""
+        """Return the prefixes of some pages, each multiplied by the factor."""
         found: NDArray[np.uint64] = rows[:, self.word] >> np.uint64(self.shift)
         if self.shift + self.width > _WORD_BITS:
             found |= rows[:, self.word + 1] << np.uint64(_WORD_BITS - self.shift)
+        found *= np.uint64(self.factor)
         found &= np.uint64((1 << self.width) - 1)
         return found
 
@@ -172,7 +181,7 @@ class Runs:
         self._prober = Prober(plan)
         self._width = -(-plan.bits // _WORD_BITS)
         self._fields = [
-            _Field(block.shift // _WORD_BITS, block.shift % _WORD_BITS, block.width)
+            _Field(block.shift // _WORD_BITS, block.shift % _WORD_BITS, block.width, _FACTOR)
             for (block,) in plan.tables
         ]
         # A page's last word: the hash of its key, and its ordinal.
@@ -209,7 +218,9 @@ class Runs:
         flipped: bool = False,  # noqa: ARG002 - see `Buckets`; bits are flipped anyway
     ) -> set[int]:
         """Return the ordinals of the pages in the buckets that are probed, within the distance."""
-        tables, prefixes = probes = self._prober.probes(fingerprint, certainty)
+        tables, asked = self._prober.probes(fingerprint, certainty)
+        prefixes = asked * _FACTOR & (1 << self._plan.prefix_bits) - 1
+        probes = Probes(tables, prefixes)
         memory = self._memory
         rows = [memory[self._sorted_pages : self._memory_pages]]
         for runs, pages, base in (
@@ -351,7 +362,7 @@ class Runs:
         """The rows of their removal were written."""
 
     def prefixes(self, table: int, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
-        """Return the prefixes of pages that are in files."""
+        """Return the prefixes of pages that are in files, spread as `_FACTOR` says."""
         return self._fields[table].of(self._pages.take(positions, axis=0))
 
     def in_order(self, run: Run, table: int) -> bool:
