@@ -37,7 +37,7 @@ _MAX_SHARE = 3 / 8
 # Narrower fingerprints have no room for tables with long prefixes of their own.
 _MIN_PROBED_BITS = 128
 # (bits of a prefix, tables, probes): the fewest that find enough of real near-duplicates.
-_PROBING = ((16, 8, 112), (18, 10, 128), (20, 10, 256), (21, 12, 320))
+_PROBING = ((16, 8, 112), (18, 10, 128), (20, 10, 256), (21, 12, 384))
 MIN_TYPICAL_RECALL = 0.985
 
 
