@@ -147,10 +147,8 @@ def print_table(results: list[dict[str, Any]]) -> None:
 
 def fit_cost_model(arguments: argparse.Namespace) -> None:
     """Measure several plans at several sizes, and fit the constants of the cost model."""
-    import numpy as np
-
     from scrapy_simhash.index import TablePlan
-    from scrapy_simhash.index.cost import check_bits
+    from scrapy_simhash.index.cost import check_bits, met_candidates
 
     rows, costs = [], []
     for scheme, plans in (("classic", ([4], [5], [6], [5, 2])), ("wide", ([12], [19], [24]))):
@@ -163,11 +161,25 @@ def fit_cost_model(arguments: argparse.Namespace) -> None:
                 rows.append([1.0, len(plan.tables), words * candidates])
                 costs.append(result["cpu_us"])
                 print(f"{scheme}: {plan}, {result['size']:,} pages: {result['cpu_us']:.1f} µs")
+    print_fit(rows, costs, ("PAGE_US", "TABLE_US", "CANDIDATE_WORD_US"))
+    rows, costs = [], []
+    for tables, prefix_bits, probes in ((8, 12, 64), (8, 16, 112), (10, 20, 256), (12, 21, 384)):
+        plan = TablePlan(SCHEMES["wide"][0], tables, prefix_bits=prefix_bits, probes=probes)
+        for result in run("wide", "ours", arguments, [tables, 1, 0, prefix_bits, probes]):
+            rows.append([1.0, probes, met_candidates(plan, result["size"])])
+            costs.append(result["cpu_us"])
+            print(f"wide: {plan}, {result['size']:,} pages: {result['cpu_us']:.1f} µs")
+    print_fit(rows, costs, ("PROBED_PAGE_US", "PROBE_US", "PROBED_CANDIDATE_US"))
+
+
+def print_fit(rows: list[list[float]], costs: list[float], names: tuple[str, ...]) -> None:
+    """Fit constants to measured costs, each error by its share."""
+    import numpy as np
+
     constants, *_ = np.linalg.lstsq(
         np.array(rows) / np.array(costs)[:, None], np.ones(len(costs)), rcond=None
     )
     fitted = np.array(rows) @ constants
-    names = ("PAGE_US", "TABLE_US", "CANDIDATE_WORD_US")
     for name, value in zip(names, constants.tolist(), strict=True):
         print(f"{name} = {value:.4g}")
     print(f"largest error of the fit: {np.abs(fitted / costs - 1).max():.0%}")

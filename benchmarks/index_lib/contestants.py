@@ -174,13 +174,30 @@ class FaissMultiHash(Faiss):
 
 
 class FaissFlips(Faiss):
-    """faiss.IndexBinaryMultiHash 2x32 with one flip."""
+    """faiss.IndexBinaryMultiHash with one flip: 2x32; of 256 bits as many tables as ours."""
 
     def made(self) -> None:
         import faiss
 
-        self.index = faiss.IndexBinaryMultiHash(self.bits, 2, 32)
+        tables, prefix_bits = (2, 32) if self.bits == 64 else (12, 21)
+        self.index = faiss.IndexBinaryMultiHash(self.bits, tables, prefix_bits)
         self.index.nflip = 1
+
+
+class FaissIVF(Faiss):
+    """faiss.IndexBinaryIVF: 1,024 lists around random fingerprints, of which 32 are asked."""
+
+    largest = 1_000_000
+
+    def made(self) -> None:
+        import faiss
+
+        quantizer = faiss.IndexBinaryFlat(self.bits)
+        random = np.random.default_rng(1).integers(0, 256, (1024, self.bits // 8), np.uint8)
+        quantizer.add(random)
+        self.index = faiss.IndexBinaryIVF(quantizer, self.bits, len(random))
+        self.index.is_trained = True
+        self.index.nprobe = 32
 
 
 class FaissFlat(Faiss):
@@ -275,5 +292,7 @@ WIDE = {
     "ours": Ours,
     "ours on RocksDB": OursRocksDB,
     "faiss MultiHash 19x13": FaissMultiHash,
+    "faiss MultiHash 12x21, 1 flip": FaissFlips,
+    "faiss IVF": FaissIVF,
     "faiss Flat": FaissFlat,
 }

@@ -45,8 +45,12 @@ def index_bytes() -> dict[str, int]:
     buffer_bytes = database_bytes = mapped_bytes = 0
     for shared in list(index._shared_stores.values()):  # noqa: SLF001 - nobody else asks for this
         store: Any = shared.store
-        buffer = store._buckets._buffer  # noqa: SLF001
-        buffer_bytes += sum(map(_generation_bytes, (buffer._young, buffer._old)))  # noqa: SLF001
+        tables = store._buckets  # noqa: SLF001
+        if store._plan.prefix_bits:  # noqa: SLF001
+            buffer_bytes += tables.memory_bytes
+        else:
+            generations = (tables._buffer._young, tables._buffer._old)  # noqa: SLF001
+            buffer_bytes += sum(map(_generation_bytes, generations))
         database_bytes += _database_bytes(store._database._db)  # noqa: SLF001
         mapped_bytes += _mapped_bytes(Path(shared.location))
     return {

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 # A job is what a worker gets at once: little enough that none waits long for another.
 _JOB_RECORDS = 64
 _JOB_BYTES = 1 << 17
-# Of the index: a bucket is read several times as fast in memory as in rows, and all are there up to
-# 690,000 different records of the preset wide.
+# Of an index whose tables are not probed: a bucket is read several times as fast in memory as in
+# rows.
 _INDEX_BUFFER_BYTES = 256 << 20
 # Less is done before processes have started.
 _WORTH_PROCESSES_BYTES = 4_000_000

@@ -105,7 +105,7 @@ def open_index(
         process decides.
     :param buffer_bytes: size of the buffer for table records, allocated twice; the first user
         decides. A larger buffer speeds up an index with biased fingerprints or many tables, but
-        slows down opening after a crash.
+        slows down opening after a crash. No effect on probed tables.
     :param began: `ObservingIndex.began` of a resumed crawl, whose pages count as seen by it.
     :param confirmation: conditions for a page within k to count as a copy; defaults to those of an
         existing index, or of the preset with this scheme, or none.
@@ -371,6 +371,7 @@ def _open_tables(directory: Path, options: _Options) -> tuple[TableStore, Manife
                 location,
                 sync=options.sync,
                 buffer_bytes=options.buffer_bytes,
+                path=made.database_path(directory),
             )
         except BaseException:
             database.close()

@@ -1,4 +1,7 @@
-"""Buckets: the records of permuted tables, the youngest in memory and the others in rows."""
+"""Buckets: the records of permuted tables, the youngest in memory and the others in rows.
+
+Tables that are probed are in `scrapy_simhash.index.runs`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.buffer import Slot
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.plan import TablePlan
-    from scrapy_simhash.index.probing import Prober, Probes
 
 # A bucket's open row takes records until it has so many, which then go to a closed row.
 OPEN_ROW_RECORDS = 64
@@ -57,12 +59,6 @@ class Buckets:
         widths_bits = [*plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
         self._buffer = Buffer(widths_bits, self._record_bytes)
         held_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
-        self._prober: Prober | None = None
-        if plan.prefix_bits:
-            from scrapy_simhash.index.probing import Prober, row_keys
-
-            self._row_keys = row_keys
-            self._prober = Prober(plan)
         # Each flips one bit of every block; blocks of one table are prefixes themselves.
         step = -(-plan.bits // plan.blocks) if plan.chosen == 1 and not plan.inner_blocks else 0
         self._flips = [sum(1 << i for i in range(at, plan.bits, step)) for at in range(step)]
@@ -96,22 +92,18 @@ class Buckets:
         self,
         fingerprint: int,
         max_distance: int,
-        certainty: bytes = b"",
+        certainty: bytes = b"",  # noqa: ARG002 - see `Runs`
         *,
         flipped: bool = False,
     ) -> set[int]:
-        """Ordinals of the entries in the buckets that are asked which may be within the distance.
+        """Return the ordinals of the entries in the same buckets which may be within the distance.
 
-        :param certainty: of the fingerprint's bits, for tables that are probed.
-        :param flipped: ask other tables for each prefix with one of its bits flipped, too.
+        :param flipped: look up each prefix with one of its bits flipped, too.
         """
         prefixes, check = self._looked_up(fingerprint)
-        if self._prober is None:
-            found = self._find(0, prefixes)
-            for mask in self._flips if flipped else ():
-                found += self._find(0, self._prefixes(fingerprint ^ mask))
-        else:
-            found = self._probed(self._prober.probes(fingerprint, certainty))
+        found = self._find(0, prefixes)
+        for mask in self._flips if flipped else ():
+            found += self._find(0, self._prefixes(fingerprint ^ mask))
         return self._near_ordinals(found, check, self._check_bits, max_distance) if found else set()
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
@@ -128,22 +120,6 @@ class Buckets:
         found = self._find(self._key_table, (prefix,))
         return self._equal_ordinals(found, check.to_bytes(KEY_CHECK_BITS // 8, "little"))
 
-    def _probed(self, probes: Probes) -> list[bytes | bytearray]:
-        """The packed records of these buckets."""
-        found = self._buffer.found_in(probes.tables.tolist(), probes.prefixes.tolist())
-        if self._in_rows:
-            buckets = self._row_keys(probes, self._heads[0][1])
-            self._add_rows(buckets, found)
-        return found
-
-    def _add_rows(self, buckets: Sequence[bytes], found: list[bytes | bytearray]) -> None:
-        values = self._database.get_all(buckets)
-        for bucket, value in zip(buckets, values, strict=True):
-            if value is not None:
-                found.append(value[HEADER_BYTES:])
-                if value[:HEADER_BYTES] != NO_CLOSED_ROWS:
-                    found += self._closed(bucket, value).values()
-
     def _find(self, first_table: int, prefixes: Sequence[int]) -> list[bytes | bytearray]:
         """The packed records of the buckets with these prefixes, in tables from the first on."""
         found = self._buffer.found(first_table, prefixes)
@@ -153,8 +129,17 @@ class Buckets:
                 heads[table][0] + prefix.to_bytes(heads[table][1], "big")
                 for table, prefix in enumerate(prefixes, first_table)
             ]
-            self._add_rows(buckets, found)
+            values = self._database.get_all(buckets)
+            for bucket, value in zip(buckets, values, strict=True):
+                if value is not None:
+                    found.append(value[HEADER_BYTES:])
+                    if value[:HEADER_BYTES] != NO_CLOSED_ROWS:
+                        found += self._closed(bucket, value).values()
         return found
+
+    def was_removed(self, ordinal: int) -> bool:  # noqa: ARG002 - see `Runs`
+        """False: removed entries are in no bucket."""
+        return False
 
     def add(self, entry: Entry, ordinal: int) -> None:
         """Add an entry's records, in memory."""
@@ -177,8 +162,12 @@ class Buckets:
             buffer.freeze()
             self.frozen_below = next_ordinal
 
-    def spill(self, slot_count: int | None = None) -> tuple[list[Slot], list[Row]] | None:
-        """The next slots to spill, and the rows to write for them; None if none is left."""
+    def spill(
+        self, slot_count: int | None = None
+    ) -> tuple[list[Slot], list[Row], list[bytes]] | None:
+        """The next slots to spill, the rows to put for them, and none to delete; None if no slot
+        is left.
+        """
         slots = self._buffer.take_slots(slot_count or self._slots_per_spill)
         if slots is None:
             return None
@@ -201,7 +190,7 @@ class Buckets:
                 row, value = self._closing(bucket, value, record_bytes)
                 puts.append(row)
             puts.append((bucket, value + added))
-        return slots, puts
+        return slots, puts, []
 
     def _closing(self, bucket: bytes, value: bytes, record_bytes: int) -> tuple[Row, bytes]:
         """(closed row that takes the open row's records, what is left of the open row)."""

@@ -107,15 +107,6 @@ class Buffer:
                     found.append(records)
         return found
 
-    def found_in(self, tables: Sequence[int], prefixes: Sequence[int]) -> list[Records]:
-        """The records of the buckets with these prefixes, each in its table."""
-        return [
-            records
-            for generation in ((self._young, self._old) if self._old else (self._young,))
-            for table, prefix in zip(tables, prefixes, strict=True)
-            if (records := generation[table][prefix])
-        ]
-
     def remove(self, table: int, prefix: int, ordinal: int) -> None:
         """Remove an entry's record from a bucket, if it is there."""
         width = self._record_bytes[table]

@@ -7,12 +7,13 @@ when the index is opened next.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
 from scrapy_simhash.index.manifest import REPAIRING
-from scrapy_simhash.index.offline import opened_database
+from scrapy_simhash.index.offline import opened_database, opened_runs
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, State
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.runs import Runs
 
 MAX_PROBLEMS = 100
 
@@ -55,7 +57,8 @@ def check(directory: Path, *, moved: Callable[[], object] = lambda: None) -> Che
     :raises StorageError: the index is missing or open elsewhere.
     """
     with opened_database(directory) as (manifest, database):
-        report = _Check(database, manifest, moved).run()
+        runs = opened_runs(directory, manifest, database) if manifest.plan.prefix_bits else None
+        report = _Check(database, manifest, moved, runs).run()
     if (directory / REPAIRING).exists():
         report.problem("a repair was not finished")
     return report
@@ -95,8 +98,10 @@ class _Check:
         database: Database,
         manifest: Manifest,
         moved: Callable[[], object] = lambda: None,
+        runs: Runs | None = None,
     ) -> None:
         self._database = database
+        self._runs = runs
         self._moved = moved
         self._plan = manifest.plan
         self._check_bits = manifest.check_bits
@@ -121,9 +126,12 @@ class _Check:
             report.problem(f"the state row is missing or damaged ({error})")
         owned = self._check_entries()
         self._check_log()
-        self._check_buckets()
-        if report.records != owned:
-            self._name_orphans()
+        if self._runs is not None:
+            self._check_runs(self._runs)
+        else:
+            self._check_buckets()
+            if report.records != owned:
+                self._name_orphans()
         for row in records.rows_of_no_kind(self._database):
             report.problem(f"a row of no known kind: {row!r}")
         return report
@@ -146,6 +154,9 @@ class _Check:
             later += ordinal >= state.next_ordinal
             if ordinal < state.next_ordinal:
                 highest = max(highest, entry.number, entry.met)
+            if self._runs is not None:
+                report.buffered += ordinal >= self._runs.stop
+                continue
             expected = self._expected(entry)
             found = [self._find(bucket, record) for bucket, record in expected]
             owned += sum(found)
@@ -267,6 +278,49 @@ class _Check:
             report.records += len(ordinals)
             if ordinals != sorted(set(ordinals)):
                 report.problem(f"the records of the bucket {bucket.name!r} are not in order")
+
+    def _check_runs(self, runs: Runs) -> None:
+        """Each page in runs is that of an entry, or was removed; each entry is in each table."""
+        import numpy as np
+
+        report = self._report
+        entries = self._database.rows(records.entry_row(0), records.entry_row(runs.stop))
+        pages = (runs.page(position) for position in range(runs.page_count))
+        live = np.zeros(runs.page_count, bool)
+        entry = next(entries, None)
+        for position, (fingerprint, key_hash, ordinal) in enumerate(pages):
+            while entry is not None and int.from_bytes(entry[0][1:], "big") < ordinal:
+                report.problem(f"entry {int.from_bytes(entry[0][1:], 'big')} has no page in runs")
+                entry = next(entries, None)
+            if entry is None or entry[0] != records.entry_row(ordinal):
+                continue
+            with suppress(ValueError):  # found already
+                found = records.decode_entry(ordinal, entry[1], self._width_bytes)
+                if (found.fingerprint, runs.key_hash(found.key)) != (fingerprint, key_hash):
+                    report.problem(f"the page of entry {ordinal} in runs is not its own")
+                live[position] = True
+            entry = next(entries, None)
+        if entry is not None:
+            report.problem(f"entry {int.from_bytes(entry[0][1:], 'big')} has no page in runs")
+        for table in range(len(self._plan.tables) + 1):
+            held = np.zeros(runs.page_count, np.int64)
+            for run in runs.runs:
+                positions = run.positions(table)
+                report.records += len(positions)
+                if len(positions) and positions.max() >= runs.page_count:
+                    report.problem(f"a run has a page in table {table} that there is not")
+                    return
+                if not runs.in_order(run, table):
+                    report.problem(f"the pages of a run are not in order in table {table}")
+                np.add.at(held, positions, 1)
+            for position in np.flatnonzero(held != live).tolist():
+                ordinal = runs.page(position)[2]
+                if held[position] == 1 and runs.was_removed(ordinal):
+                    continue
+                report.problem(
+                    f"entry {ordinal} has {held[position]} records in table {table}, not "
+                    f"{int(live[position])}"
+                )
 
     def _name_orphans(self) -> None:
         for bucket in self._buckets():

@@ -20,7 +20,12 @@ DEFAULT_EXPECTED_PAGES = 1_000_000
 PAGE_US = 5.0
 TABLE_US = 12.0
 CANDIDATE_WORD_US = 0.026
-PROBE_US = 2.0
+# Of tables that are probed: per page, per probe, and per candidate, which is compared in one pass.
+PROBED_PAGE_US = 80.0
+PROBE_US = 0.15
+PROBED_CANDIDATE_US = 0.05
+# An index may outgrow what is expected; tables that are probed are chosen for so many times that.
+HEADROOM = 10
 # A check lets a candidate that only chance brought through less often than this.
 _MAX_CHANCE = 1e-5
 # Buckets of fewer bits would hold a thousandth of all pages each.
@@ -32,7 +37,7 @@ _MAX_SHARE = 3 / 8
 # Narrower fingerprints have no room for tables with long prefixes of their own.
 _MIN_PROBED_BITS = 128
 # (bits of a prefix, tables, probes): the fewest that find enough of real near-duplicates.
-_PROBING = ((16, 8, 112), (18, 10, 128), (20, 12, 192))
+_PROBING = ((16, 8, 112), (18, 10, 128), (20, 10, 256), (21, 12, 384))
 MIN_TYPICAL_RECALL = 0.985
 
 
@@ -51,12 +56,18 @@ def check_bits(bits: int, max_distance: int) -> int:
 
 def cost_us(plan: TablePlan, max_distance: int, pages: int) -> float:
     """CPU time to query and insert a page in an index of so many, in µs."""
-    words = check_bits(plan.bits, max_distance) // 32 + 1
     if plan.prefix_bits:
-        compared = CANDIDATE_WORD_US * words * plan.expected_candidates(pages)
-        return PAGE_US + TABLE_US * len(plan.tables) + PROBE_US * plan.probes + compared
+        compared = PROBED_CANDIDATE_US * met_candidates(plan, pages)
+        return PROBED_PAGE_US + PROBE_US * plan.probes + compared
+    words = check_bits(plan.bits, max_distance) // 32 + 1
     candidates = plan.expected_candidates(pages)
     return PAGE_US + TABLE_US * len(plan.tables) + CANDIDATE_WORD_US * words * candidates
+
+
+def met_candidates(plan: TablePlan, pages: int) -> float:
+    """Return how many candidates probes meet: directories know fewer bits where pages are few."""
+    bits = min(plan.prefix_bits, pages.bit_length() - 1)
+    return plan.probes * pages / (1 << bits)
 
 
 def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
@@ -65,8 +76,13 @@ def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
 
     Without what the database adds to rows, and what it has not yet dropped of old ones.
     """
-    record = check_bits(plan.bits, max_distance) // 8 + 4
     entry = 5 + 18 + plan.bits // 8
+    if plan.prefix_bits:
+        # A row of the pages' file; and in each table a position, and up to two words of directory
+        # for three of them.
+        row = 8 * (-(-plan.bits // 64) + 1)
+        return entry + row + (len(plan.tables) + 1) * 7
+    record = check_bits(plan.bits, max_distance) // 8 + 4
     return len(plan.tables) * record + 8 + entry
 
 
@@ -100,7 +116,12 @@ def choose_plan(
             f"the pairs at distance {max_distance} of {bits} bits: lower the distance, or take "
             "more bits"
         )
-    return min(plans, key=lambda plan: cost_us(plan, max_distance, expected_pages))
+
+    def cost(plan: TablePlan) -> float:
+        later = expected_pages * HEADROOM if plan.prefix_bits else expected_pages
+        return cost_us(plan, max_distance, later)
+
+    return min(plans, key=cost)
 
 
 def _probed(bits: int, max_distance: int) -> list[TablePlan]:

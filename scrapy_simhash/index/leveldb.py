@@ -10,6 +10,7 @@ import plyvel
 
 from scrapy_simhash.errors import IndexClosed, IndexLocked, StorageError
 from scrapy_simhash.index.database import corrupt, sync_logs
+from scrapy_simhash.index.run_files import destroy_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -144,6 +145,7 @@ class _LevelDBKind:
             plyvel.destroy_db(str(path))
         except plyvel.Error as error:
             raise translated(location, error) from error
+        destroy_runs(path)
         lost = path / "lost"
         for file in lost.iterdir() if lost.is_dir() else ():
             if file.suffix in {".ldb", ".sst", ".log"} or file.name.startswith("MANIFEST-"):

@@ -58,9 +58,12 @@ class Prober:
         self._shape = tables, width
         self._uncertain = min(_UNCERTAIN_BITS, width)
         subsets = np.arange(1 << self._uncertain)[:, None] >> np.arange(self._uncertain) & 1
-        self._subsets = subsets.astype(np.float32)
-        self._whole_subsets = subsets.astype(np.int64)
+        self._subsets = subsets.T.astype(np.float32)
+        self._whole_subsets = subsets.T.astype(np.float64)
         self._odds, self._agree = _chances()
+        # A certainty and the number of its bit in one number: sorted, that says which are least.
+        self._numbers = np.arange(width, dtype=np.uint16)
+        self._bit_values = 2.0 ** np.arange(width)[::-1]
         singles = np.concatenate([[0], 1 << np.arange(width)])
         self._bare_tables = np.repeat(np.arange(tables), width + 1)
         self._bare_flips = np.tile(singles, tables)
@@ -72,32 +75,26 @@ class Prober:
             return Probes(self._bare_tables, prefixes[self._bare_tables] ^ self._bare_flips)
         tables, width = self._shape
         known = np.frombuffer(certainty, np.uint8, tables * width).reshape(tables, width)
-        chosen, flips = self._chosen(known)
-        found = chosen >> self._uncertain
-        return Probes(found, prefixes[found] ^ flips)
-
-    def _chosen(self, known: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(table and subset, flipped bits) of the most likely probes."""
         least, scores = self._scores(known)
+        # Products of floats are exact here, and numpy is slow at those of whole numbers.
+        flips = (self._bit_values.take(least) @ self._whole_subsets).ravel()
         flat = scores.ravel()
         if self._count < len(flat):
-            chosen = np.argpartition(flat, -self._count)[-self._count :]
+            chosen = flat.argpartition(-self._count)[-self._count :]
         else:
             chosen = np.arange(len(flat))
-        bits = (1 << (self._shape[1] - 1 - least))[chosen >> self._uncertain]
-        subsets = self._whole_subsets[chosen & (1 << self._uncertain) - 1]
-        return chosen, (bits * subsets).sum(axis=1)
+        found = chosen >> self._uncertain
+        return Probes(found, prefixes.take(found) ^ flips.take(chosen).astype(np.int64))
 
-    def _scores(self, known: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def _scores(self, known: NDArray[np.uint8]) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
         """(the least certain bits of each table, how likely each subset of them differs)."""
-        least = np.argsort(known, axis=-1, kind="stable")[..., : self._uncertain]
-        # Flat, as numpy's own take_along_axis costs more than the rest.
-        starts = np.arange(0, known.size, known.shape[-1]).reshape(*known.shape[:-1], 1)
-        odds = self._odds[known.ravel()[starts + least]]
-        scores = np.einsum("...u,su->...s", odds, self._subsets)
-        scores += self._agree[known].sum(axis=-1)[..., None]
+        order: NDArray[np.uint16] = known.astype(np.uint16) << np.uint16(8) | self._numbers
+        order.sort(axis=-1)
+        order = order[..., : self._uncertain]
+        scores: NDArray[np.float32] = self._odds.take(order >> np.uint16(8)) @ self._subsets
+        scores += self._agree.take(known).sum(axis=-1)[..., None]
         scores[..., 0] = np.inf  # each table is asked for the page's own prefix
-        return least, scores
+        return order & np.uint16(0xFF), scores
 
     def finds(self, known: NDArray[np.uint8], differs: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return for many pages whether the probes find another one.
@@ -115,18 +112,6 @@ class Prober:
         score = np.take_along_axis(scores, subset[..., None], axis=-1)[..., 0]
         found: NDArray[np.bool_] = (possible & (score >= last[:, None])).any(axis=1)
         return found
-
-
-def row_keys(probes: Probes, prefix_bytes: int) -> list[bytes]:
-    """Return the rows of the buckets, see `scrapy_simhash.index.records`."""
-    rows = np.empty((len(probes.tables), 3 + prefix_bytes), np.uint8)
-    rows[:, 0] = ord("T")
-    rows[:, 1] = probes.tables >> 8
-    rows[:, 2] = probes.tables & 0xFF
-    for at in range(prefix_bytes):
-        rows[:, 3 + at] = probes.prefixes >> 8 * (prefix_bytes - 1 - at) & 0xFF
-    packed, length = rows.tobytes(), rows.shape[1]
-    return [packed[at : at + length] for at in range(0, len(packed), length)]
 
 
 @lru_cache(maxsize=256)

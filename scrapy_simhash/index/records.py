@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
 
 STATE_KEY = b"S"
+RUNS_KEY = b"R"
+REMOVED_END = b"Y"
 # Beyond all rows, and the lengths of rows of entries and of the near-duplicate log.
 END = b"\xff" * 64
 ENTRY_ROW_BYTES = 5
@@ -107,11 +109,17 @@ def log_row(sequence: int) -> bytes:
     return b"N" + sequence.to_bytes(_SEQUENCE_BYTES, "big")
 
 
+def removed_row(ordinal: int) -> bytes:
+    """Row that says of an entry that it was removed, while runs hold its page."""
+    return b"X" + ordinal.to_bytes(4, "big")
+
+
 def rows_of_no_kind(database: Database) -> Iterator[bytes]:
     """Keys of rows that this format does not have; those of buckets are not looked at."""
     for start, stop, row_bytes in (
         *((b"", b"E", -1), (b"E", b"F", ENTRY_ROW_BYTES), (b"F", b"K", -1), (b"L", b"N", -1)),
-        *((b"N", b"O", LOG_ROW_BYTES), (b"O", b"S", -1), (b"S\0", b"T", -1), (b"U", END, -1)),
+        *((b"N", b"O", LOG_ROW_BYTES), (b"O", b"R", -1), (b"R\0", b"S", -1), (b"S\0", b"T", -1)),
+        *((b"U", b"X", -1), (b"X", REMOVED_END, ENTRY_ROW_BYTES), (REMOVED_END, END, -1)),
     ):
         for row, _ in database.rows(start, stop):
             if len(row) != row_bytes:

@@ -14,6 +14,7 @@ from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.records import State
+from scrapy_simhash.index.run_files import destroy_runs
 from scrapy_simhash.index.tables import TableStore
 
 if TYPE_CHECKING:
@@ -73,12 +74,14 @@ def repair(directory: Path, *, moved: Callable[[], object] = lambda: None) -> Re
                 raise
         with opened_database(directory) as (_, database):
             state, lines, dropped = _keep_what_can_be_read(database, manifest, moved)
-            for head, stop in ((b"T", b"U"), (b"K", b"L")):
+            for head, stop in ((b"T", b"U"), (b"K", b"L"), (b"R", b"S"), (b"X", b"Y")):
                 _delete(database, (row for row, _ in database.rows(head, stop)))
             _delete(database, dropped)
             database.write([(records.STATE_KEY, records.encode_state(state))], sync=True)
             # Opening the store rebuilds all buckets from the entries.
-            TableStore(database, manifest.plan, manifest.check_bits, location).close()
+            path = manifest.database_path(directory)
+            destroy_runs(path)
+            TableStore(database, manifest.plan, manifest.check_bits, location, path=path).close()
         (directory / REPAIRING).unlink()
     except OSError as error:
         raise StorageError(location, f"it cannot be repaired ({error})") from error

@@ -169,7 +169,7 @@ def _new_store(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
     kind = database_kind(manifest.database)
     database = kind(location, path)
     try:
-        store = TableStore(database, manifest.plan, manifest.check_bits, location)
+        store = TableStore(database, manifest.plan, manifest.check_bits, location, path=path)
         yield store
         database.sync()
         store.close()

@@ -16,6 +16,7 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index.database import corrupt, sync_logs
+from scrapy_simhash.index.run_files import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -238,5 +239,6 @@ def _is_ours(file: Path) -> bool:
     return (
         file.name in {"CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost"}
         or file.suffix in {".sst", ".log", ".dbtmp"}
+        or file.name == FOLDER
         or file.name.startswith(("MANIFEST-", "OPTIONS-", "LOG.old."))
     )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
-from scrapy_simhash.index.offline import opened_database
+from scrapy_simhash.index.offline import opened_database, opened_runs
+from scrapy_simhash.index.run_files import KEY_HASH_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.runs import Runs
 
 ROW_KINDS = {
     "entries": (b"E", b"F"),
@@ -93,6 +95,9 @@ def _counted(
         kind: _count_rows(database, start, stop, moved) for kind, (start, stop) in ROW_KINDS.items()
     }
     buffered = sum(1 for _ in database.rows(records.entry_row(state.first_buffered), b"F"))
+    tables = _tables(database, manifest)
+    if manifest.plan.prefix_bits:
+        tables = _tables_of_runs(opened_runs(directory, manifest, database), manifest, rows)
     later = [
         records.decode_entry(int.from_bytes(row[1:], "big"), value, width_bytes)
         for row, value in database.rows(records.entry_row(state.next_ordinal), b"F")
@@ -111,7 +116,7 @@ def _counted(
             if file.is_file()
         ),
         rows=rows,
-        tables=_tables(database, manifest),
+        tables=tables,
     )
 
 
@@ -124,6 +129,28 @@ def _count_rows(
         moved()
         counted.key_bytes += len(row)
         counted.value_bytes += len(value)
+    return counted
+
+
+def _tables_of_runs(
+    runs: Runs, manifest: Manifest, rows: dict[str, RowStatistics]
+) -> list[TableStatistics]:
+    """Count the records of runs, and their bytes as those of rows."""
+    import numpy as np
+
+    widths_bits = [*manifest.plan.prefix_widths_bits, KEY_HASH_BITS]
+    counted = [TableStatistics(f"table {number}", bits) for number, bits in enumerate(widths_bits)]
+    counted[-1].name = "page keys"
+    for table, found in enumerate(counted):
+        held = [run.positions(table) for run in runs.runs]
+        prefixes = runs.prefixes(table, np.concatenate(held)) if held else np.zeros(0, np.uint64)
+        _, buckets = np.unique(prefixes, return_counts=True)
+        found.used, found.records = len(buckets), len(prefixes)
+        found.largest = int(buckets.max(initial=0))
+        kind = rows["page keys" if found is counted[-1] else "buckets"]
+        kind.rows += len(prefixes)
+        kind.value_bytes += sum(run.table_bytes(table) for run in runs.runs)
+    rows["buckets"].value_bytes += runs.page_count * runs.page_bytes
     return counted
 
 

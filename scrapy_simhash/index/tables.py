@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
@@ -21,10 +21,12 @@ from scrapy_simhash.index.records import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SyncPolicy
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.runs import Runs
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ class TableStore:
     :param location: of the index, for errors.
     :param sync: see `SyncPolicy`.
     :param buffer_bytes: see `Buckets`.
+    :param path: of the database; the files of tables that are probed are in it (`Runs`).
     :raises IndexCorrupt: the rows don't fit each other.
     """
 
@@ -55,6 +58,7 @@ class TableStore:
         *,
         sync: SyncPolicy = "everysec",
         buffer_bytes: int | None = None,
+        path: Path | None = None,
     ) -> None:
         self._database = database
         self._plan = plan
@@ -65,7 +69,17 @@ class TableStore:
         self._unsynced = False
         self._writes = self._synced_writes = 0
         self._width_bytes = plan.bits // 8
-        self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
+        self._buckets: Buckets | Runs
+        if plan.prefix_bits:
+            from scrapy_simhash.index.run_files import FOLDER
+            from scrapy_simhash.index.runs import Runs
+
+            if path is None:
+                raise ValueError("tables that are probed need a path for their files")
+            durable = sync != "no"
+            self._buckets = Runs(database, plan, path / FOLDER, location, durable=durable)
+        else:
+            self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
         self._until_spill = SPILL_EVERY
         self._spill_failed = False
         # Then nothing is spilled any more, and the next opening reads the entries again.
@@ -84,8 +98,8 @@ class TableStore:
 
     def entry(self, key: str) -> Entry | None:
         """See `Store.entry`."""
-        for ordinal in self._buckets.find_key(key):
-            entry = self._entry(ordinal)
+        ordinals = self._buckets.find_key(key)
+        for entry in self._entries_of(ordinals) if ordinals else ():
             if entry.key == key:
                 return entry
         return None
@@ -116,8 +130,7 @@ class TableStore:
         """The same, each as soon as a table finds it: not the nearest first."""
         known: set[int] = set()
         for ordinals in self._buckets.find_near_in_turn(fingerprint, max_distance):
-            for ordinal in ordinals - known:
-                entry = self._entry(ordinal)
+            for entry in self._entries_of(ordinals - known):
                 distance = hamming_distance(fingerprint, entry.fingerprint)
                 if distance <= max_distance:
                     yield distance, entry
@@ -224,19 +237,14 @@ class TableStore:
     def __len__(self) -> int:
         return self._entries
 
-    def _entries_of(self, ordinals: set[int]) -> Iterator[Entry]:
+    def _entries_of(self, ordinals: Iterable[int]) -> Iterator[Entry]:
         wanted = list(ordinals)
         values = self._database.get_all([records.entry_row(ordinal) for ordinal in wanted])
         for ordinal, value in zip(wanted, values, strict=True):
-            if value is None:
+            if value is not None:
+                yield self._decoded(records.decode_entry, ordinal, value)
+            elif not self._buckets.was_removed(ordinal):
                 raise corrupt(self._location, f"entry {ordinal} is missing")
-            yield self._decoded(records.decode_entry, ordinal, value)
-
-    def _entry(self, ordinal: int) -> Entry:
-        value = self._database.get(records.entry_row(ordinal))
-        if value is None:
-            raise corrupt(self._location, f"entry {ordinal} is missing")
-        return self._decoded(records.decode_entry, ordinal, value)
 
     def _decoded(
         self, decode: Callable[[int, bytes, int], _Decoded], number: int, value: bytes
@@ -316,15 +324,16 @@ class TableStore:
         """Move the records of so many slots to rows. False: none is left, or some failed."""
         spilling = self._buckets.spill(slot_count)
         if spilling is not None:
-            slots, puts = spilling
+            done: Any
+            done, puts, deletes = spilling
             try:
                 if puts:
-                    self._write(puts)
+                    self._write(puts, deletes)
             except StorageError:
                 # They may have been written all the same.
                 self._buckets.may_repeat(self._next_ordinal)
                 raise
-            self._buckets.dropped(slots)
+            self._buckets.dropped(done)
             return True
         if self._buckets.spilled():
             self._first_buffered = self._buckets.frozen_below

@@ -180,7 +180,8 @@ def remove(directory: Path, keys: Iterable[str]) -> list[str]:
     """
     require_whole(directory)
     with opened_database(directory) as (manifest, database):
-        store = TableStore(database, manifest.plan, manifest.check_bits, str(directory))
+        path = manifest.database_path(directory)
+        store = TableStore(database, manifest.plan, manifest.check_bits, str(directory), path=path)
         found = {key: entry for key in keys if (entry := store.entry(key)) is not None}
         store.remove(list(found.values()), store.next_sequence)
         with opened_texts(directory, manifest.database) as texts:

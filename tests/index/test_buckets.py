@@ -33,7 +33,7 @@ def spill_all(some, database):
     """Spill what waits; the number of writes."""
     writes = 0
     while (spilling := some.spill()) is not None:
-        slots, puts = spilling
+        slots, puts, _ = spilling
         database.write(puts)
         some.dropped(slots)
         writes += 1
@@ -81,7 +81,7 @@ class BesideDictionaries(RuleBasedStateMachine):
             else:
                 assert self.buckets.frozen
         elif not failed:
-            slots, puts = spilling
+            slots, puts, _ = spilling
             self.database.write(puts)
             self.buckets.dropped(slots)
 
@@ -224,7 +224,7 @@ def test_a_generation_is_spilled_bit_by_bit_before_the_next_one_is_full(monkeypa
             if spilling is None:
                 assert some.spilled()
             else:
-                slots, puts = spilling
+                slots, puts, _ = spilling
                 database.write(puts)
                 some.dropped(slots)
                 puts_of_spills.append(len(puts))
@@ -326,9 +326,9 @@ def test_spilling_starts_over_with_what_could_not_be_written(database):
         some = made(database)
         some.add(entry(0, 0x1234), 0)
         # A write fails that has some of the slots.
-        slots, puts = some.spill(4 * 16)
+        slots, puts, _ = some.spill(4 * 16)
         assert len(puts) == 4
-        slots, puts = some.spill(100_000)
+        slots, puts, _ = some.spill(100_000)
         assert len(puts) == 1
         database.write(puts)
         some.dropped(slots)
@@ -336,7 +336,7 @@ def test_spilling_starts_over_with_what_could_not_be_written(database):
         assert not some.spilled()
         assert some.frozen
         assert some.find_near(0x1234, 0) == {0}
-        slots, puts = some.spill(100_000)
+        slots, puts, _ = some.spill(100_000)
         assert len(puts) == 4
         database.write(puts)
         some.dropped(slots)

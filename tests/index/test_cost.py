@@ -61,7 +61,7 @@ def test_the_cheapest_plan_that_finds_enough_is_chosen(bits, distance):
 @pytest.mark.parametrize(("bits", "distance"), [*ASKED, (256, 3), (256, 36)])
 def test_more_pages_never_choose_shorter_prefixes(bits, distance):
     try:
-        plans = [choose_plan(bits, distance, 10**power) for power in range(13)]
+        plans = [choose_plan(bits, distance, 10**power, probing=False) for power in range(13)]
     except PlanError:
         assert not plans_that_find_enough(bits, distance)
         return

@@ -20,10 +20,8 @@ from scrapy_simhash.index.probing import (
     Prober,
     expected_recall,
     expected_recall_bare,
-    row_keys,
     typical_recall,
 )
-from scrapy_simhash.index.records import bucket_heads
 from scrapy_simhash.scheme import PRESETS
 
 from .backends import make_backend
@@ -84,13 +82,6 @@ def test_without_certainty_each_bit_of_each_prefix_is_flipped(fingerprint):
         for table, prefix in enumerate(SMALL.prefixes(fingerprint))
         for flip in (0, *(1 << bit for bit in range(8)))
     )
-
-
-def test_rows_are_those_of_the_buckets():
-    heads = bucket_heads(WIDE)
-    probes = Prober(WIDE).probes(random.Random(1).getrandbits(256), bytes(256))
-    pairs = zip(probes.tables.tolist(), probes.prefixes.tolist(), strict=True)
-    assert row_keys(probes, 2) == [heads[t][0] + prefix.to_bytes(2, "big") for t, prefix in pairs]
 
 
 @pytest.mark.parametrize(

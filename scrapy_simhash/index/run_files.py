@@ -1,0 +1,79 @@
+"""What the database says of the files of runs (`scrapy_simhash.index.runs`)."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FOLDER = "runs"
+PAGES = "pages"
+# Of the hash of a page's key, in its row of the pages' file.
+KEY_HASH_BITS = 32
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """What the database says of a run's file.
+
+    :param bits: of a prefix that its directories know.
+    :param starts: where the directory of each table begins, in words of 32 bits.
+    :param pages: how many it holds.
+    :param first: the ordinals from here on, up to `stop`, are in it.
+    """
+
+    name: str
+    bits: int
+    starts: list[int]
+    pages: int
+    first: int
+    stop: int
+    size_bytes: int
+    checksum: str
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """What the database says of all files.
+
+    :param pages: (rows, checksum) of each part of the pages' file.
+    :param stop: lower ordinals are in runs.
+    """
+
+    runs: list[RunFile]
+    pages: list[tuple[int, str]]
+    stop: int
+    next_name: int
+
+    def encoded(self) -> bytes:
+        """Return the value of the row."""
+        return json.dumps(asdict(self), separators=(",", ":")).encode()
+
+    @staticmethod
+    def decoded(value: bytes) -> RunFiles:
+        """Inverse of `encoded`. :raises ValueError: it makes no sense."""
+        try:
+            made: dict[str, Any] = json.loads(value)
+            runs = [RunFile(**run) for run in made["runs"]]
+            pages = [(int(rows), str(checksum)) for rows, checksum in made["pages"]]
+            return RunFiles(runs, pages, int(made["stop"]), int(made["next_name"]))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"the row of runs makes no sense ({error})") from error
+
+
+NO_FILES = RunFiles([], [], 0, 0)
+
+
+def destroy_runs(database: Path) -> None:
+    """Delete the files of runs beside the rows of a database."""
+    folder = database / FOLDER
+    if folder.is_dir():
+        for path in folder.iterdir():
+            if path.suffix == ".run" or path.name == PAGES:
+                path.unlink()
+        with suppress(OSError):  # it holds other things
+            folder.rmdir()
