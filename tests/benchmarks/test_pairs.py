@@ -114,7 +114,7 @@ def test_the_plain_ways_find_the_same_as_a_linear_scan(lib):
 def test_a_pair_that_was_missed_is_seen(lib, name):
     words, first, second, _ = lib.inputs.planted(1000, 64, 3, seed=1)
     task = lib.running.Task(lib.running.PLAIN[name], 64, 3, 1, 1000)
-    found, _ = lib.running.run(words, task)
+    found, _ = lib.running.run(words, None, task)
     assert lib.running.missed(words, found, first, second, task) == 0
     planted = np.stack([first, second])
     few = words[planted[:, 1:]] if name == 2 else planted[:, 1:]

@@ -284,6 +284,8 @@ def test_the_documentation_lists_every_option_and_reason():
         (["--verdicts", "-"], "--verdicts needs the name of a file"),
         (["-o", "o", "--keep-index", "--index", "i"], "--keep-index is for a run without --index"),
         (["-o", "-", "--keep-index"], "--keep-index needs a file"),
+        (["-", "-", "-o", "o"], "standard input can be read once"),
+        (["-", "-o", "o", "--keep-index"], "leaves nothing of standard input"),
         (["-o", "o", "--encoding", "utf-16"], "lines cannot be told"),
         (["-o", "o", "--encoding", "nonsense"], "no such encoding"),
         (["-o", "o", "--text-field", "a", "--html-field", "b"], "not allowed with"),
@@ -294,10 +296,11 @@ def test_the_documentation_lists_every_option_and_reason():
         (["-o", "o", "--format", "xml"], "invalid choice"),
     ],
 )
-def test_wrong_usage(run, feed, options, said):
+def test_wrong_usage(run, feed, folder, options, said):
     ran = run("dedupe", feed, *options)
-    assert ran.code == 2
+    assert (ran.code, ran.out) == (2, "")
     assert said in ran.err
+    assert [path.name for path in folder.iterdir()] == [feed]
 
 
 @pytest.mark.parametrize("packed", [False, True])

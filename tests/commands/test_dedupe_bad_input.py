@@ -45,8 +45,6 @@ def left(folder):
     [
         (["none.jsonl", "-o", "o"], "none.jsonl cannot be read or written: No such file"),
         (["", "-o", "o"], "a file without a name"),
-        (["-", "-", "-o", "o"], "standard input can be read once"),
-        (["-", "-o", "o", "--keep-index"], "leaves nothing of standard input"),
         (["in.jsonl", "-o", "in.jsonl", "--overwrite"], "in.jsonl is an input"),
         (["in.jsonl", "-o", "nowhere/o"], "there is no folder nowhere"),
         (["in.jsonl", "-o", "o", "--verdicts", "o"], "both the output and the verdicts"),

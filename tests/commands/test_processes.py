@@ -82,8 +82,9 @@ def test_ctrl_c_keeps_what_was_added(folder, many, run):
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_reader_that_has_read_enough(folder, run, options):
-    name = written(folder, " ".join(f"Boat {n} met boat {n * 7} at noon." for n in range(600)))
-    assert run("passages", "add", name).code == 0
+    text = " ".join(f"Boat {n} met boat {n * 7} at noon." for n in range(600))
+    assert run("passages", "add", written(folder, text)).code == 0
+    name = written(folder, text, "copy.txt")
     process = start(*MODULE, "passages", "check", name, *options, in_folder=folder)
     # Far more follows than fits in a pipe.
     assert process.stdout.read(1)
@@ -107,16 +108,17 @@ def test_a_reader_that_has_read_enough(folder, run, options):
     ],
 )
 def test_streams_that_are_closed_or_full(run_process, run, folder, redirected, expected):
-    name = written(folder, FERRY)
-    assert run("passages", "add", name).code == 0
+    assert run("passages", "add", written(folder, FERRY)).code == 0
+    name = written(folder, FERRY, "copy.txt")
     command = f'exec "$@" {redirected}'
     ran = run_process("sh", "-c", command, "sh", *MODULE, "passages", "check", name)
     assert (ran.code, ran.err) == expected
 
 
 def test_an_output_that_lacks_characters(run_process, run, folder, monkeypatch):
-    name = written(folder, "Die Fähre fährt um neun Uhr über den See.")
-    assert run("passages", "add", name).code == 0
+    text = "Die Fähre fährt um neun Uhr über den See."
+    assert run("passages", "add", written(folder, text)).code == 0
+    name = written(folder, text, "copy.txt")
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     ran = run_process(*MODULE, "passages", "check", name)
     assert (ran.code, ran.err) == (0, "")

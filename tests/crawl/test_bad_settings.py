@@ -17,6 +17,7 @@ BAD = {
     "SIMHASH_ACTION": (["delete", "DROP", 1, True, []], "'drop', 'tag'"),
     "SIMHASH_FOLLOW": (["perhaps", []], "True"),
     "SIMHASH_CLUSTER_LIMIT": ([-1, "none", 1.5, True, 1 << 33], "0"),
+    "SIMHASH_PAGES": (["perhaps", "", []], "True"),
     "SIMHASH_SCOPE": (["site", "Host", "", 1, True, ["host"]], "'all', 'domain', 'host'"),
     "SIMHASH_PREFER_CANONICAL": (["rel=canonical", []], "True"),
     "SIMHASH_INCREMENTAL": (["perhaps"], "True"),
@@ -32,6 +33,7 @@ BAD = {
     "SIMHASH_MIN_RESEMBLANCE": ([1.01, -0.1, "60%", True, [0.6], float("nan")], "0 to 1"),
     "SIMHASH_SAME_TITLE": (["perhaps", []], "True"),
     "SIMHASH_DIR": (["", 3], "path"),
+    "SIMHASH_ON_LOCKED": (["wait", "Close", "", 1, False, ["off"]], "'close', 'off'"),
     "SIMHASH_INDEX": (["sqlite", "LevelDB", 5], "'leveldb', 'rocksdb'"),
     "SIMHASH_EXPECTED_PAGES": ([0, -1, "millions", 1e6], "1"),
     "SIMHASH_TABLES": (
@@ -115,6 +117,13 @@ def test_k_must_be_below_the_bits_of_the_preset(url, tmp_path):
     [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
     assert result.error["message"].startswith("SIMHASH_MAX_DISTANCE = 64 ")
     assert "63" in result.error["message"]
+
+
+def test_without_pages_there_must_be_fields_of_items(url, tmp_path):
+    [result] = run(tmp_path, Crawl(requests=[url], settings={"SIMHASH_PAGES": False}))
+    assert result.error["type"] == "SettingsError"
+    assert result.error["message"].startswith("SIMHASH_PAGES = False ")
+    assert "SIMHASH_ITEM_FIELDS" in result.error["message"]
 
 
 def test_a_k_that_no_tables_can_serve_names_the_setting(url, tmp_path):

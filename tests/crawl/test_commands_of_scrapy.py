@@ -31,7 +31,10 @@ ADDON = 'ADDONS = {"scrapy_simhash.Addon": 500}\n'
 BY_HAND = """
 EXTENSIONS = {"scrapy_simhash.crawl.extension.SimhashExtension": 0}
 DOWNLOADER_MIDDLEWARES = {"scrapy_simhash.crawl.middleware.SimhashDownloaderMiddleware": 40}
-SPIDER_MIDDLEWARES = {"scrapy_simhash.crawl.middleware.SimhashSpiderMiddleware": 51}
+SPIDER_MIDDLEWARES = {
+    "scrapy_simhash.crawl.middleware.SimhashOutputMiddleware": -1_000_000,
+    "scrapy_simhash.crawl.middleware.SimhashSpiderMiddleware": 1_000_000,
+}
 ITEM_PIPELINES = {"scrapy_simhash.crawl.pipeline.SimhashPipeline": 50}
 """
 COMMANDS = {

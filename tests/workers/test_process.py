@@ -238,9 +238,8 @@ def test_a_stopped_one_does_not_stop_its_parent(start_process, size):
 
 def test_what_it_cannot_import_is_named(start_process):
     process = start_process(replace(SCHEME, extractor="__main__.text_of"))
-    with pytest.raises(
-        WorkerError, match=r"WORKERS = 0 .*a module of its own.*'__main__\.text_of'"
-    ):
+    told = r"WORKERS = 0 .*an importable module, not in the script that runs.*'__main__\.text_of'"
+    with pytest.raises(WorkerError, match=told):
         process.wait_until_ready()
     assert is_gone(process.pid)
 
