@@ -124,7 +124,7 @@ TEXTS = {"English": ENGLISH, "Chinese": CHINESE, "tagged": TAGGED}
 
 
 # Those of jieba's stop words that the texts above have.
-NOISE = {"the", "of", "is", "and", "to", "in", "an", "on", "it", "at", "not"}
+NOISE = {"the", "of", "is", "and", "to", "in", "an", "on", "it", "at", "not", "one"}
 
 
 def cut(text: str) -> list[str]:
