@@ -18,6 +18,7 @@ from scrapy_simhash.errors import EmptyText, PlanError, SchemeError, SimhashErro
 from scrapy_simhash.fingerprint import equal_bits_share, hamming_distance, to_hex
 from scrapy_simhash.index import choose_plan, open_index
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme, preset
+from scrapy_simhash.tagging import Tagger
 from scrapy_simhash.tokenization import jieba_tokenizer
 from tests import oracles
 from tests.samples import CHINESE, ENGLISH, GREEK, TAGGED
@@ -124,7 +125,7 @@ TEXTS = {"English": ENGLISH, "Chinese": CHINESE, "tagged": TAGGED}
 
 
 # Those of jieba's stop words that the texts above have.
-NOISE = {"the", "of", "is", "and", "to", "in", "an", "on", "it", "at", "not"}
+NOISE = {"the", "of", "is", "and", "to", "in", "an", "on", "it", "at", "not", "one"}
 
 
 def cut(text: str) -> list[str]:
@@ -181,6 +182,11 @@ class TestGolden:
         assert {name for name, _ in GOLDEN} == set(PRESETS)
 
 
+@lru_cache(maxsize=1)
+def tagger() -> Tagger:
+    return Tagger(jieba_tokenizer())
+
+
 class TestLyq:
     SCHEME = Scheme.preset("lyq")
 
@@ -227,6 +233,13 @@ class TestLyq:
         )
         assert self.SCHEME.tokens(text) == self.SCHEME.tokens(tagged)
         assert self.SCHEME.fingerprint(text) == oracles.lyq(tagged, 32)
+
+    @given(st.lists(st.sampled_from("中的一是渡轮岛鑫龘䶮伟龥a1，"), max_size=30))
+    def test_words_that_jieba_guesses_are_its_own(self, characters):
+        text = "".join(characters)
+        expected = [(found.word, found.flag) for found in posseg.cut(text)]
+        found = [(one.word, one.flag) for one in tagger().cut(text)]
+        assert found == expected
 
     def test_copies_without_tags_are_similar_and_others_are_not_alike(self):
         a, b = map(self.SCHEME.fingerprint, (CHINESE, CHINESE.replace("面包", "水果")))

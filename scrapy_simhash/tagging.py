@@ -1,0 +1,87 @@
+"""jieba's guesses at words and their tags, in a time that no text can make long."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from jieba.posseg import POSTokenizer, char_state_tab_P, emit_P, pair, start_P, trans_P
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_UNSEEN = -3.14e100  # jieba's logarithm for a character that a state has not
+
+
+class Tagger(POSTokenizer):  # type: ignore[misc]
+    """jieba's POSTokenizer, with its Viterbi search as sums of arrays.
+
+    jieba's own loop takes 1 ms for a common character and far more for a rare one.
+    """
+
+    def _POSTokenizer__cut(self, sentence: str) -> Iterator[Any]:  # noqa: N802
+        begin = end = 0
+        route = _most_likely(sentence)
+        for i, (place, tag) in enumerate(route):
+            if place == "B":
+                begin = i
+            elif place in "ES":
+                yield pair(sentence[begin if place == "E" else i : i + 1], tag)
+                end = i + 1
+        if end < len(sentence):
+            yield pair(sentence[end:], route[end][1])
+
+
+@lru_cache(maxsize=1)
+def _model() -> Any:
+    import numpy as np
+
+    # Ascending, as the greater state wins among equal ones.
+    states = sorted(trans_P)
+    steps = np.array([[trans_P[one].get(to, -np.inf) for to in states] for one in states])
+    follows = np.array([[to in trans_P[one] for to in states] for one in states])
+    return states, steps, follows, follows.any(axis=1)
+
+
+@lru_cache(maxsize=30_000)
+def _known(character: str) -> Any:
+    import numpy as np
+
+    states = _model()[0]
+    known = np.array(sorted(map(states.index, char_state_tab_P.get(character, states))))
+    return known, _emitted(character, known)
+
+
+def _emitted(character: str, chosen: Any) -> Any:
+    import numpy as np
+
+    states = _model()[0]
+    return np.array([emit_P[states[i]].get(character, _UNSEEN) for i in chosen])
+
+
+def _most_likely(sentence: str) -> list[tuple[str, str]]:
+    import numpy as np
+
+    states, steps, follows, continues = _model()
+    now, emitted = _known(sentence[0])
+    values = np.array([start_P[states[i]] for i in now]) + emitted
+    path = [(now, np.zeros(0, dtype=np.int64))]
+    for character in sentence[1:]:
+        goes_on = np.flatnonzero(continues[now])
+        before, reached = now[goes_on], follows[now].any(axis=0)
+        known, emitted = _known(character)
+        possible = reached[known]
+        now, emitted = known[possible], emitted[possible]
+        if not len(now):
+            now = np.flatnonzero(reached) if reached.any() else np.arange(len(states))
+            emitted = _emitted(character, now)
+        sums = (values[goes_on][:, None] + steps[before[:, None], now]) + emitted
+        best = len(before) - 1 - sums[::-1].argmax(axis=0)
+        values = sums[best, np.arange(len(now))]
+        path.append((now, goes_on[best]))
+    at = len(values) - 1 - int(values[::-1].argmax())
+    route = []
+    for chosen, previous in reversed(path):
+        route.append(states[chosen[at]])
+        at = previous[at] if len(previous) else 0
+    return route[::-1]
