@@ -1,4 +1,4 @@
-"""jieba's guesses at words and their tags, in a time that no text can make long."""
+"""jieba's guesses at words and their tags, by sums of arrays: the same words, many times faster."""
 
 from __future__ import annotations
 
