@@ -82,6 +82,7 @@ def cpu_s(function, *arguments):
     return time.process_time() - started
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("step", STEPS)
 def test_no_step_takes_long(step):
     STEPS[step]("warm up: 热身。")
