@@ -148,7 +148,7 @@ def test_a_port_in_use_is_an_error_and_leaks_nothing():
 # Score
 
 A, B, C, X, Y = (f"http://127.0.0.1:8001/{name}" for name in "abcxy")
-MIRRORED = "http://127.0.0.1:8002/a"
+MIRRORED = "http://localhost:8002/a"
 
 
 def months(*numbers):
