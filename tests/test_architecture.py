@@ -34,10 +34,13 @@ def module_name(path: Path) -> str:
 
 
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-# What needs numpy all the time, and is imported when an index is opened or pairs are asked for.
+# What needs numpy or jieba all the time, and is imported when an index is opened, pairs are asked
+# for, or a text is tagged.
 NUMERIC = {
     f"{NAME}.index.candidates",
     f"{NAME}.index.probing",
+    f"{NAME}.index.runs",
+    f"{NAME}.tagging",
     *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),
 }
 # It runs the commands.

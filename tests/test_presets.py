@@ -46,7 +46,7 @@ class TestTable:
             )
             for name, found in PRESETS.items()
         } == {
-            "wide": (256, 52, 10),
+            "wide": (256, 52, 12),
             "classic": (64, 3, 4),
             "lyq": (32, 15, None),
             "levels": (64, 3, 4),
