@@ -22,6 +22,8 @@ from scrapy_simhash.scheme import Scheme
 from scrapy_simhash.sketch import sketch
 from tests.samples import ENGLISH, PARAGRAPHS, article_page
 
+pytestmark = pytest.mark.thorough
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 MODULES = (
     "corpus dropping edit_results edits kept measuring output peers results scoring served short "

@@ -24,6 +24,8 @@ from tests.calibration.pages import articles, page, write_pages
 from .conftest import DEADLINE_S, MODULE, SCRAPY, finish, start
 from .samples import CHINESE, FERRY, written
 
+pytestmark = pytest.mark.thorough
+
 TEXTS = articles(40, 25)
 
 

@@ -13,6 +13,8 @@ from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 from tests.crawl.spiders import PagesSpider
 
+pytestmark = pytest.mark.thorough
+
 FAMILY = 64
 AT_ONCE = {
     "CONCURRENT_REQUESTS": FAMILY,

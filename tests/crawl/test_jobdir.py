@@ -14,6 +14,8 @@ from scrapy_simhash.index import index_url
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
 
+pytestmark = pytest.mark.thorough
+
 SPIDERS = "tests.crawl.job_spiders"
 FAMILY = 3
 # In the order in which links are found, wherever the crawl is paused.

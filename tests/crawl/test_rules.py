@@ -25,6 +25,8 @@ from tests.crawl.spiders import PagesSpider
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.thorough
+
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 FAILS = "This visit of the page fails."
 CALLS = "SIMHASH_TEST_CALLS"

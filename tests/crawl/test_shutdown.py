@@ -25,7 +25,7 @@ from tests.workers.watching import arrived, children_of, eventually, members_of,
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = needs_proc
+pytestmark = [needs_proc, pytest.mark.thorough]
 
 SPIDER = """
 import logging

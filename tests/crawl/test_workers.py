@@ -16,6 +16,8 @@ from tests.crawl.pages import page
 from tests.crawl.test_callbacks import REACTORS, reactorless_handlers
 from tests.crawl.worker_extractors import GO, OBEDIENT, page_with
 
+pytestmark = pytest.mark.thorough
+
 OBEYING = {"SIMHASH_WORKERS": 1, "SIMHASH_EXTRACTOR": OBEDIENT}
 AT_ONCE = {"at_once": True}
 TIMEOUT_MS = 2000

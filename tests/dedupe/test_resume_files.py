@@ -20,6 +20,8 @@ from scrapy_simhash.errors import SimhashError
 
 from .samples import json_lines, options, read_lines, records, run, text
 
+pytestmark = pytest.mark.thorough
+
 COUNT = 300
 FEED = json_lines(records(COUNT))
 

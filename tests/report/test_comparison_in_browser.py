@@ -19,6 +19,8 @@ from tests.report.samples import (
 )
 from tests.report.test_regrouping_in_browser import fingerprints_of
 
+pytestmark = pytest.mark.thorough
+
 LEFT = "The keeper writes down wind and rain.\nShips pass by the hour.\nThe lamp is lit at dusk."
 RIGHT = "The keeper writes down wind and hail.\nThe lamp is lit at dusk, without fail."
 CHINESE = ("港口今天刮起大风，渡轮停航。", "港口今天刮起小风，渡轮停航。")

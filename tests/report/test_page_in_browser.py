@@ -17,6 +17,8 @@ from tests.report.samples import (
     small_report,
 )
 
+pytestmark = pytest.mark.thorough
+
 
 def clusters_of(report):
     """(key of the representative, keys of its near-duplicates) as the report's data says it."""
