@@ -150,7 +150,7 @@ class _SpiderMiddleware:
         if page is None and self._extension.item_index is not None and response.request:
             # Not judged, but its items are.
             key = self._extension.identity.key(response.request)
-            return settlement.begin(response, key, None, PASS)
+            return settlement.begin(response, key, None, PASS, response.request)
         return page
 
     def _passes(self, page: PageState, response: Response, request_or_item: Any) -> bool:
@@ -235,6 +235,9 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             return
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
         by_itself = ASKED_AGAIN_META_KEY in request.meta
+        # Callbacks may copy the meta to other requests. A repetition of this one keeps the mark:
+        # without it, a ban page that is reported after the last retry would be confirmed.
+        repeatable = request.copy() if by_itself else request
         refused = request.meta.pop(ASKED_AGAIN_META_KEY, None)
         extension = self._extension
         page = extension.pages.pop(response, None)
@@ -254,7 +257,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
         asked_again = extension.arrived(request, verdict.observation) or by_itself
-        action = self._action(verdict, request, page.excerpt, asked_again=asked_again)
+        action = self._action(verdict, repeatable, page.excerpt, asked_again=asked_again)
         extension.index.acted(verdict, action)
         observation = verdict.observation
         if action != PASS and observation is not None and observation.provisional:
@@ -262,11 +265,11 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             extension.index.settle(observation, confirmed=False)
             verdict = replace(verdict, observation=None)
         if action.call:
-            state = extension.settlement.begin(response, key, verdict, action)
+            state = extension.settlement.begin(response, key, verdict, action, repeatable)
             extension.settlement.recognize_refused(state, refused)
             extension.page_passages.arrived(state, page.text)
             return
-        extension.settlement.begin(response, key, verdict, PASS)  # for the output of an errback
+        extension.settlement.begin(response, key, verdict, PASS, repeatable)  # for an errback
         raise NearDuplicatePage(response, verdict)
 
     def process_spider_exception(

@@ -46,7 +46,7 @@ class PageState:
     key: str
     verdict: Verdict | None
     action: Action
-    request: Request | None
+    request: Request
     outputs: int = 0
     handled: bool = False
     items: int = 0
@@ -96,10 +96,18 @@ class Settlement:
         self._without_page: dict[int, tuple[Any, Observation]] = {}
 
     def begin(
-        self, response: Response, key: str, verdict: Verdict | None, action: Action
+        self,
+        response: Response,
+        key: str,
+        verdict: Verdict | None,
+        action: Action,
+        request: Request,
     ) -> PageState:
-        """A page that a callback (or, for a dropped one, its errback) is going to see."""
-        page = PageState(key, verdict, action, response.request)
+        """Return the state of a page that a callback (or errback) is about to see.
+
+        :param request: repeated if an item of the page has to come again.
+        """
+        page = PageState(key, verdict, action, request)
         self._by_response[response] = page
         self._open.add(page)
         return page
