@@ -6,7 +6,7 @@ import logging
 import shlex
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.index.clusters import host_of
+from scrapy_simhash.maintenance.duplication import host_of
 from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import errno
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.index.offline import read_manifest
-from scrapy_simhash.index.record_files import whole_or_nothing
-from scrapy_simhash.index.rewriting import opened_source
 from scrapy_simhash.index.texts import opened_texts
-from scrapy_simhash.index.upkeep import file_bytes
+from scrapy_simhash.maintenance.record_files import whole_or_nothing
+from scrapy_simhash.maintenance.rewriting import opened_source
+from scrapy_simhash.maintenance.statistics import file_bytes
 from scrapy_simhash.report.data import build
 from scrapy_simhash.report.page import render
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.index.exchange import Given
+from scrapy_simhash.maintenance.export import Given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
