@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import open_index, records
 from scrapy_simhash.index.base import Entry, NearDuplicate
@@ -15,7 +16,6 @@ from scrapy_simhash.index.clusters import duplication
 from scrapy_simhash.index.exchange import Given, entry_records, import_entries
 from scrapy_simhash.index.explain import foresee
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.record_files import whole_or_nothing
 from scrapy_simhash.index.rescheming import rescheme
 from scrapy_simhash.index.rewriting import making, rewriting
 from scrapy_simhash.index.texts import KeptText, Texts, opened_texts
@@ -191,7 +191,7 @@ def test_a_link_leads_to_the_file_and_rights_stay(tmp_path):
     (tmp_path / "real").write_text("before")
     (tmp_path / "real").chmod(0o640)
     (tmp_path / "link").symlink_to("real")
-    with whole_or_nothing(tmp_path / "link") as temporary:
+    with replaced(tmp_path / "link") as temporary:
         temporary.write_text("after")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "after"
@@ -200,10 +200,10 @@ def test_a_link_leads_to_the_file_and_rights_stay(tmp_path):
 
 def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path):
     longest = "x" * os.pathconf(tmp_path, "PC_NAME_MAX")
-    with whole_or_nothing(tmp_path / longest) as temporary:
+    with replaced(tmp_path / longest) as temporary:
         temporary.write_text("all of it")
     assert (tmp_path / longest).read_text() == "all of it"
-    with pytest.raises(OSError, match="too long"), whole_or_nothing(tmp_path / f"{longest}x"):
+    with pytest.raises(OSError, match="too long"), replaced(tmp_path / f"{longest}x"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == [longest]
 
@@ -211,7 +211,7 @@ def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path):
 def test_a_pipe_is_written_to_and_stays(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    with whole_or_nothing(tmp_path / "pipe") as opened:
+    with replaced(tmp_path / "pipe") as opened:
         opened.write_text("through")
     assert os.read(reading, 100) == b"through"
     os.close(reading)
