@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.index import Match
-    from scrapy_simhash.index.explain import Foreseen
     from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.maintenance.explain import Foreseen
     from scrapy_simhash.policy import Action
 
 _DESCRIPTION = """\
@@ -110,8 +110,8 @@ def _ask(options: argparse.Namespace) -> _Answer:
     )
     from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
     from scrapy_simhash.index import index_url, open_index
-    from scrapy_simhash.index.explain import foresee
     from scrapy_simhash.index.offline import read_manifest
+    from scrapy_simhash.maintenance.explain import foresee
     from scrapy_simhash.verdict import Verdict
 
     directory = index_directory(options)

@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.documents.escaping import printable
-from scrapy_simhash.index.clusters import host_of
+from scrapy_simhash.maintenance.duplication import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection

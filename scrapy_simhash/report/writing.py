@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.index.offline import read_manifest
-from scrapy_simhash.index.rewriting import opened_source
 from scrapy_simhash.index.texts import opened_texts
-from scrapy_simhash.index.upkeep import file_bytes
+from scrapy_simhash.maintenance.rewriting import opened_source
+from scrapy_simhash.maintenance.statistics import file_bytes
 from scrapy_simhash.report.data import build
 from scrapy_simhash.report.page import render
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.index.explain import explain
+from scrapy_simhash.maintenance.explain import explain
 from scrapy_simhash.url_patterns import MIN_PAGES
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page

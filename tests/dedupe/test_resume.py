@@ -14,7 +14,7 @@ import pytest
 from scrapy_simhash.dedupe.pool import Workers
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import index_url, open_index
-from scrapy_simhash.index.check import check
+from scrapy_simhash.maintenance.check import check
 
 from .dying import STEPS
 from .samples import json_lines, records, run, words

@@ -8,15 +8,17 @@ import shutil
 import pytest
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.check import check
-from scrapy_simhash.index.exchange import Given, entry_records, import_entries
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.upkeep import expire, merge, rebuild
+from scrapy_simhash.maintenance.check import check
+from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
+from scrapy_simhash.maintenance.merge import merge
+from scrapy_simhash.maintenance.rebuild import rebuild
+from scrapy_simhash.maintenance.remove import expire
+from tests.index.backends import DATABASE_KINDS
+from tests.index.child import K, Scheme
+from tests.index.processes import children
 
-from .backends import DATABASE_KINDS
-from .child import K, Scheme
-from .processes import children
-from .test_upkeep import content
+from .test_rewriting import content
 
 pytestmark = pytest.mark.thorough
 

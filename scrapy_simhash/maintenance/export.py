@@ -21,7 +21,7 @@ from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 from scrapy_simhash.errors import SchemeError, SimhashError
 from scrapy_simhash.fingerprint import from_hex, to_hex
 from scrapy_simhash.index.base import Entry
-from scrapy_simhash.index.rewriting import making, opened_source
+from scrapy_simhash.maintenance.rewriting import making, opened_source
 from scrapy_simhash.sketch import SKETCH_BYTES
 
 if TYPE_CHECKING:

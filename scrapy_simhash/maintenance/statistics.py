@@ -73,6 +73,11 @@ class IndexStatistics:
     tables: list[TableStatistics]
 
 
+def file_bytes(path: Path) -> int:
+    """Size of the files in a folder."""
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
 def statistics(directory: Path, *, moved: Callable[[], object] = lambda: None) -> IndexStatistics:
     """Read all rows of an index, and return its statistics.
 
@@ -110,11 +115,7 @@ def _counted(
         ),
         buffered=buffered,
         next_sequence=max([state.next_sequence, *(entry.met + 1 for entry in later)]),
-        file_bytes=sum(
-            file.stat().st_size
-            for file in manifest.database_path(directory).rglob("*")
-            if file.is_file()
-        ),
+        file_bytes=file_bytes(manifest.database_path(directory)),
         rows=rows,
         tables=tables,
     )

@@ -21,12 +21,13 @@ from scrapy_simhash.errors import (
 )
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, open_index, records
-from scrapy_simhash.index.exchange import Given, entry_records, import_entries
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.rewriting import opened_source, rewriting
-from scrapy_simhash.index.upkeep import compact, expire, merge, rebuild, remove
-
-from .backends import (
+from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
+from scrapy_simhash.maintenance.merge import merge
+from scrapy_simhash.maintenance.rebuild import compact, rebuild
+from scrapy_simhash.maintenance.remove import expire, remove
+from scrapy_simhash.maintenance.rewriting import opened_source, rewriting
+from tests.index.backends import (
     BITS,
     INSTALLED_KINDS,
     PLAN,
@@ -39,8 +40,8 @@ from .backends import (
     rows,
     small_buffers,
 )
-from .processes import children
-from .raw import change_rows, crashed
+from tests.index.processes import children
+from tests.index.raw import change_rows, crashed
 
 # Near each other, so that much is a near-duplicate of something.
 FINGERPRINTS = st.integers(0, 15).map(lambda low: low | low << 8) | st.integers(0, (1 << BITS) - 1)

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, IndexMismatch, StorageError
 from scrapy_simhash.index import records
-from scrapy_simhash.index.check import MAX_PROBLEMS, _Check, check
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.tables import TableStore
-
-from .backends import BITS, INSTALLED_KINDS, PLAN, K, checked_entries, make_backend, rows
-from .backends import small_buffers as small
-from .dict_database import DictDatabase
-from .raw import change_rows, crashed, state_of
+from scrapy_simhash.maintenance.check import MAX_PROBLEMS, _Check, check
+from tests.index.backends import BITS, INSTALLED_KINDS, PLAN, K, checked_entries, make_backend, rows
+from tests.index.backends import small_buffers as small
+from tests.index.dict_database import DictDatabase
+from tests.index.raw import change_rows, crashed, state_of
 
 WIDTH_BYTES = BITS // 8
 CHECK_BITS = 32

@@ -9,15 +9,15 @@ import pytest
 
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, IndexMismatch, StorageError
 from scrapy_simhash.index import open_index, records, reset_index
-from scrapy_simhash.index import repair as repair_module
-from scrapy_simhash.index.check import check
-from scrapy_simhash.index.repair import RepairReport, repair
+from scrapy_simhash.maintenance import repair as repair_module
+from scrapy_simhash.maintenance.check import check
+from scrapy_simhash.maintenance.repair import RepairReport, repair
+from tests.index.backends import BITS, PLAN, checked_entries, files, make_backend, rows
+from tests.index.backends import small_buffers as small
+from tests.index.child import PLAN as WIDE_PLAN
+from tests.index.processes import children
+from tests.index.raw import change_rows, crashed, largest, state_of
 
-from .backends import BITS, PLAN, checked_entries, files, make_backend, rows
-from .backends import small_buffers as small
-from .child import PLAN as WIDE_PLAN
-from .processes import children
-from .raw import change_rows, crashed, largest, state_of
 from .test_check import ALIKE, INCONSISTENCIES, any_entry, fill
 
 WIDTH_BYTES = BITS // 8

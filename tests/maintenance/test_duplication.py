@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.index.base import Entry, NearDuplicate
-from scrapy_simhash.index.clusters import duplication, host_of
+from scrapy_simhash.maintenance.duplication import duplication, host_of
 
 
 class Source:

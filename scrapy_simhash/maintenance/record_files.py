@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.documents.escaping import csv_cell
 from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.index.exchange import Given
+from scrapy_simhash.maintenance.export import Given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -8,7 +8,7 @@ rewrite deletes.
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.errors import StorageError
@@ -21,7 +21,7 @@ from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.index.texts import texts_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from scrapy_simhash.index.base import Entry, NearDuplicate
@@ -92,6 +92,19 @@ class Source:
             return self._decode_entry(ordinal, value, self._width_bytes)
         except ValueError as error:
             raise corrupt(self.location, error) from error
+
+
+@dataclass
+class RewriteResult:
+    """The content of a rewritten index, and what was removed from it.
+
+    :param entries: representatives; `near_duplicates` are lines of the log.
+    """
+
+    entries: int = 0
+    near_duplicates: int = 0
+    removed_entries: int = 0
+    removed_near_duplicates: int = 0
 
 
 class Rewriting(NamedTuple):
@@ -186,3 +199,23 @@ def _delete_leftovers(directory: Path, made: Manifest) -> None:
         if path.is_dir() and path != made.database_path(directory):
             kind = database_kind(path.name.partition("-")[0])
             kind.destroy(str(directory), path)
+
+
+def copy_entry(store: TableStore, entry: Entry) -> None:
+    """Write an entry of another store to a store."""
+    store.write(entry._replace(ordinal=-1), None, (), max(store.next_sequence, entry.met + 1))
+
+
+def copy_all(
+    source: Source, store: TableStore, result: RewriteResult, moved: Callable[[], object]
+) -> None:
+    """Copy all entries and log lines to a store.
+
+    :param moved: called for each entry.
+    """
+    for entry in source.entries():
+        copy_entry(store, entry)
+        moved()
+    for line in source.near_duplicates():
+        store.log(line, max(store.next_sequence, line.sequence + 1))
+        result.near_duplicates += 1

@@ -10,11 +10,10 @@ import pytest
 from scrapy_simhash import Scheme
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, StorageError
 from scrapy_simhash.index import TablePlan, open_index, records
-from scrapy_simhash.index.check import check
-from scrapy_simhash.index.statistics import TableStatistics, statistics
-
-from .backends import make_backend, rows, small_buffers
-from .raw import change_rows, crashed, largest
+from scrapy_simhash.maintenance.check import check
+from scrapy_simhash.maintenance.statistics import TableStatistics, statistics
+from tests.index.backends import make_backend, rows, small_buffers
+from tests.index.raw import change_rows, crashed, largest
 
 PLAN = TablePlan(64, 6)
 PAGES = 120

@@ -15,9 +15,9 @@ from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
 from scrapy_simhash.index.manifest import environment
 from scrapy_simhash.index.offline import read_manifest
-from scrapy_simhash.index.rewriting import rewriting
 from scrapy_simhash.index.rules import Rules, decide
 from scrapy_simhash.index.texts import opened_texts
+from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_simhash.confirmation import Confirmation
-    from scrapy_simhash.index.rewriting import Source
     from scrapy_simhash.index.tables import TableStore
+    from scrapy_simhash.maintenance.rewriting import Source
     from scrapy_simhash.scheme import Scheme
 
 
 @dataclass
-class Rescheming:
+class ReindexResult:
     """What became of the pages of an index.
 
     :param near_duplicates: lines of the near-duplicate log.
@@ -45,7 +45,7 @@ class Rescheming:
     too_short: int = 0
 
 
-def rescheme(
+def reindex(
     directory: Path,
     scheme: Scheme,
     max_distance: int,
@@ -56,7 +56,7 @@ def rescheme(
     drop_without_text: bool = False,
     among: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
     moved: Callable[[], object] = lambda: None,
-) -> Rescheming:
+) -> ReindexResult:
     """Make an index anew for another scheme: what a crawl of its pages, in the order in which
     they were met, would leave.
 
@@ -83,7 +83,7 @@ def rescheme(
         "environment": environment(),
         "confirmation": preset_confirmation(scheme) if confirmation is None else confirmation,
     }
-    report = Rescheming()
+    report = ReindexResult()
     with (
         rewriting(directory, older=True, **changes) as (source, store),
         opened_texts(directory, made.database) as texts,
@@ -150,7 +150,7 @@ def _meet(
     rules: Rules,
     *,
     among: Callable[[str], bool] | None,
-    report: Rescheming,
+    report: ReindexResult,
 ) -> None:
     """What an index says of a page that comes for the first time, or again."""
     next_sequence = max(store.next_sequence, page.met + 1)

@@ -12,18 +12,20 @@ from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import open_index, records
 from scrapy_simhash.index.base import Entry, NearDuplicate
-from scrapy_simhash.index.clusters import duplication
-from scrapy_simhash.index.exchange import Given, entry_records, import_entries
-from scrapy_simhash.index.explain import foresee
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.rescheming import rescheme
-from scrapy_simhash.index.rewriting import making, rewriting
 from scrapy_simhash.index.texts import KeptText, Texts, opened_texts
-from scrapy_simhash.index.upkeep import expire, merge, rebuild, remove
+from scrapy_simhash.maintenance.duplication import duplication
+from scrapy_simhash.maintenance.explain import foresee
+from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
+from scrapy_simhash.maintenance.merge import merge
+from scrapy_simhash.maintenance.rebuild import rebuild
+from scrapy_simhash.maintenance.reindex import reindex
+from scrapy_simhash.maintenance.remove import expire, remove
+from scrapy_simhash.maintenance.rewriting import making, rewriting
 from scrapy_simhash.scheme import PRESETS, Scheme
+from tests.index.backends import INSTALLED_KINDS, make_backend
 
-from .backends import INSTALLED_KINDS, make_backend
-from .test_upkeep import content, made
+from .test_rewriting import content, made
 
 KIND = INSTALLED_KINDS[0]
 HOSTS = [("http://one.example/a", 0x00FF), ("http://two.example/b", 0x00FE)]
@@ -65,9 +67,9 @@ def wide(tmp_path, *keys):
 def test_another_scheme_keeps_to_the_scope(tmp_path):
     index = wide(tmp_path, *(key for key, _ in HOSTS))
     classic = PRESETS["classic"]
-    assert rescheme(index, classic.scheme, 3, among=same_host).entries == 2
+    assert reindex(index, classic.scheme, 3, among=same_host).entries == 2
     again = wide(tmp_path / "again", *(key for key, _ in HOSTS))
-    assert rescheme(again, classic.scheme, 3).entries == 1
+    assert reindex(again, classic.scheme, 3).entries == 1
 
 
 def test_another_scheme_keeps_when_pages_were_last_met(tmp_path):
@@ -78,7 +80,7 @@ def test_another_scheme_keeps_when_pages_were_last_met(tmp_path):
         store.write(late, None, (), 78)
         line = NearDuplicate(entry.key, "gone", 1, 0, 90, 9000)
         store.log(line, 91)
-    rescheme(index, PRESETS["classic"].scheme, 3)
+    reindex(index, PRESETS["classic"].scheme, 3)
     [record] = entry_records(index)
     assert (record["first_seen_s"], record["last_seen_s"]) == (10, 9000)
     with open_index(f"{KIND}:{index}", began=80) as opened:
@@ -225,5 +227,5 @@ def test_what_an_index_was_made_with_is_what_there_is_now(tmp_path):
     with rewriting(index, environment=old) as (source, store):
         for entry in source.entries():
             store.write(entry._replace(ordinal=-1), None, (), store.next_sequence)
-    rescheme(index, Scheme.preset("classic"), 3)
+    reindex(index, Scheme.preset("classic"), 3)
     assert Manifest.read(index).environment["jieba"] != "0.0.1"

@@ -6,9 +6,8 @@ import pytest
 
 from scrapy_simhash.commands.main import main
 from scrapy_simhash.errors import IndexForeign, StorageError
-from scrapy_simhash.index.explain import explain
-
-from .backends import SCHEME, K, make_backend
+from scrapy_simhash.maintenance.explain import explain
+from tests.index.backends import SCHEME, K, make_backend
 
 
 @pytest.fixture

@@ -8,14 +8,13 @@ import pytest
 
 from scrapy_simhash import Detector, Scheme, open_index
 from scrapy_simhash.errors import SchemeError, StorageError
-from scrapy_simhash.index.check import check
-from scrapy_simhash.index.exchange import entry_records, near_duplicate_records
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.rescheming import rescheme
 from scrapy_simhash.index.texts import KeptText
+from scrapy_simhash.maintenance.check import check
+from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
+from scrapy_simhash.maintenance.reindex import reindex
 from scrapy_simhash.scheme import PRESETS
-
-from .backends import INSTALLED_KINDS
+from tests.index.backends import INSTALLED_KINDS
 
 KIND = INSTALLED_KINDS[0]
 
@@ -62,7 +61,7 @@ def test_it_is_what_a_crawl_would_leave(tmp_path, before, after):
     one, other = crawl(tmp_path / "one", before), crawl(tmp_path / "other", after)
     assert len(content(one)[1]) != len(content(other)[1])
     preset = PRESETS[after]
-    found = rescheme(one, preset.scheme, preset.max_distance)
+    found = reindex(one, preset.scheme, preset.max_distance)
     assert content(one) == content(other)
     assert (found.entries, found.near_duplicates) == tuple(map(len, content(one)))
     assert (found.without_text, found.too_short) == (0, 0)
@@ -77,7 +76,7 @@ def test_it_is_what_a_crawl_would_leave(tmp_path, before, after):
 def test_pages_of_several_crawls(tmp_path):
     one = crawl(tmp_path / "one", "wide", times=2)
     entries = len(content(one)[0])
-    found = rescheme(one, PRESETS["classic"].scheme, 3)
+    found = reindex(one, PRESETS["classic"].scheme, 3)
     assert len({key for key, _ in content(one)[0]}) == found.entries >= entries
 
 
@@ -86,16 +85,16 @@ def test_pages_without_a_text_are_an_error_or_left_out(tmp_path):
     before = content(one)
     scheme = PRESETS["classic"].scheme
     with pytest.raises(StorageError, match=r"of [1-9][0-9]* pages no text is kept"):
-        rescheme(one, scheme, 3)
+        reindex(one, scheme, 3)
     assert content(one) == before
-    found = rescheme(one, scheme, 3, drop_without_text=True)
+    found = reindex(one, scheme, 3, drop_without_text=True)
     assert found.without_text > 0
     assert not any(key.endswith("7") for key, _ in content(one)[0])
 
 
 def test_texts_that_are_too_short_are_left_out(tmp_path):
     one = crawl(tmp_path / "one", "wide")
-    found = rescheme(one, PRESETS["classic"].scheme, 3, min_tokens=1000)
+    found = reindex(one, PRESETS["classic"].scheme, 3, min_tokens=1000)
     assert found.too_short > 30
     assert found.entries == 0
 
@@ -103,11 +102,11 @@ def test_texts_that_are_too_short_are_left_out(tmp_path):
 def test_without_texts_it_cannot_be(tmp_path):
     one = crawl(tmp_path / "one", "wide", keep=lambda _: False)
     with pytest.raises(StorageError, match="SIMHASH_KEEP_TEXT"):
-        rescheme(one, PRESETS["classic"].scheme, 3)
+        reindex(one, PRESETS["classic"].scheme, 3)
     assert len(content(one)[0]) > 0
 
 
 def test_another_extraction_needs_the_pages(tmp_path):
     one = crawl(tmp_path / "one", "wide")
     with pytest.raises(SchemeError, match="crawled again"):
-        rescheme(one, Scheme(bits=64, extractor="text"), 3)
+        reindex(one, Scheme(bits=64, extractor="text"), 3)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.errors import SimhashError, StorageError
 from scrapy_simhash.index import new_manifest, open_index
-from scrapy_simhash.index.exchange import (
+from scrapy_simhash.maintenance.export import (
     ENTRY_TYPES,
     NEAR_DUPLICATE_TYPES,
     Given,
@@ -21,7 +21,7 @@ from scrapy_simhash.index.exchange import (
     import_entries,
     near_duplicate_records,
 )
-from scrapy_simhash.index.record_files import read_records, write_records
+from scrapy_simhash.maintenance.record_files import read_records, write_records
 from scrapy_simhash.scheme import Scheme
 
 SCHEME = Scheme(bits=64)
