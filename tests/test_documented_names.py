@@ -10,7 +10,7 @@ from pathlib import Path
 import scrapy_simhash
 from scrapy_simhash import errors
 
-from .documents import DOCS, NAMES, text_of
+from .documentation_pages import DOCS, NAMES, text_of
 
 PACKAGE = Path(scrapy_simhash.__file__).parent
 REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")

@@ -6,8 +6,8 @@ import logging
 import shlex
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.maintenance.duplication import host_of
-from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.crawl.identity import comparable
+from scrapy_simhash.documents.escaping import nearness, printable
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.policy import outcome_of
-from scrapy_simhash.printable import nearness, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

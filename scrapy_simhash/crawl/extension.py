@@ -34,10 +34,10 @@ from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.crawl.unmatched import Unmatched
 from scrapy_simhash.detector import Detector
+from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.errors import IndexLocked, SettingsError, SimhashError
 from scrapy_simhash.index import index_url, open_index, reset_index
 from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
     from pathlib import Path

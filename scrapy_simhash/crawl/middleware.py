@@ -21,9 +21,9 @@ from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.identity import canonical_url
 from scrapy_simhash.crawl.second_chances import DroppedCopy
+from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.policy import PASS
-from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.policy import outcome_of
-from scrapy_simhash.printable import printable
 from scrapy_simhash.url_patterns import PatternCount, PatternCounts
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from scrapy.http import HtmlResponse
 from scrapy.responsetypes import responsetypes
 
-from scrapy_simhash.dedupe.page_kind import is_html
+from scrapy_simhash.documents.html import is_html_response
 
 HTML = b"<!DOCTYPE html><html><p>x</p>"
 
@@ -41,8 +41,8 @@ def check_html(content_type, url, body, disposition):
     if disposition is not None:
         headers[b"Content-Disposition"] = disposition.encode()
     found = responsetypes.from_args(headers=headers, url=url, body=body)
-    assert is_html(body, url, content_type, disposition) == (found is HtmlResponse), url
+    assert is_html_response(body, url, content_type, disposition) == (found is HtmlResponse), url
 
 
 def test_a_name_that_is_no_url():
-    assert is_html(HTML, "https://[/")
+    assert is_html_response(HTML, "https://[/")

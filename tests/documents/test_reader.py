@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.passages.reading import Document, HtmlDocument, Reading, Skipped, files_in
+from scrapy_simhash.documents.files import files_in
+from scrapy_simhash.documents.reader import Document, DocumentReader, HtmlDocument, Skipped
 
 TEXT = "The ferry to the island leaves at nine. It takes bicycles, dogs and the post."
 MORE = (
@@ -40,7 +41,7 @@ def write(tmp_path):
 
 
 def read(*paths, **options):
-    return list(Reading(**options).documents(paths))
+    return list(DocumentReader(**options).documents(paths))
 
 
 def lines(*values):
@@ -185,11 +186,11 @@ def test_folders_are_walked_in_order_without_what_is_hidden(write, tmp_path):
     (folder / "b" / "loop").symlink_to(folder)
     os.mkfifo(folder / "b" / "pipe")
     (folder / "gone.txt").symlink_to(folder / "nowhere")
-    found = list(files_in([folder, folder / "c.txt"], but=folder / "a" / ".." / "index"))
+    found = list(files_in([folder, folder / "c.txt"], exclude=folder / "a" / ".." / "index"))
     assert [str(path.relative_to(folder)) for path in found] == [
         "c.txt", "a/z.txt", "b/1.txt", "b/2.txt", "c.txt",
     ]  # fmt: skip
-    assert list(files_in([folder / "b"], but=folder / "nowhere"))
+    assert list(files_in([folder / "b"], exclude=folder / "nowhere"))
 
 
 def test_one_encoding_for_all(write):
@@ -217,7 +218,7 @@ def test_one_character(write):
 def test_lines_of_utf16_that_are_cut_off(write):
     content = lines({"text": "one"}, {"text": "two"}).encode("utf-16")
     assert [item[1] for item in read(write("a.jsonl", content[:-1]))][-1] == "not of its encoding"
-    assert read(write("b.jsonl", content[:40]), encoding="utf-16-le")[0].reason == "not JSON"
+    assert read(write("b.jsonl", content[:40]), encoding="utf-16-le")[0].text == "one"
     assert read(write("c.jsonl", b"abc"), encoding="utf-16")[0].reason == "not of its encoding"
 
 
@@ -284,7 +285,7 @@ def test_lines_are_read_one_by_one(write):
     path = write("a.jsonl", lines(*({"id": n, "text": "x" * 1000} for n in range(20_000))))
     tracemalloc.start()
     try:
-        count = sum(isinstance(item, Document) for item in Reading().file(path))
+        count = sum(isinstance(item, Document) for item in DocumentReader().file(path))
         assert tracemalloc.get_traced_memory()[1] < 2_000_000
     finally:
         tracemalloc.stop()
@@ -305,20 +306,20 @@ def test_what_cannot_be_sought():
     code = "import sys, subprocess; sys.stdout.buffer.write(sys.argv[1].encode())"
     child = subprocess.Popen([sys.executable, "-c", code, TEXT], stdout=subprocess.PIPE)
     with child:
-        assert list(Reading().stream("-", child.stdout)) == [Document("-", TEXT)]
-    assert list(Reading().stream("-", io.BytesIO(TEXT.encode()))) == [Document("-", TEXT)]
+        assert list(DocumentReader().stream("-", child.stdout)) == [Document("-", TEXT)]
+    assert list(DocumentReader().stream("-", io.BytesIO(TEXT.encode()))) == [Document("-", TEXT)]
 
 
 @pytest.mark.parametrize(
     ("text", "html"), [(PAGE, True), (PAGE, False), (TEXT, False), (f"<p>{TEXT}", True)]
 )
 def test_pages_that_were_downloaded(text, html):
-    name, found = Reading().page("u", text.encode(), text, html=html)
+    name, found = DocumentReader().page("u", text.encode(), text, html=html)
     assert (name, found.splitlines()[0]) == ("u", TEXT)
 
 
 def test_pages_that_are_too_long():
-    found = Reading(max_bytes=3).page("u", b"text", "text", html=False)
+    found = DocumentReader(max_bytes=3).page("u", b"text", "text", html=False)
     assert found.reason == "longer than 3 bytes"
 
 
@@ -347,9 +348,9 @@ def test_a_list_of_objects(write, name, before, indent):
 
 def test_pages_can_be_kept_as_they_are(write):
     name = write("a.html", PAGE)
-    (found,) = Reading(keep_html=True).file(name)
+    (found,) = DocumentReader(keep_html=True).file(name)
     assert isinstance(found, HtmlDocument)
     assert found.text == PAGE
     lines = [json.dumps({"text": PAGE}), json.dumps({"text": TEXT})]
-    page, text = Reading(keep_html=True).file(write("a.jl", "\n".join(lines)))
+    page, text = DocumentReader(keep_html=True).file(write("a.jl", "\n".join(lines)))
     assert (type(page), type(text)) == (HtmlDocument, Document)

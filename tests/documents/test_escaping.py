@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.printable import nearness, printable
+from scrapy_simhash.documents.escaping import nearness, printable
 
 
 @pytest.mark.parametrize(

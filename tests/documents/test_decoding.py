@@ -15,16 +15,15 @@ from scrapy_simhash.commands import page_source
 from scrapy_simhash.commands.fetching import Page, _Pages
 from scrapy_simhash.commands.main import main
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
-from scrapy_simhash.decoding import NotReadable, decoded, decoded_as, decoded_file
 from scrapy_simhash.detector import Detector
+from scrapy_simhash.documents.decoding import NotReadable, decoded, decoded_as, decoded_file
+from scrapy_simhash.documents.reader import DocumentReader, HtmlDocument
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extraction import extract
 from scrapy_simhash.fingerprint import to_hex
-from scrapy_simhash.passages.reading import HtmlDocument, Reading
 from scrapy_simhash.scheme import PRESETS
 from scrapy_simhash.workers import child
-
-from .dedupe.samples import http_response, read_lines, run, warc_record
+from tests.dedupe.samples import http_response, read_lines, run, warc_record
 
 CHINESE = "开往岛上的渡船九点出发。船上可以带自行车、狗和邮件。请在开船前十分钟到达码头。"
 FRENCH = "Le café est près de la forêt où l’été n’en finit pas. "
@@ -79,7 +78,7 @@ def test_the_text_of_a_response_of_scrapy(body, content_type):
 
 
 def test_crawl_dedupe_and_files_have_the_same_text(body, tmp_path, monkeypatch):
-    """`extract`, `query` and `compare` use `load_page`, `calibrate` `Reading(keep_html=True)`,
+    """`extract`, `query` and `compare` use `load_page`, `calibrate` `DocumentReader(keep_html=True)`,
     `passages` `Reading`.
     """
     text = response(body).text
@@ -96,9 +95,9 @@ def test_crawl_dedupe_and_files_have_the_same_text(body, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body)))
     if body.startswith((b"<", codecs.BOM_UTF8)):
         assert load_page("-", monkeypatch).text == text
-    (kept,) = Reading(keep_html=True).file(tmp_path / "a.html")
+    (kept,) = DocumentReader(keep_html=True).file(tmp_path / "a.html")
     assert kept == HtmlDocument("a.html", text)._replace(name=kept.name)
-    (document,) = Reading().file(tmp_path / "a.html")
+    (document,) = DocumentReader().file(tmp_path / "a.html")
     assert document.text == extract(text).text
 
 
@@ -145,9 +144,11 @@ def test_a_response_is_not_decoded_a_second_time(monkeypatch):
 def test_the_encoding_that_the_user_names_wins(monkeypatch):
     content = PAGES["cp1251 undeclared"]
     page = Page(content, Decoded.text, True, "https://e.com/")
-    found = Reading(encoding="cp1251", keep_html=True).page("u", page.content, page.text, html=True)
+    found = DocumentReader(encoding="cp1251", keep_html=True).page(
+        "u", page.content, page.text, html=True
+    )
     assert found.text == content.decode("cp1251")
-    refused = Reading(encoding="utf-8").page("u", page.content, page.text, html=True)
+    refused = DocumentReader(encoding="utf-8").page("u", page.content, page.text, html=True)
     assert refused.reason == "not utf-8"
 
 

@@ -1,7 +1,7 @@
-"""Decoding: bytes → text, by the rules of Scrapy's `TextResponse.text`, for pages and files alike.
+"""Decode pages and files by the rules of Scrapy's `TextResponse.text`.
 
-The first of these that is there names the encoding: a byte order mark, the HTTP header, the
-declaration in the page, and else a guess.
+The encoding comes from the first of these that exists: a byte order mark, the HTTP header, the
+declaration in the page, a guess.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _CHECKED_CHARACTERS = 64_000
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _CONTROLS = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
-# What `_encoding_and_text` names where nothing was declared and nothing could be guessed. No other
-# text has it: a page in ASCII counts as Windows-1252.
+# The encoding that `_encoding_and_text` returns if none was declared and none could be guessed. No
+# text has it otherwise: a page in ASCII counts as Windows-1252.
 _UNKNOWN = "ascii"
 
 
 class NotReadable(SimhashError):
-    """The bytes are no text. `reason` is the same for all errors of a kind."""
+    """Raised for bytes that are no text. `reason` is the same for all errors of a kind."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason, detail)
@@ -31,7 +31,7 @@ class NotReadable(SimhashError):
 
 
 def decoded(content: bytes, content_type: str | None = None) -> str:
-    """Return the text of a page, as Scrapy has it. Wrong bytes are replaced.
+    """Return the text of a page as Scrapy decodes it. Invalid bytes are replaced.
 
     :param content_type: the HTTP header, which may name the encoding.
     """
@@ -39,9 +39,9 @@ def decoded(content: bytes, content_type: str | None = None) -> str:
 
 
 def decoded_file(content: bytes) -> str:
-    """Return the same text for a file that may be anything.
+    """Return the same text for a file of an unknown kind.
 
-    :raises NotReadable: the file is binary, or nobody knows its encoding.
+    :raises NotReadable: the file is binary, or its encoding cannot be guessed.
     """
     if byte_order_encoding(content) is None and b"\0" in content[:_FIRST_BLOCK_BYTES]:
         raise NotReadable("binary")
@@ -55,7 +55,7 @@ def decoded_file(content: bytes) -> str:
 
 
 def decoded_as(content: bytes, encoding: str) -> str:
-    """Return the text in an encoding that the user names.
+    """Return the text in the encoding that the user named.
 
     :raises NotReadable: it is not in that encoding.
     """
@@ -78,7 +78,7 @@ def byte_order_encoding(content: bytes) -> str | None:
 
 
 def without_surrogates(text: str) -> str:
-    """Return a text that UTF-8 can hold: halves of characters are replaced."""
+    """Return a text that UTF-8 can encode: lone surrogates are replaced."""
     return text if text.isascii() else _SURROGATES.sub(_REPLACEMENT, text)
 
 
@@ -91,7 +91,7 @@ def _encoding_and_text(content: bytes, content_type: str | None = None) -> tuple
 
 
 def _detected(content: bytes) -> str | None:
-    """Return the encoding of bytes that do not declare one, as Scrapy finds it out."""
+    """Guess the encoding of bytes that do not declare one, as Scrapy does."""
     from w3lib.encoding import resolve_encoding
 
     for encoding in ("ascii", "utf-8"):
@@ -102,7 +102,7 @@ def _detected(content: bytes) -> str | None:
         return resolve_encoding(encoding)
     try:
         from charset_normalizer import from_bytes
-    except ImportError:  # Scrapy before 2.19 does without
+    except ImportError:  # Scrapy before 2.19 does not require it
         return "cp1252"
     best = from_bytes(content).best()
     return None if best is None else resolve_encoding(best.encoding)
