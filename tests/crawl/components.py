@@ -17,7 +17,7 @@ from scrapy import Request
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DropItem
 
-from tests.crawl.second_chance_spiders import until
+from tests.crawl.retry_spiders import until
 from tests.crawl.spiders import PagesSpider
 
 FAILING_MARK = "give up on this page"
