@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 PolicyAction = Literal["drop", "tag"]
 Outcome = Literal["dropped", "followed", "tagged", "passed"]
 NoRetry = Literal["no_page", "held_too_many"]
-KeptReason = Literal["canonical", "flood", "method", "rescheduled"] | NoRetry
+KeptReason = Literal["canonical", "flood", "method", "rescheduled", NoRetry]
 
 
 @dataclass(frozen=True)
