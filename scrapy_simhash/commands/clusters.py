@@ -7,8 +7,9 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import escaped, note, percent, show
+from scrapy_simhash.commands.output import note, percent, show
 from scrapy_simhash.commands.parsers import add_index_command, whole
+from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.parameters import MAX_BITS
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from scrapy_simhash.commands.scheme_options import (
 )
 from scrapy_simhash.dedupe.fields import HTML_FIELDS, TEXT_FIELDS
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupeOptions, Fields, Format, Places
+from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
     from scrapy_simhash.dedupe.summary import DedupeSummary

@@ -79,8 +79,8 @@ def _as_json(found: Explanation) -> dict[str, Any]:
 
 
 def _show(found: Explanation, *, known: bool) -> None:
+    from scrapy_simhash.documents.escaping import printable
     from scrapy_simhash.fingerprint import to_hex
-    from scrapy_simhash.printable import printable
 
     show(f"{printable(found.key)}, by scheme {found.scheme_id}, k = {found.max_distance}")
     if found.entry is not None:

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import escaped, percent, progress, show
+from scrapy_simhash.commands.output import percent, progress, show
 from scrapy_simhash.commands.parsers import add_index_command, whole
+from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse

@@ -29,8 +29,8 @@ from scrapy_simhash.dedupe.warc_frames import (
     warc_frames,
     warc_gzip_frames,
 )
+from scrapy_simhash.documents.files import files_in, path_name
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.passages.reading import files_in, readable_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -71,7 +71,7 @@ class InputFile:
 
         :param name: to show, and for keys; the path, if absent.
         """
-        name, stat = name or readable_name(path), path.stat()
+        name, stat = name or path_name(path), path.stat()
         if not path.is_dir():
             return cls(path, name, stat.st_size, stat.st_mtime_ns)
         size, changed_ns, digest = 0, 0, blake2b(digest_size=16)

@@ -119,7 +119,8 @@ class Judge:
         if verdict.kind == "unchanged" and self._met_before(verdict.key):
             # The same record again; a crawl, in which pages come again by themselves, lets it pass.
             return True
-        return not self._policy.decide(verdict).items
+        action, _ = self._policy.decide(verdict)
+        return not action.items
 
     def _met_before(self, key: str) -> bool:
         """Whether the entry of an unchanged record was met in this run, and not in an earlier

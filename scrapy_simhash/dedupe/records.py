@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urldefrag
 
 from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence, name_of_record
-from scrapy_simhash.decoding import decoded, without_surrogates
 from scrapy_simhash.dedupe.evidence import evidence_from, plain_evidence
-from scrapy_simhash.dedupe.page_kind import is_html
+from scrapy_simhash.documents.decoding import decoded, without_surrogates
+from scrapy_simhash.documents.html import is_html_response
 from scrapy_simhash.extraction import Extraction, plain_text
 from scrapy_simhash.fingerprint import to_hex
 
@@ -161,7 +161,9 @@ class Parser:
         except Exception:  # noqa: BLE001 - of whatever kind
             raise Unreadable("not_warc", key) from None
         content_type = headers.get_header("Content-Type")
-        if body and not is_html(body, url, content_type, headers.get_header("Content-Disposition")):
+        if body and not is_html_response(
+            body, url, content_type, headers.get_header("Content-Disposition")
+        ):
             raise Unreadable("not_html", key)
         return self._page(key, body, content_type)
 

@@ -23,7 +23,7 @@ from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.dedupe.options import Fields
 from scrapy_simhash.dedupe.records import Answer, Parser
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.passages.reading import readable_name
+from scrapy_simhash.documents.files import path_name
 from scrapy_simhash.scheme import Scheme
 from scrapy_simhash.workers.channel import Channel
 from scrapy_simhash.workers.child import PARENTS_SIGNALS
@@ -51,7 +51,7 @@ class Job(NamedTuple):
         """Of a record that has none itself."""
         content = self.contents[at]
         if not self.name and isinstance(content, bytes):
-            return readable_name(Path(os.fsdecode(content)))
+            return path_name(Path(os.fsdecode(content)))
         return f"{self.name}#{self.number + at}"
 
     def encoded(self) -> bytes:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from scrapy_simhash.dedupe import parquet
+from scrapy_simhash.documents.files import path_name
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.passages.reading import readable_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -61,7 +61,7 @@ def write_frames(inputs: Inputs, verdicts: Iterator[Verdict], writer: Writer) ->
 
 
 def _name_of(frame: Frame) -> str:
-    return readable_name(Path(os.fsdecode(frame.data)))
+    return path_name(Path(os.fsdecode(frame.data)))
 
 
 class LineWriter:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import os
-import secrets
-import shutil
 import sys
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.documents.escaping import csv_cell
+from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.maintenance.export import Given
 
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 
 STANDARD = "-"
 _BATCH_RECORDS = 65_536
-# A spreadsheet takes a cell that begins so for a formula.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _INSTALL = 'pip install "scrapy-simhash[files]"'
 
 
@@ -49,7 +45,7 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
     if name == STANDARD:
         return _write_lines(sys.stdout, records)
     path = Path(name)
-    with whole_or_nothing(path) as temporary:
+    with replaced(path) as temporary:
         if is_parquet(name):
             return _write_parquet(temporary, records, types)
         opened = gzip.open if name.lower().endswith(".gz") else open
@@ -95,17 +91,14 @@ def _write_csv(file: Any, records: Iterable[Mapping[str, Any]], types: Mapping[s
     writer.writeheader()
     count = 0
     for record in records:
-        writer.writerow({field: _cell(value) for field, value in record.items()})
+        writer.writerow(
+            {
+                field: csv_cell(value) if isinstance(value, str) else value
+                for field, value in record.items()
+            }
+        )
         count += 1
     return count
-
-
-def _cell(value: Any) -> Any:
-    """Return a value that no spreadsheet evaluates: keys are texts of others."""
-    if isinstance(value, str):
-        text = value.encode("utf-8", "backslashreplace").decode()
-        return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
-    return value
 
 
 def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[Given]:
@@ -172,23 +165,3 @@ def _pyarrow() -> tuple[Any, Any]:
     except ImportError as error:
         raise SimhashError(f"Parquet needs the package pyarrow: {_INSTALL}") from error
     return arrow, parquet
-
-
-@contextmanager
-def whole_or_nothing(path: Path) -> Iterator[Path]:
-    """Yield a temporary file to write; on success, it replaces `path` atomically."""
-    path = path.resolve()  # symlinks are followed
-    if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
-        yield path
-        return
-    # Not derived from the name of `path`, because the result could be too long.
-    temporary = path.with_name(f".simhash-{secrets.token_hex(8)}")
-    try:
-        yield temporary
-        if path.exists():
-            shutil.copymode(path, temporary)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import open_index, records
 from scrapy_simhash.index.base import Entry, NearDuplicate
@@ -18,7 +19,6 @@ from scrapy_simhash.maintenance.explain import foresee
 from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
-from scrapy_simhash.maintenance.record_files import whole_or_nothing
 from scrapy_simhash.maintenance.reindex import reindex
 from scrapy_simhash.maintenance.remove import expire, remove
 from scrapy_simhash.maintenance.rewriting import making, rewriting
@@ -193,7 +193,7 @@ def test_a_link_leads_to_the_file_and_rights_stay(tmp_path):
     (tmp_path / "real").write_text("before")
     (tmp_path / "real").chmod(0o640)
     (tmp_path / "link").symlink_to("real")
-    with whole_or_nothing(tmp_path / "link") as temporary:
+    with replaced(tmp_path / "link") as temporary:
         temporary.write_text("after")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "after"
@@ -202,10 +202,10 @@ def test_a_link_leads_to_the_file_and_rights_stay(tmp_path):
 
 def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path):
     longest = "x" * os.pathconf(tmp_path, "PC_NAME_MAX")
-    with whole_or_nothing(tmp_path / longest) as temporary:
+    with replaced(tmp_path / longest) as temporary:
         temporary.write_text("all of it")
     assert (tmp_path / longest).read_text() == "all of it"
-    with pytest.raises(OSError, match="too long"), whole_or_nothing(tmp_path / f"{longest}x"):
+    with pytest.raises(OSError, match="too long"), replaced(tmp_path / f"{longest}x"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == [longest]
 
@@ -213,7 +213,7 @@ def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path):
 def test_a_pipe_is_written_to_and_stays(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    with whole_or_nothing(tmp_path / "pipe") as opened:
+    with replaced(tmp_path / "pipe") as opened:
         opened.write_text("through")
     assert os.read(reading, 100) == b"through"
     os.close(reading)
