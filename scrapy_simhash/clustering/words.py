@@ -110,16 +110,22 @@ def distances(ones: Columns, others: Columns, first: Positions, second: Position
 
 def hashed(columns: Columns, blocks: Sequence[Block] | None = None) -> NDArray[np.uint32]:
     """Return a 32-bit hash of some blocks of each fingerprint, or of all its bits."""
-    chosen = sum((1 << width) - 1 << shift for shift, width in blocks or ())
-    found = np.zeros(len(columns[0]), dtype=np.uint64)
-    for number, column in enumerate(columns):
-        word = chosen >> WORD_BITS * number & (1 << WORD_BITS) - 1
-        if blocks is None or word:
-            found ^= (found >> np.uint64(29)) ^ (
-                column if blocks is None else column & np.uint64(word)
-            )
-            found *= _MULTIPLIER
-    return (found >> np.uint64(WORD_BITS - HASH_BITS)).astype(np.uint32)
+    chosen = -1 if blocks is None else sum((1 << width) - 1 << shift for shift, width in blocks)
+    by_word = [
+        chosen >> WORD_BITS * number & (1 << WORD_BITS) - 1 for number in range(len(columns))
+    ]
+    hashes = np.empty(len(columns[0]), dtype=np.uint32)
+    # Chunks stay in a processor's cache from one step to the next.
+    for start in range(0, len(hashes), _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        found = np.zeros(len(hashes[chunk]), dtype=np.uint64)
+        for column, bits in zip(columns, by_word, strict=True):
+            if bits:
+                found ^= found >> np.uint64(29)
+                found ^= column[chunk] & np.uint64(bits)
+                found *= _MULTIPLIER
+        hashes[chunk] = found >> np.uint64(WORD_BITS - HASH_BITS)
+    return hashes
 
 
 def telling_words(words: int, max_distance: int) -> int:
