@@ -139,7 +139,7 @@ def _ask(options: argparse.Namespace) -> _Answer:
         evidence = evidence_of(key or "", page)
         foreseen = foresee(index, key, page.fingerprint, evidence, among=among)
         verdict = Verdict(kind=foreseen.kind, key=key or name, bits=bits)
-        action = _action(policy.decide(verdict), seen=policy.seen(verdict))
+        action = _action(policy.decide(verdict)[0], seen=policy.seen(verdict))
         max_distance = index.max_distance
         bare = None if fingerprint is None else _found_bare(index.plan, max_distance)
     return _Answer(name, page, bits, max_distance, confirmation, foreseen, action, bare)

@@ -120,7 +120,8 @@ class Judge:
         if verdict.kind == "unchanged" and self._was_met(verdict.key):
             # A copy within this run. In a crawl, pages are fetched again on purpose.
             return True
-        return not self._policy.decide(verdict).items
+        action, _ = self._policy.decide(verdict)
+        return not action.items
 
     def _was_met(self, key: str) -> bool:
         """Return True if this run has met the key before."""

@@ -17,7 +17,7 @@ from scrapy import Request
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DropItem
 
-from tests.crawl.second_chance_spiders import until
+from tests.crawl.retry_spiders import until
 from tests.crawl.spiders import PagesSpider
 
 FAILING_MARK = "give up on this page"
@@ -172,3 +172,16 @@ class BannedSpider(PagesSpider):
                 yield {"url": response.url, "banned": True}
             return
         yield {"url": response.url}
+
+
+class SlowBannedSpider(BannedSpider):
+    """Finishes the first callback for ``/slow`` once three pages have been judged."""
+
+    reports = True
+
+    async def parse(self, response: Any) -> Any:
+        if response.url.endswith("/slow") and not response.meta.get("retry_times"):
+            stats = self.crawler.stats
+            await until(lambda: stats.get_value("simhash/checked", 0) >= 3, "a third verdict")
+        for output in super().parse(response):
+            yield output

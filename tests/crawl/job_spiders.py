@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 
-from tests.crawl.second_chance_spiders import ScriptedSpider, until
+from tests.crawl.retry_spiders import ScriptedSpider, until
 from tests.crawl.spiders import PagesSpider
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
 
-from tests.crawl.second_chance_spiders import ScriptedSpider, until
+from tests.crawl.retry_spiders import ScriptedSpider, until
 from tests.crawl.spiders import path_of
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ class EagerSpider(ScriptedSpider):
     def is_stored(self) -> bool:
         from scrapy_simhash.crawl.extension import SimhashExtension
 
-        index = SimhashExtension.of(self.crawler).index
-        return index is not None and len(index.index) > 0
+        index = SimhashExtension.of(self.crawler).pages.index
+        return index is not None and len(index) > 0
 
 
 class TwiceSpider(ScriptedSpider):

@@ -11,7 +11,7 @@ from scrapy_simhash.index import index_url, open_index
 from tests.crawl.full_disks import FILE_LIMIT_BYTES, WRITES_BEFORE
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
-from tests.crawl.second_chance_spiders import COMPONENTS
+from tests.crawl.retry_spiders import COMPONENTS
 
 pytest.importorskip("plyvel", reason="the indexes here are in LevelDB")
 
@@ -96,13 +96,13 @@ def test_a_later_crawl_drops_nothing_that_was_not_kept(failed, urls, tmp_path):
     assert later.stat("index/size") >= result.stat("index/size")
 
 
-def test_second_chances_without_an_index(site, tmp_path):
+def test_retries_without_an_index(site, tmp_path):
     original, *copies = [
         site.put(f"/lost/{number}", page("clock", copy=number or None)) for number in range(4)
     ]
     crawl = Crawl(
         requests=[original],
-        spider="tests.crawl.second_chance_spiders.ScriptedSpider",
+        spider="tests.crawl.retry_spiders.ScriptedSpider",
         settings=SETTINGS | COMPONENTS,
         arguments={"copies": copies, "script": ["raise"] * 2},
     )

@@ -43,21 +43,25 @@ def job(directory):
 def test_without_a_directory_nothing_is_remembered(tmp_path):
     nothing = job(None)
     nothing.opened(FakeIndex(tmp_path / "index", 7))
-    assert nothing.began(tmp_path / "index") is None
+    assert nothing.crawl_start(tmp_path / "index") is None
     nothing.finished()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_job_knows_where_it_began_in_each_index(tmp_path):
     first = job(tmp_path / "job")
-    assert first.began(tmp_path / "pages") is None
+    assert first.crawl_start(tmp_path / "pages") is None
     first.opened(FakeIndex(tmp_path / "pages", 7))
     first.opened(FakeIndex(tmp_path / "items", 0))
     again = job(tmp_path / "job")
-    assert [again.began(tmp_path / name) for name in ("pages", "items", "other")] == [7, 0, None]
+    assert [again.crawl_start(tmp_path / name) for name in ("pages", "items", "other")] == [
+        7,
+        0,
+        None,
+    ]
     # Another index comes into use later.
     again.opened(FakeIndex(tmp_path / "other", 9))
-    assert job(tmp_path / "job").began(tmp_path / "pages") == 7
+    assert job(tmp_path / "job").crawl_start(tmp_path / "pages") == 7
     assert [path.name for path in (tmp_path / "job").iterdir()] == [FILE_NAME]
 
 
@@ -65,7 +69,7 @@ def test_a_job_knows_an_index_by_its_directory(tmp_path):
     directory = tmp_path / "index"
     with open_index(index_url(directory)) as index:
         job(tmp_path / "job").opened(index)
-        assert job(tmp_path / "job").began(directory) == index.began
+        assert job(tmp_path / "job").crawl_start(directory) == index.began
 
 
 def test_a_finished_job_is_forgotten(tmp_path):
@@ -74,7 +78,7 @@ def test_a_finished_job_is_forgotten(tmp_path):
     done.finished()
     done.finished()
     assert list(tmp_path.iterdir()) == []
-    assert job(tmp_path).began(tmp_path / "pages") is None
+    assert job(tmp_path).crawl_start(tmp_path / "pages") is None
 
 
 @pytest.mark.parametrize(
@@ -100,9 +104,9 @@ def test_a_damaged_file_is_one_warning_and_no_knowledge(tmp_path, caplog, conten
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert str(tmp_path / FILE_NAME) in record.message
-    assert damaged.began("/index") is None
+    assert damaged.crawl_start("/index") is None
     damaged.opened(FakeIndex("/index", 3))
-    assert job(tmp_path).began("/index") == 3
+    assert job(tmp_path).crawl_start("/index") == 3
     assert len(caplog.records) == 1
 
 
@@ -110,7 +114,7 @@ def test_a_file_that_cannot_be_written_or_deleted_is_a_warning(tmp_path, caplog)
     (tmp_path / FILE_NAME).mkdir()
     in_the_way = job(tmp_path)
     in_the_way.opened(FakeIndex("/index", 3))
-    assert in_the_way.began("/index") == 3
+    assert in_the_way.crawl_start("/index") == 3
     in_the_way.finished()
     read, written, deleted = (record.message for record in caplog.records)
     assert "cannot be read" in read

@@ -126,3 +126,25 @@ def test_a_ban_that_ends_a_retry(site, tmp_path, at_once, reports):
             )
         on, off = run(tmp_path, *crawls)
     assert len(off.items) == len(on.items) == 20 + reports
+
+
+def test_the_last_retry_of_a_ban_is_a_copy_of_a_pending_page(site, tmp_path):
+    """Its request remembers, also when it is repeated, that its callback refused this content."""
+    with in_turns(site) as turns:
+        banned = turns.put("/banned", html(BAN))
+        slow = turns.put("/slow", html(BAN), html(BAN), html(story(1)))
+        [crawl] = run(
+            tmp_path,
+            Crawl(
+                requests=[{"url": banned, "meta": {"max_retry_times": 1}}, slow],
+                spider=f"{COMPONENTS}.SlowBannedSpider",
+                settings={
+                    "CONCURRENT_REQUESTS": 1,
+                    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+                },
+                arguments={"at_once": True},
+            ),
+        )
+    # The last try of /banned is dropped while /slow is pending, and repeated when that fails.
+    assert crawl.stat("dropped") == 1
+    assert {item["url"] for item in crawl.items} == {banned, slow}

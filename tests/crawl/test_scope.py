@@ -25,12 +25,12 @@ def identity(scope):
 
 def counts(scope, one, other):
     """Whether a page that is known as `other` may be the representative of `one`."""
-    among = identity(scope).among(one)
+    among = identity(scope).scope_filter(one)
     return among is None or among(other)
 
 
 def test_all_asks_about_no_key():
-    assert identity("all").among("http://example.com/") is None
+    assert identity("all").scope_filter("http://example.com/") is None
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def hook(event, arguments):
         happened.append((event, str(arguments)))
 
 sys.addaudithook(hook)
-among = Identity(lambda request: b"", "domain").among("http://a.example.co.uk/")
+among = Identity(lambda request: b"", "domain").scope_filter("http://a.example.co.uk/")
 assert among("http://b.example.co.uk/")
 assert not among("http://other.co.uk/")
 print(happened)

@@ -18,7 +18,7 @@ from scrapy import Request
 
 from scrapy_simhash import open_index
 from scrapy_simhash.confirmation import NO_EVIDENCE
-from scrapy_simhash.crawl.second_chances import DroppedCopy, SecondChances
+from scrapy_simhash.crawl.retries import DroppedCopy, Retries
 from scrapy_simhash.scheme import preset
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Crawl:
             max_distance=MAX_DISTANCE,
             incremental=self.incremental,
         )
-        self.chances = SecondChances(self.look, self.queue.append, self.index.rules, max_held=5)
+        self.retries = Retries(self.look, self.queue.append, self.index.rules, max_held=5)
 
     def look(self, copy: DroppedCopy) -> Observation:
         seen = self.index.observe(copy.key, copy.fingerprint)
@@ -96,20 +96,21 @@ class Crawl:
         self.requested[key] += 1
         if self.requested[key] == page.gone:
             if not page.silently:
-                self.chances.arrived(request, None)
+                self.retries.arrived(request, None)
             return
         banned = self.requested[key] <= page.bans
         bits = 0 if page.variant < 0 else 1 << page.variant
         fingerprint = CONTENTS[0 if banned else page.content] ^ bits
         seen = self.index.observe(key, fingerprint)
-        asked_again = self.chances.arrived(request, seen) or request.meta.get("by itself")
+        asked_again = self.retries.arrived(request, seen) or request.meta.get("by itself")
         if seen.kind == "near-duplicate" or (
             self.incremental and seen.kind == "unchanged" and not asked_again
         ):
             copy = DroppedCopy(key, fingerprint, evidence=NO_EVIDENCE, request=request)
             if not seen.provisional:
                 return
-            if self.chances.hold(seen.representative or key, copy):
+            if not self.retries.full:
+                self.retries.hold(seen.representative or key, copy)
                 self.index.discard(seen)
                 return
         self.open.append((key, seen, banned))
@@ -118,7 +119,7 @@ class Crawl:
 
     def ask_again(self, key: str) -> None:
         """The callback of a page asks for it."""
-        self.chances.asked_for(key)
+        self.retries.requested_by_callback(key)
         self.queue.append(Request(key, dont_filter=True, meta={"by itself": True}))
 
     def handle(self, place: int) -> None:
@@ -131,11 +132,11 @@ class Crawl:
         if fails:
             self.failed.add(key)
             self.index.discard(seen)
-            self.chances.discarded(key)
+            self.retries.discarded(key)
         else:
             self.kept.append(page.content)
             self.index.confirm(seen)
-            self.chances.confirmed(key, seen)
+            self.retries.confirmed(key, seen)
 
 
 pages = st.builds(
@@ -170,7 +171,7 @@ def test_what_one_page_shows_well_is_kept(pages, choices, incremental):
     queue = [Request(url) for url, page in named.items() for _ in range(1 + page.twice)]
     crawl = Crawl(named, queue, incremental)
     order = iter(choices)
-    while crawl.queue or crawl.open or crawl.chances.idle():
+    while crawl.queue or crawl.open or crawl.retries.idle():
         fetches, place = next(order, (True, 0))
         if crawl.queue and (fetches or not crawl.open):
             crawl.fetch(crawl.queue.pop(place % len(crawl.queue)))
@@ -180,4 +181,4 @@ def test_what_one_page_shows_well_is_kept(pages, choices, incremental):
     expected = {page.content for page in pages if page.kept}
     assert expected <= set(crawl.kept)
     # And nothing is left behind that would fill up.
-    assert crawl.chances._count == 0
+    assert crawl.retries._count == 0

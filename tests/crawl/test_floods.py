@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.crawl import clusters
-from scrapy_simhash.crawl.clusters import DEFAULT_CLUSTER_LIMIT, Clusters
+from scrapy_simhash.crawl import floods
+from scrapy_simhash.crawl.floods import DEFAULT_CLUSTER_LIMIT, Floods
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.turns import html, in_turns
@@ -20,46 +20,46 @@ BAN = (
 
 
 def test_the_limit_is_the_number_of_copies_that_are_no_flood():
-    counted = Clusters(limit=2)
-    assert [counted.is_flood("page", key) for key in "abcd"] == [False, False, True, True]
+    watch = Floods(limit=2)
+    assert [watch.add("page", key) for key in "abcd"] == [False, False, True, True]
 
 
 def test_each_page_counts_once():
-    counted = Clusters(limit=2)
-    assert not any(counted.is_flood("page", key) for key in "aaabbbab")
-    assert counted.is_flood("page", "c")
+    watch = Floods(limit=2)
+    assert not any(watch.add("page", key) for key in "aaabbbab")
+    assert watch.add("page", "c")
     # It is a flood now, for pages that were counted before, too.
-    assert counted.is_flood("page", "a")
+    assert watch.add("page", "a")
 
 
 def test_clusters_are_counted_apart():
-    counted = Clusters(limit=1)
-    assert not counted.is_flood("one", "a")
-    assert not counted.is_flood("two", "a")
-    assert counted.is_flood("one", "b")
-    assert not counted.is_flood("two", "a")
+    watch = Floods(limit=1)
+    assert not watch.add("one", "a")
+    assert not watch.add("two", "a")
+    assert watch.add("one", "b")
+    assert not watch.add("two", "a")
 
 
 def test_no_limit_is_no_flood_and_counts_nothing():
-    counted = Clusters(limit=0)
-    assert not any(counted.is_flood("page", str(number)) for number in range(1000))
-    assert len(counted._members) == 0
+    watch = Floods(limit=0)
+    assert not any(watch.add("page", str(number)) for number in range(1000))
+    assert len(watch._members) == 0
 
 
 def test_memory_is_bounded_and_a_flood_stays_in_it(monkeypatch):
-    monkeypatch.setattr(clusters, "_WATCHED_CLUSTERS", 5)
-    counted = Clusters(limit=3)
+    monkeypatch.setattr(floods, "_WATCHED_CLUSTERS", 5)
+    watch = Floods(limit=3)
     for number in range(100):
-        counted.is_flood(f"page {number}", "copy")
-        if counted.is_flood("flood", str(number)):
+        watch.add(f"page {number}", "copy")
+        if watch.add("flood", str(number)):
             break
     assert number == 3
     for number in range(100):
-        assert counted.is_flood("flood", str(number))
-        assert not counted.is_flood(f"other {number}", "copy")
-    assert len(counted._members) == 5
+        assert watch.add("flood", str(number))
+        assert not watch.add(f"other {number}", "copy")
+    assert len(watch._members) == 5
     # Of a flood no more is kept than is needed to know it.
-    assert len(counted._members[hash("flood")]) == 4
+    assert len(watch._members[hash("flood")]) == 4
 
 
 # Crawls

@@ -6,12 +6,12 @@ import pytest
 
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
-from tests.crawl.second_chance_spiders import COMPONENTS
+from tests.crawl.retry_spiders import COMPONENTS
 from tests.crawl.site import Answer
 from tests.crawl.turns import html, in_turns
 
 COPIES = 3
-SCRIPTED = "tests.crawl.second_chance_spiders"
+SCRIPTED = "tests.crawl.retry_spiders"
 OVERLAPPING = "tests.crawl.overlapping_spiders"
 IN_ORDER = {
     "CONCURRENT_REQUESTS": 1,

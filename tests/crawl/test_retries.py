@@ -1,4 +1,4 @@
-"""SecondChances: which copies are asked for again, when, and which are not."""
+"""Retries: which copies are asked for again, when, and which are not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_simhash.confirmation import NO_EVIDENCE, Confirmation, Evidence
-from scrapy_simhash.crawl.second_chances import META_KEY, DroppedCopy, SecondChances
+from scrapy_simhash.crawl.retries import META_KEY, DroppedCopy, Retries
 from scrapy_simhash.index import Observation
 from scrapy_simhash.index.rules import Rules
 
@@ -22,14 +22,20 @@ class World:
         self.says: dict[str, Observation | None] = {}
         self.scheduled: list[Request] = []
         self.looked_at: list[str] = []
-        self.chances = SecondChances(self._observe, self.scheduled.append, RULES, **options)
+        self.retries = Retries(self._observe, self.scheduled.append, RULES, **options)
 
     def _observe(self, copy):
         self.looked_at.append(copy.key)
         return self.says.get(copy.key, observation("new", copy.key))
 
     def hold(self, representative, *keys, fingerprint=BAN):
-        return [self.chances.hold(representative, dropped(key, fingerprint)) for key in keys]
+        return [self.hold_copy(representative, dropped(key, fingerprint)) for key in keys]
+
+    def hold_copy(self, representative, copy):
+        if self.retries.full:
+            return False
+        self.retries.hold(representative, copy)
+        return True
 
     def near(self, key, representative, *, pending):
         self.says[key] = observation("near-duplicate", key, representative, provisional=pending)
@@ -43,7 +49,7 @@ class World:
 
     def arrives(self, key, fingerprint=BAN):
         page = None if fingerprint is None else dropped(key, fingerprint)
-        return self.chances.arrived(self.came[key], page)
+        return self.retries.arrived(self.came[key], page)
 
 
 def observation(kind, key, representative=None, *, provisional=False):
@@ -61,15 +67,15 @@ def world():
 
 def test_copies_of_a_confirmed_page_are_forgotten(world):
     world.hold("page", "a", "b")
-    world.chances.confirmed("page")
-    world.chances.discarded("page")
-    world.chances.close()
+    world.retries.confirmed("page")
+    world.retries.discarded("page")
+    world.retries.close()
     assert (world.asked(), world.looked_at) == ([], [])
 
 
 def test_copies_of_a_failed_page_are_asked_for_one_by_one(world):
     world.hold("page", "a", "b", "c")
-    world.chances.discarded("page")
+    world.retries.discarded("page")
     assert world.asked() == ["a"]
     assert world.arrives("a", None)
     assert world.asked() == ["b"]
@@ -77,40 +83,40 @@ def test_copies_of_a_failed_page_are_asked_for_one_by_one(world):
     assert world.asked() == ["c"]
     assert world.arrives("c")
     assert world.asked() == []
-    assert not world.chances.idle()
+    assert not world.retries.idle()
 
 
 def test_copies_of_one_page_do_not_wait_for_those_of_another(world):
     world.hold("one", "a", "b")
     world.hold("two", "c", "d")
-    world.chances.discarded("two")
+    world.retries.discarded("two")
     assert world.asked() == ["c"]
-    world.chances.discarded("one")
+    world.retries.discarded("one")
     assert world.asked() == ["a"]
 
 
 def test_a_page_that_failed_without_copies_asks_for_nothing(world):
-    world.chances.discarded("page")
-    assert not world.chances.idle()
-    world.chances.close()
+    world.retries.discarded("page")
+    assert not world.retries.idle()
+    world.retries.close()
     assert world.asked() == []
 
 
 def test_what_waits_is_held_for_the_copy_that_arrives(world):
     world.hold("page", "a", "b", "c")
-    world.chances.discarded("page")
+    world.retries.discarded("page")
     world.asked()
     for key in "bc":
         world.near(key, "a", pending=True)
     world.arrives("a")
     assert world.asked() == []
     world.says.clear()
-    world.chances.discarded("a")
+    world.retries.discarded("a")
     assert world.asked() == ["b"]
     world.near("c", "b", pending=True)
     world.arrives("b")
-    world.chances.confirmed("b", dropped("b"))
-    assert not world.chances.idle()
+    world.retries.confirmed("b", dropped("b"))
+    assert not world.retries.idle()
     assert world.asked() == []
 
 
@@ -118,7 +124,7 @@ def test_what_is_stored_by_now_is_not_asked_for(world):
     world.hold("page", "a", "b", "c")
     world.near("a", "other", pending=False)
     world.says["b"] = observation("unchanged", "b")
-    world.chances.discarded("page")
+    world.retries.discarded("page")
     assert world.asked() == ["c"]
 
 
@@ -126,20 +132,20 @@ def test_what_is_stored_by_now_is_not_asked_for(world):
 def test_what_the_index_does_not_hold_or_cannot_say_is_asked_for(world, says):
     world.hold("page", "a")
     world.says["a"] = says
-    world.chances.discarded("page")
+    world.retries.discarded("page")
     assert world.asked() == ["a"]
 
 
 def test_a_page_of_other_content_sets_all_free(world):
     world.hold("ban", "a", "b", "c")
-    world.chances.discarded("ban")
+    world.retries.discarded("ban")
     world.asked()
     world.arrives("a", STORY)
     assert world.asked() == ["b", "c"]
     # None of them waits for another.
     world.arrives("b", None)
     assert world.asked() == []
-    assert not world.chances.idle()
+    assert not world.retries.idle()
 
 
 @pytest.mark.parametrize(
@@ -147,7 +153,7 @@ def test_a_page_of_other_content_sets_all_free(world):
 )
 def test_other_content_is_more_than_k_bits_away(world, bits, others):
     world.hold("ban", "a", "b", "c")
-    world.chances.discarded("ban")
+    world.retries.discarded("ban")
     world.asked()
     world.arrives("a", BAN ^ (1 << bits) - 1)
     assert world.asked() == others
@@ -156,14 +162,14 @@ def test_other_content_is_more_than_k_bits_away(world, bits, others):
 def test_a_request_that_comes_to_nothing_gives_the_next_its_chance_when_idle(world):
     world.hold("one", "a", "b", "c")
     world.hold("two", "d", "e")
-    world.chances.discarded("one")
-    world.chances.discarded("two")
+    world.retries.discarded("one")
+    world.retries.discarded("two")
     world.asked()
-    assert world.chances.idle()
+    assert world.retries.idle()
     assert world.asked() == ["b", "e"]
-    assert world.chances.idle()
+    assert world.retries.idle()
     assert world.asked() == ["c"]
-    assert not world.chances.idle()
+    assert not world.retries.idle()
     # Too late: nobody waits for it.
     assert world.arrives("a")
     assert world.asked() == []
@@ -173,26 +179,26 @@ def test_copies_of_another_crawls_page_are_looked_at_when_idle(world):
     world.hold("elsewhere", "a", "b")
     for key in "ab":
         world.near(key, "elsewhere", pending=True)
-    assert world.chances.idle()  # wait
+    assert world.retries.idle()  # wait
     assert world.asked() == []
     world.says.clear()
-    assert world.chances.idle()
+    assert world.retries.idle()
     assert world.asked() == ["a"]
 
 
 def test_what_another_crawl_confirmed_is_not_waited_for(world):
     world.hold("elsewhere", "a")
     world.near("a", "elsewhere", pending=False)
-    assert not world.chances.idle()
+    assert not world.retries.idle()
 
 
 def test_another_crawl_is_not_waited_for_without_end(world, monkeypatch):
-    monkeypatch.setattr("scrapy_simhash.crawl.second_chances._MAX_WAITS", 2)
+    monkeypatch.setattr("scrapy_simhash.crawl.retries._MAX_WAITS", 2)
     world.hold("elsewhere", "a")
     world.near("a", "elsewhere", pending=True)
-    assert [world.chances.idle() for _ in range(4)] == [True, True, False, False]
+    assert [world.retries.idle() for _ in range(4)] == [True, True, False, False]
     # Then it is left to the scheduler.
-    world.chances.close()
+    world.retries.close()
     assert world.asked() == ["a"]
 
 
@@ -201,17 +207,17 @@ def test_at_the_end_all_that_waits_is_left_to_the_scheduler(world):
     world.hold("two", "d", "e")
     world.hold("stored", "f")
     world.near("f", "stored", pending=False)
-    world.chances.discarded("one")
+    world.retries.discarded("one")
     assert world.asked() == ["a"]
-    world.chances.close()
+    world.retries.close()
     assert sorted(world.asked()) == ["b", "c", "d", "e"]
 
 
 def test_copies_of_other_content_under_the_same_key_are_held_on(world):
     world.hold("page", "a", "b")
     world.hold("page", "c", fingerprint=STORY)
-    world.chances.confirmed("page", dropped("page", STORY))
-    world.chances.discarded("page")
+    world.retries.confirmed("page", dropped("page", STORY))
+    world.retries.discarded("page")
     assert world.asked() == ["a"]
     assert set(world.looked_at) == {"a", "b"}
 
@@ -219,17 +225,17 @@ def test_copies_of_other_content_under_the_same_key_are_held_on(world):
 def test_what_other_content_is_the_rules_of_the_index_say(world):
     # Within k bits by chance, as pages of one template are.
     of_story, of_news = (Evidence(sketch=bytes([number] * 128)) for number in (1, 2))
-    world.chances.hold("page", dropped("a", evidence=of_story))
-    world.chances.hold("page", dropped("b", evidence=of_news))
-    world.chances.confirmed("page", dropped("page", evidence=of_news))
-    world.chances.discarded("page")
+    world.retries.hold("page", dropped("a", evidence=of_story))
+    world.retries.hold("page", dropped("b", evidence=of_news))
+    world.retries.confirmed("page", dropped("page", evidence=of_news))
+    world.retries.discarded("page")
     assert world.asked() == ["a"]
     # Not the page that was dropped: the others that wait are asked for at once.
     for key in "cde":
-        world.chances.hold("one", dropped(key, evidence=of_story))
-    world.chances.discarded("one")
+        world.retries.hold("one", dropped(key, evidence=of_story))
+    world.retries.discarded("one")
     assert world.asked() == ["c"]
-    world.chances.arrived(world.came["c"], dropped("c", evidence=of_news))
+    world.retries.arrived(world.came["c"], dropped("c", evidence=of_news))
     assert world.asked() == ["d", "e"]
 
 
@@ -245,28 +251,28 @@ def test_those_that_are_done_with_make_room_for_others():
 
     def assert_room():
         assert world.hold("probe", "x", "y", "z") == [True, True, False]
-        world.chances.confirmed("probe")
+        world.retries.confirmed("probe")
         assert world.hold("page", "a", "b") == [True, True]
 
     assert world.hold("page", "a", "b") == [True, True]
-    world.chances.confirmed("page", dropped("page"))
+    world.retries.confirmed("page", dropped("page"))
     assert_room()
     for content in (None, STORY):
-        world.chances.discarded("page")
+        world.retries.discarded("page")
         world.asked()
         world.arrives("a", content)
         world.asked()
         world.arrives("b", content)
         assert_room()
-    world.chances.discarded("page")
-    assert world.chances.idle()
-    assert not world.chances.idle()
+    world.retries.discarded("page")
+    assert world.retries.idle()
+    assert not world.retries.idle()
     assert_room()
     world.near("a", "other", pending=False)
     world.near("b", "other", pending=False)
-    world.chances.discarded("page")
+    world.retries.discarded("page")
     assert_room()
-    assert not world.chances.idle()
+    assert not world.retries.idle()
     assert_room()
 
 
@@ -288,8 +294,8 @@ def test_what_is_asked_for_is_the_same_request_past_the_filter(world):
         priority=3,
         flags=["mine"],
     )
-    world.chances.hold("page", DroppedCopy("a", BAN, evidence=NO_EVIDENCE, request=request))
-    world.chances.discarded("page")
+    world.retries.hold("page", DroppedCopy("a", BAN, evidence=NO_EVIDENCE, request=request))
+    world.retries.discarded("page")
     [again] = world.scheduled
     changed = {"dont_filter", "meta"}
     for name in set(request.attributes) - changed:
@@ -301,26 +307,26 @@ def test_what_is_asked_for_is_the_same_request_past_the_filter(world):
 
 
 def test_a_page_that_was_not_asked_for_is_none_of_ours(world):
-    assert not world.chances.arrived(Request("http://x.test/"), dropped("x"))
-    assert not world.chances.idle()
+    assert not world.retries.arrived(Request("http://x.test/"), dropped("x"))
+    assert not world.retries.idle()
 
 
 def test_a_page_that_was_asked_for_before_a_pause_is_known(world):
     again = Request("http://x.test/", meta={META_KEY: "of another process"})
-    assert world.chances.arrived(again, dropped("x"))
-    assert not world.chances.arrived(again, dropped("x"))
+    assert world.retries.arrived(again, dropped("x"))
+    assert not world.retries.arrived(again, dropped("x"))
 
 
 def test_the_mark_of_a_request_is_taken_away_when_it_arrives(world):
     # Spiders copy meta to other requests, which nobody asked for again.
     world.hold("page", "a", "b")
-    world.chances.discarded("page")
+    world.retries.discarded("page")
     world.asked()
     copied = world.came["a"].replace(url="http://x.test/other")
     assert world.arrives("a")
     assert META_KEY not in world.came["a"].meta
     assert world.asked() == ["b"]
-    world.chances.arrived(copied, dropped("x", STORY))
+    world.retries.arrived(copied, dropped("x", STORY))
     assert META_KEY not in copied.meta
     assert world.asked() == []
 
@@ -328,9 +334,9 @@ def test_the_mark_of_a_request_is_taken_away_when_it_arrives(world):
 def test_a_page_that_its_callback_asks_for_gets_no_second_chance_besides(world):
     world.hold("page", "a", "b", "a")
     world.hold("other", "a")
-    world.chances.asked_for("a")
-    world.chances.discarded("page")
-    world.chances.discarded("other")
+    world.retries.requested_by_callback("a")
+    world.retries.discarded("page")
+    world.retries.discarded("other")
     assert world.asked() == ["b"]
 
 
@@ -339,8 +345,8 @@ def test_several_items_of_a_page_ask_for_it_once():
     request = Request("http://x.test/a")
     for key in ("item 1", "item 2", "item 3"):
         copy = DroppedCopy(key, BAN, evidence=NO_EVIDENCE, request=request)
-        assert world.chances.hold("item 0", copy)
-    world.chances.discarded("item 0")
+        assert world.hold_copy("item 0", copy)
+    world.retries.discarded("item 0")
     assert world.asked() == ["a"]
     # And they make room at once.
     assert world.hold("other", "b", "c", "d") == [True, True, False]

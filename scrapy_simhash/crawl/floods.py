@@ -12,27 +12,27 @@ DEFAULT_CLUSTER_LIMIT = 100
 _WATCHED_CLUSTERS = 10_000
 
 
-class Clusters:
+class Floods:
     """A flood detector that counts each page of a cluster once.
 
     :param limit: near-duplicates of one representative that are allowed; 0 means no limit.
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         # Hashes take less memory than URLs. They never leave this process.
         self._members: OrderedDict[int, tuple[int, ...]] = OrderedDict()
 
-    def is_flood(self, representative: str, key: str) -> bool:
+    def add(self, representative: str, key: str) -> bool:
         """Add a near-duplicate to its cluster; return True if the cluster exceeds the limit."""
-        if not self._limit:
+        if not self.limit:
             return False
         cluster, page = hash(representative), hash(key)
         members = self._members.get(cluster, ())
-        if len(members) <= self._limit and page not in members:
+        if len(members) <= self.limit and page not in members:
             members += (page,)
         self._members[cluster] = members
         self._members.move_to_end(cluster)
         if len(self._members) > _WATCHED_CLUSTERS:
             self._members.popitem(last=False)
-        return len(members) > self._limit
+        return len(members) > self.limit

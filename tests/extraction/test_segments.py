@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.extraction import extract
-from scrapy_simhash.lines import Line
-from scrapy_simhash.segments import MIN_CONTENT_WORDS, content_lines, words_of
+from scrapy_simhash.extraction.lines import Line
+from scrapy_simhash.extraction.segments import MIN_CONTENT_WORDS, content_lines, words_of
 from tests.samples import PARAGRAPHS, article_page
 
 WORDS = "the ferry harbour bread post island rain storm boats captain night pier".split()

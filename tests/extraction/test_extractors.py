@@ -15,8 +15,8 @@ from scrapy_simhash.extraction import (
     find_extractor,
     is_extractor,
 )
+from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.scheme import Scheme
-from scrapy_simhash.selectors import Selectors
 from tests.extractors import OPTIONAL
 from tests.samples import PARAGRAPHS, article_page
 

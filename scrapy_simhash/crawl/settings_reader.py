@@ -1,4 +1,4 @@
-"""Reading settings: each kind of value once, and errors that name the setting."""
+"""Read settings by type, with errors that name the setting."""
 
 from __future__ import annotations
 
@@ -28,20 +28,22 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Preset
 
 ALWAYS_TAGGED = ("kind", "representative", "distance", "fingerprint")
-# Written only where they have a value, so that items that declare the others need not have them.
+# Written only if they have a value, so that item classes need not declare them.
 TAGGED_WHERE_KNOWN = ("similar_to", "similarity")
 TAGGED_FIELDS = ALWAYS_TAGGED + TAGGED_WHERE_KNOWN
+VERDICT_FIELDS = (*TAGGED_FIELDS, "canonical")
 PRESET_FORMS = (
     f"one of {', '.join(map(repr, PRESETS))}, a dict of a preset and what differs, the path of a "
     "TOML file of the same, or the import path of a Scheme"
 )
-VERDICT_FIELDS = (*TAGGED_FIELDS, "canonical")
 
 
 class SettingsReader:
-    """Reads settings by type, and names the one that is wrong.
+    """Reads settings by type.
 
-    :param defaults: by name; None stands for what the reader of the setting says.
+    Each method raises `SettingsError`, with the name of the setting, for a value that is wrong.
+
+    :param defaults: by name; None stands for the `unset` of the method that reads the setting.
     """
 
     def __init__(self, settings: BaseSettings, defaults: Mapping[str, Any]) -> None:
@@ -53,22 +55,21 @@ class SettingsReader:
         return self._defaults[name] if value is None else value
 
     def is_set(self, name: str) -> bool:
-        """Whether the user says something."""
+        """Return True if the setting, or its default, has a value."""
         return self._value(name) is not None
 
     def boolean(self, name: str, *, unset: bool = False) -> bool:
-        """True or False, in the words that Scrapy takes."""
+        """Return a boolean; the values that Scrapy knows are allowed."""
         value = self._value(name)
         if value is None:
             return unset
         try:
-            # getbool() knows the words that Scrapy takes for true and false.
             return self._settings.getbool(name, unset)
         except (ValueError, TypeError):
             raise SettingsError(name, value, "True or False") from None
 
     def choice(self, name: str, allowed: tuple[str, ...], *, unset: str | None = None) -> str:
-        """One of some words."""
+        """Return one of the allowed words."""
         value = self._value(name)
         if value is None and unset is not None:
             return unset
@@ -77,23 +78,80 @@ class SettingsReader:
         return cast("str", value)
 
     def whole(self, name: str, low: int, high: int, *, unset: int | None = None) -> int:
-        """A whole number within limits."""
+        """Return a whole number from `low` to `high`."""
         value = self._value(name)
         if value is None and unset is not None:
             return unset
-        allowed = f"a whole number from {low} to {high}"
-        if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise SettingsError(name, value, allowed)
         try:
-            number = int(value)  # settings from the command line are text
+            # Settings from the command line are text. int() would also take 1.5 and True.
+            if type(value) in (int, str) and low <= int(value) <= high:
+                return int(value)
         except ValueError:
-            raise SettingsError(name, value, allowed) from None
-        if not low <= number <= high:
-            raise SettingsError(name, value, allowed)
-        return number
+            pass
+        raise SettingsError(name, value, f"a whole number from {low} to {high}")
+
+    def share(self, name: str, *, unset: float | None = None) -> float:
+        """Return a number from 0 to 1."""
+        value = self._value(name)
+        if value is None and unset is not None:
+            return unset
+        try:
+            if not isinstance(value, bool) and 0 <= float(value) <= 1:
+                return float(value)
+        except (TypeError, ValueError):
+            pass
+        raise SettingsError(name, value, "a number from 0 to 1")
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return a list of names, or the keys of a dict of weights."""
+        if weights := self.field_weights(name):
+            return tuple(field for field, _ in weights)
+        try:
+            values = self._settings.getlist(name, self._defaults[name])
+        except (TypeError, ValueError):
+            values = [None]
+        if not all(isinstance(value, str) and value for value in values):
+            raise SettingsError(name, self._value(name), "a list of field names")
+        return tuple(values)
+
+    def field_weights(self, name: str) -> tuple[tuple[str, float], ...]:
+        """Return the fields and weights of a dict; () for a list."""
+        value = self._value(name)
+        try:
+            if isinstance(value, str) and value.startswith("{"):
+                value = json.loads(value)
+            if not isinstance(value, (dict, BaseSettings)):
+                return ()
+            return Scheme(field_weights=tuple(value.items())).field_weights
+        except ValueError as error:
+            raise SettingsError(
+                name, value, f"a list of field names, or a dict from them to weights ({error})"
+            ) from error
+
+    def tags(self, name: str, fields: Sequence[str]) -> Mapping[str, str]:
+        """Return a dict from some of our fields to item fields."""
+        value = self._value(name)
+        try:
+            tags = dict(self._settings.getdict(name, self._defaults[name]))
+        except (TypeError, ValueError):
+            tags = {"": ""}
+        if not all(
+            field in fields and isinstance(item_field, str) and item_field
+            for field, item_field in tags.items()
+        ):
+            raise SettingsError(
+                name,
+                value,
+                "a dict from " + ", ".join(fields) + " to item fields; {} tags no items",
+            )
+        return MappingProxyType(tags)
+
+    def item_tags(self) -> Mapping[str, str]:
+        """Return SIMHASH_ITEM_TAGS: verdict field → item field."""
+        return self.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
 
     def index_kind(self) -> str | None:
-        """SIMHASH_INDEX, if its package is there."""
+        """Return SIMHASH_INDEX, if its package is installed."""
         name = "SIMHASH_INDEX"
         if self._value(name) is None:
             return None
@@ -105,7 +163,7 @@ class SettingsReader:
         return kind
 
     def plan(self, bits: int) -> TablePlan | None:
-        """SIMHASH_TABLES: blocks, chosen ones and inner blocks, the last two optional."""
+        """Return SIMHASH_TABLES: blocks, chosen blocks and inner blocks; the last two optional."""
         name = "SIMHASH_TABLES"
         value = self._value(name)
         if value is None:
@@ -125,20 +183,24 @@ class SettingsReader:
                 f"{bits} bits ({error})",
             ) from error
 
-    def names(self, name: str) -> tuple[str, ...]:
-        """A list of names."""
-        if weights := self.field_weights(name):
-            return tuple(field for field, _ in weights)
+    def preset(self, name: str) -> tuple[str, Preset]:
+        """Return the name of a preset, for messages, and the preset."""
+        value = self._value(name)
         try:
-            values = self._settings.getlist(name, self._defaults[name])
-        except (TypeError, ValueError):
-            values = [None]
-        if not all(isinstance(value, str) and value for value in values):
-            raise SettingsError(name, self._value(name), "a list of field names")
-        return tuple(values)
+            return choose_preset(value)
+        except SchemeError as error:
+            raise SettingsError(name, value, f"{PRESET_FORMS} ({error})") from error
 
-    def selectors(self, name: str) -> tuple[str, ...]:
-        """A list of CSS selectors and XPaths."""
+    def scheme(self, scheme: Scheme) -> Scheme:
+        """Return a preset's scheme with the extractor and the selectors of the settings."""
+        if self.is_set("SIMHASH_EXTRACTOR"):
+            extractor = self._value("SIMHASH_EXTRACTOR")
+            scheme = self._changed(scheme, "SIMHASH_EXTRACTOR", extractor=extractor)
+        select, remove = "SIMHASH_CONTENT_SELECT", "SIMHASH_CONTENT_REMOVE"
+        scheme = self._changed(scheme, select, select=self._selectors(select))
+        return self._changed(scheme, remove, remove=self._selectors(remove))
+
+    def _selectors(self, name: str) -> tuple[str, ...]:
         values = value = self._value(name)
         if isinstance(value, str):  # from the command line; commas are part of CSS
             try:
@@ -151,37 +213,6 @@ class SettingsReader:
             raise SettingsError(name, value, "a list of CSS selectors and XPaths")
         return tuple(values)
 
-    def preset(self, name: str) -> tuple[str, Preset]:
-        """The preset of a setting, and its name for messages."""
-        value = self._value(name)
-        try:
-            return choose_preset(value)
-        except SchemeError as error:
-            raise SettingsError(name, value, f"{PRESET_FORMS} ({error})") from error
-
-    def field_weights(self, name: str) -> tuple[tuple[str, float], ...]:
-        """The weights of fields, where they are given in a dict; else ()."""
-        value = self._value(name)
-        try:
-            if isinstance(value, str) and value.startswith("{"):
-                value = json.loads(value)
-            if not isinstance(value, (dict, BaseSettings)):
-                return ()
-            return Scheme(field_weights=tuple(value.items())).field_weights
-        except ValueError as error:
-            raise SettingsError(
-                name, value, f"a list of field names, or a dict from them to weights ({error})"
-            ) from error
-
-    def scheme(self, scheme: Scheme) -> Scheme:
-        """The preset's scheme with what the settings say of extraction."""
-        extractor = self._value("SIMHASH_EXTRACTOR")
-        if extractor is not None:
-            scheme = self._changed(scheme, "SIMHASH_EXTRACTOR", extractor=extractor)
-        select, remove = "SIMHASH_CONTENT_SELECT", "SIMHASH_CONTENT_REMOVE"
-        scheme = self._changed(scheme, select, select=self.selectors(select))
-        return self._changed(scheme, remove, remove=self.selectors(remove))
-
     def _changed(self, scheme: Scheme, name: str, **changes: Any) -> Scheme:
         try:
             changed = replace(scheme, **changes)
@@ -190,45 +221,10 @@ class SettingsReader:
             raise SettingsError(name, self._value(name), str(error)) from error
         return changed
 
-    def item_tags(self) -> Mapping[str, str]:
-        """A dict from verdict fields to item fields."""
-        return self.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
-
-    def share(self, name: str, *, unset: float | None = None) -> float:
-        """Return a number from 0 to 1."""
-        value = self._value(name)
-        if value is None and unset is not None:
-            return unset
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = -1.0
-        if isinstance(value, bool) or not 0 <= number <= 1:
-            raise SettingsError(name, value, "a number from 0 to 1")
-        return number
-
-    def tags(self, name: str, fields: Sequence[str]) -> Mapping[str, str]:
-        """A dict from fields of ours to item fields."""
-        value = self._value(name)
-        try:
-            tags = dict(self._settings.getdict(name, self._defaults[name]))
-        except (TypeError, ValueError):
-            tags = {"": ""}
-        if not all(
-            field in fields and isinstance(item_field, str) and item_field
-            for field, item_field in tags.items()
-        ):
-            raise SettingsError(
-                name,
-                value,
-                "a dict from " + ", ".join(fields) + " to item fields; {} tags no items",
-            )
-        return MappingProxyType(tags)
-
     def path(self, name: str) -> Path:
-        """A directory; a relative path is one in Scrapy's data directory."""
+        """Return a path; a relative one is in Scrapy's data directory."""
         value = self._value(name)
-        if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
+        if not _may_be_path(value):
             raise SettingsError(name, value, "a path")
         try:
             path = Path(data_path(value))
@@ -238,33 +234,35 @@ class SettingsReader:
         return path.absolute()
 
     def file(self, name: str, spider_name: str) -> Path | None:
-        """A file in a folder that is there; ``%(name)s`` is the spider's, ``%(time)s`` now."""
+        """Return the path of a file in an existing directory.
+
+        ``%(name)s`` is the name of the spider, ``%(time)s`` the time.
+        """
         value = self._value(name)
         if value is None:
             return None
-        wanted = (
-            "the path of a file, such as report.html or %(name)s-%(time)s.html, in a directory "
-            "that is there; %% for %"
-        )
-        if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
-            raise SettingsError(name, value, wanted)
         now = datetime.now(tz=timezone.utc).replace(microsecond=0, tzinfo=None).isoformat()
         parts = {"name": _file_name(spider_name), "time": now.replace(":", "-")}
         try:
             path = Path(str(value) % parts).absolute()
-            if path.is_dir() or not path.parent.is_dir():
+            if not _may_be_path(value) or path.is_dir() or not path.parent.is_dir():
                 raise ValueError("not the path of a file")
         except (KeyError, TypeError, ValueError, OSError) as error:
-            raise SettingsError(name, value, wanted) from error
+            raise SettingsError(
+                name,
+                value,
+                "the path of a file, such as report.html or %(name)s-%(time)s.html, in an existing "
+                "directory; %% for %",
+            ) from error
         return path
 
     def directories(self, spider_name: str, *, pages: bool) -> tuple[Path, Path]:
-        """Return the directories of pages and of items; the one that every crawl uses is made.
+        """Return the index directories of pages and of items, and make the one that is needed.
 
         ``SIMHASH_DIR/spiders/<name>`` and ``SIMHASH_DIR/spider-items/<name>``, or
         ``SIMHASH_DIR/shared`` and ``SIMHASH_DIR/shared-items``.
 
-        :param pages: whether the crawl judges pages, or items alone.
+        :param pages: the crawl judges pages, not items alone.
         """
         value, base = self._value("SIMHASH_DIR"), self.path("SIMHASH_DIR")
         if self.boolean("SIMHASH_SHARED"):
@@ -285,7 +283,11 @@ class SettingsReader:
         return directory, item_directory
 
 
+def _may_be_path(value: object) -> bool:
+    return isinstance(value, (str, Path)) and bool(str(value)) and "\0" not in str(value)
+
+
 def _file_name(spider_name: str) -> str:
-    """A spider's name as one path component, different for different names."""
+    """Return a spider's name as one path component, different for different names."""
     quoted = quote(spider_name, safe=" ")
     return "%2E" + quoted[1:] if quoted.startswith(".") else quoted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.crawl.unmatched import Unmatched
+from scrapy_simhash.crawl.advice import Unmatched
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 

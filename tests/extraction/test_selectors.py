@@ -9,8 +9,8 @@ import pytest
 
 from scrapy_simhash.errors import ExtractionError, SchemeError
 from scrapy_simhash.extraction import Extraction, extract
+from scrapy_simhash.extraction.selectors import Selectors, compiled_selector
 from scrapy_simhash.scheme import Scheme
-from scrapy_simhash.selectors import Selectors, compiled_selector
 from tests.extractors import INSTALLED
 from tests.samples import FOOTER, PARAGRAPHS, article_page
 

@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_simhash import Detector, Scheme
 from scrapy_simhash.extraction import extract
-from scrapy_simhash.selectors import Selectors
+from scrapy_simhash.extraction.selectors import Selectors
 from tests.extractors import INSTALLED
 from tests.samples import article_page
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
-from tests.crawl.second_chance_spiders import COMPONENTS, HELD_AT_MOST, ScriptedSpider
+from tests.crawl.retry_spiders import COMPONENTS, HELD_AT_MOST, ScriptedSpider
 from tests.crawl.site import Answer
 from tests.crawl.turns import HTML, HangUp, Silence, html, in_turns
 

@@ -12,7 +12,7 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_simhash.crawl.second_chances import META_KEY, SecondChances
+from scrapy_simhash.crawl.retries import META_KEY, Retries
 from tests.crawl.spiders import PagesSpider, path_of
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ COMPONENTS = {
 
 def hold_few_copies() -> None:
     """Copies beyond the second are not held."""
-    SecondChances.__init__ = partialmethod(SecondChances.__init__, max_held=HELD_AT_MOST)
+    Retries.__init__ = partialmethod(Retries.__init__, max_held=HELD_AT_MOST)
 
 
 def beat_fast() -> None:

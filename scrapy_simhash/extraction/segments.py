@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.lines import own_heading
+from scrapy_simhash.extraction.lines import own_heading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from scrapy_simhash.lines import Line
+    from scrapy_simhash.extraction.lines import Line
 
 # A line of so many words is running text. One very long line is no better than several.
 _MIN_TEXT_WORDS = 8
@@ -35,7 +35,7 @@ _MAX_LINES_BETWEEN = 10
 def content_lines(lines: Sequence[Line]) -> list[Line]:
     """Return the lines that are the content of a page, in order, its own heading included.
 
-    :param lines: all of the page, see `scrapy_simhash.lines.lines_of`.
+    :param lines: all of the page, see `scrapy_simhash.extraction.lines.lines_of`.
     """
     found = _widened(lines)
     heading = own_heading(lines)

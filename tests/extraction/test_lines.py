@@ -13,12 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.extraction import Page, extract, prepared
-from scrapy_simhash.lines import Line, consent_elements, count_words, is_hidden, join, lines_of
-from scrapy_simhash.selectors import Selectors
+from scrapy_simhash.extraction.lines import (
+    Line,
+    consent_elements,
+    count_words,
+    is_hidden,
+    join,
+    lines_of,
+)
+from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.tokenization import word_tokens
 from tests.samples import CHINESE, REFERENCE_PAGE, article_page
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def lines(html: str) -> list[Line]:
@@ -351,7 +358,7 @@ class TestThreads:
     def test_what_a_thread_that_is_gone_has_compiled_serves_the_others(self):
         code = (
             "import threading\n"
-            "from tests.test_lines import TestThreads, lines\n"
+            "from tests.extraction.test_lines import TestThreads, lines\n"
             "found = []\n"
             "for _ in range(3):\n"
             "    thread = threading.Thread(target=lambda: found.append(lines(TestThreads.PAGES[0])))\n"
