@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from scrapy.http import HtmlResponse
 
-from scrapy_simhash.crawl import fingerprinting
-from scrapy_simhash.crawl.fingerprinting import MEMO_BODY_BYTES, BodyMemo
-from scrapy_simhash.detector import PageFingerprint
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.site import Answer, Site, _Handler, _Server
@@ -287,64 +283,3 @@ def test_the_same_bytes_are_extracted_once(site, tmp_path, monkeypatch, workers)
     one, _ = [event["verdict"] for event in result.events if event["path"] == "/one"]
     assert two["fingerprint"] == one["fingerprint"]
     assert kinds(result)[-2:] == ["unchanged", "near-duplicate"]
-
-
-def response(body=b"body", **headers):
-    names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return HtmlResponse("http://a/", body=body, headers=names)
-
-
-class TestBodyMemo:
-    def test_what_is_remembered_took_no_time_again(self):
-        memo = BodyMemo()
-        checksum = memo.checksum(response())
-        assert memo.get(checksum) is None
-        page = PageFingerprint(fingerprint=7, tokens=99, way="text", canonical="/a", excerpt="a")
-        timed = PageFingerprint(
-            **vars(page) | {"extraction_ms": 1.5, "tokenization_ms": 2.5, "fingerprint_ms": 3.5}
-        )
-        memo.put(checksum, timed)
-        assert memo.get(checksum) == page
-        assert memo.get(memo.checksum(response(b"other"))) is None
-
-    def test_the_body_and_its_type_are_what_counts(self):
-        memo = BodyMemo()
-        responses = [
-            response(),
-            response(b"bodies"),
-            response(Content_Type="text/html"),
-            response(Content_Type="text/html; charset=gbk"),
-            response(b"", Content_Type="body"),
-            response(b"xbody", Content_Type="text/html"),
-            response(b"body", Content_Type="text/htmlx"),
-        ]
-        checksums = [memo.checksum(response) for response in responses]
-        assert len(set(checksums)) == len(responses)
-        same = HtmlResponse("http://b/", status=203, headers={"Date": "today"}, body=b"body")
-        assert memo.checksum(same) == checksums[0]
-
-    def test_bodies_up_to_a_megabyte_are_remembered(self):
-        memo = BodyMemo()
-        assert memo.checksum(response(bytes(MEMO_BODY_BYTES))) is not None
-        too_large = memo.checksum(response(bytes(MEMO_BODY_BYTES + 1)))
-        assert too_large is None
-        memo.put(too_large, PageFingerprint(fingerprint=7))
-        assert memo.get(too_large) is None
-
-    @pytest.mark.parametrize("skipped", ["timeout", "worker_died"])
-    def test_what_was_not_for_the_page_is_not_remembered(self, skipped):
-        memo = BodyMemo()
-        memo.put(b"sum", PageFingerprint(skipped=skipped))
-        assert memo.get(b"sum") is None
-        memo.put(b"sum", PageFingerprint(skipped="few_tokens", error="none"))
-        assert memo.get(b"sum") == PageFingerprint(skipped="few_tokens", error="none")
-
-    def test_the_body_that_was_not_met_for_the_longest_time_is_forgotten(self, monkeypatch):
-        monkeypatch.setattr(fingerprinting, "MEMO_PAGES", 3)
-        memo = BodyMemo()
-        for number in range(3):
-            memo.put(b"%d" % number, PageFingerprint(fingerprint=number))
-        assert memo.get(b"0") is not None
-        memo.put(b"3", PageFingerprint(fingerprint=3))
-        known = [memo.get(b"%d" % number) for number in range(4)]
-        assert [page and page.fingerprint for page in known] == [0, None, 2, 3]
