@@ -1,5 +1,5 @@
-"""What is judged, once and under which name: retries, redirects, caches, cookies, pages met again,
-and pages of the same bytes.
+"""Which responses are judged, and under which key: retries, redirects, caches, cookies, repeated
+pages and pages of the same bytes.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ CALLS = "SIMHASH_TEST_CALLS"
 
 
 class MoodySite(Site):
-    """Knows cookies as parts of paths, and answers to some paths with other pages each time."""
+    """Serves cookies as parts of paths, and changing pages under some paths."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
         self._turns: dict[str, list[Answer]] = {}
 
     def in_turn(self, path: str, *answers: str | int) -> str:
-        """Pages, or the status of one that says nothing; the last one stays. Returns the URL."""
+        """Serve pages (or statuses) one after the other; the last one stays. Return the URL."""
         self._turns[path] = [
             Answer(b"<p>Come again.</p>", answer, HTML)
             if isinstance(answer, int)
@@ -76,7 +76,7 @@ def site() -> Iterator[MoodySite]:
 
 
 class VisitsSpider(PagesSpider):
-    """Its callback fails where the page says so."""
+    """Fails in its callback if the page says so."""
 
     def outputs(self, response):
         if FAILS.encode() in response.body:
@@ -110,7 +110,7 @@ def test_a_retried_page_is_judged_once_by_its_last_answer(site, tmp_path):
     assert result.event("/retried")["verdict"]["kind"] == "new"
     assert result.event("/retried-copy", "errback")["verdict"]["representative"] == retried
     assert result.event("/down", "errback")["verdict"] is None
-    # What was retried is not looked at; what nothing came of is.
+    # Responses that were retried are not judged; the last one is.
     assert (result.stat("checked"), result.stat("skipped/status")) == (2, 1)
     assert result.stat("extraction/readability") == 2
     assert result.stats["retry/count"] == 4
@@ -127,7 +127,7 @@ def test_redirected_pages_are_judged_once_under_the_url_where_they_end(site, tmp
     refresh = '<meta http-equiv="refresh" content="0; url=/target">'
     site.put("/refreshed", page("ice", head=refresh))
     copy = site.put("/target-copy", page("bees", copy=1))
-    # The texts on the way are pages of their own, which nobody was shown.
+    # The redirecting responses have texts, too, but no callback got them.
     other = [site.put("/kite", page("kite")), site.put("/ice", page("ice"))]
     paths = ("/moved", "/moved-too", "/far", "/refreshed", "/target")
     requests = [*(again(site.url(path)) for path in paths), again(copy), *other]
@@ -166,7 +166,7 @@ def test_pages_of_the_cache_have_the_same_verdicts(site, tmp_path):
 
 
 def by_cookie(site, path, **contents):
-    """Requests for a page that depends on a cookie, one for each content."""
+    """Return requests for a page that depends on a cookie, one for each content."""
     for visitor, content in contents.items():
         site.put(f"{path} visitor={visitor}", content)
     return [again(site.url(path), cookies={"visitor": visitor}) for visitor in contents]
@@ -237,7 +237,7 @@ def test_a_changed_page_that_fails_stays_as_it_was_for_the_next_crawl(site, tmp_
 
 
 def counted(html: str) -> str:
-    """An extractor that writes down which pages it was asked about."""
+    """Return the text; an extractor that records its pages."""
     name = re.search("<title>(.*?)</title>", html)
     with Path(os.environ[CALLS]).open("a", encoding="utf-8") as file:
         file.write(f"{name[1] if name else ''}\n")
@@ -270,7 +270,7 @@ def test_the_same_bytes_are_extracted_once(site, tmp_path, monkeypatch, workers)
     }
     [result] = run(tmp_path, Crawl(requests=requests, settings=settings))
     assert not result.lines("Traceback")
-    # What workers warm up with has no title.
+    # The warm-up page of workers has no title.
     asked = [name for name in calls.read_text(encoding="utf-8").splitlines() if name]
     tram, ice = ARTICLES["tram"][0], ARTICLES["ice"][0]
     assert asked == [tram, tram, "few", ice, tram]
