@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
     directory = index_directory(options)
     with progress("entries") as moved:
-        report = check(directory, moved=moved)
+        report = check(directory, on_progress=moved)
     if options.json:
         show(json.dumps({"index": str(directory), **asdict(report)}, indent=2))
         return 1 if report.problems else 0

@@ -55,6 +55,6 @@ def run(options: argparse.Namespace) -> int:
 
     directory = index_directory(options)
     with progress("entries") as moved:
-        kept = expire(directory, options.before_s, log=options.log, moved=moved)
+        kept = expire(directory, options.before_s, log=options.log, on_progress=moved)
     show_kept(options, directory, kept, not_seen_since=shown_time(options.before_s))
     return 0

@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     )
     with progress("records") as moved:
         count = import_entries(
-            Path(options.new_directory), manifest, read_records(options.file), moved=moved
+            Path(options.new_directory), manifest, read_records(options.file), on_progress=moved
         )
     if options.json:
         result = {"index": options.new_directory, "file": options.file, "entries": count}

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         raise SimhashError("a directory without a name: an empty variable of the shell?")
     with progress("entries") as moved:
         kept = merge(
-            directory, Path(options.other), among=page_scope(options.settings), moved=moved
+            directory, Path(options.other), in_scope=page_scope(options.settings), on_progress=moved
         )
     show_kept(options, directory, kept, merged=options.other)
     return 0

@@ -137,7 +137,7 @@ def _ask(options: argparse.Namespace) -> _Answer:
     ) as index:
         among = page_scope(options.settings)(key or name)
         evidence = evidence_of(key or "", page)
-        foreseen = foresee(index, key, page.fingerprint, evidence, among=among)
+        foreseen = foresee(index, key, page.fingerprint, evidence, in_scope=among)
         verdict = Verdict(kind=foreseen.kind, key=key or name, bits=bits)
         action = _action(policy.decide(verdict)[0], seen=policy.seen(verdict))
         max_distance = index.max_distance

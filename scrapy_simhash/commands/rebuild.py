@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
             plan,
             max_distance=options.max_distance,
             database=options.database,
-            moved=moved,
+            on_progress=moved,
         )
     show_kept(options, directory, kept)
     return 0
@@ -116,8 +116,8 @@ def _reindex(options: argparse.Namespace, directory: Path) -> int:
             expected_pages=options.pages or DEFAULT_EXPECTED_PAGES,
             min_tokens=told.min_tokens,
             drop_without_text=options.drop_without_text,
-            among=page_scope(options.settings),
-            moved=moved,
+            in_scope=page_scope(options.settings),
+            on_progress=moved,
         )
     if options.json:
         show(json.dumps({"index": str(directory), **asdict(report)}, indent=2))

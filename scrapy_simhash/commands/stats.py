@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     with opened_source(directory) as source:
         doubled = duplication(source)
     with progress("rows") as moved:
-        found = statistics(directory, moved=moved)
+        found = statistics(directory, on_progress=moved)
     if options.json:
         show(json.dumps(_as_json(str(directory), found, doubled, options.top), indent=2))
     else:

@@ -190,7 +190,7 @@ class _Run:
                     incremental=options.incremental,
                     sync="no" if self._paths.index is None else "everysec",
                     buffer_bytes=_INDEX_BUFFER_BYTES,
-                    began=checkpoint.crawl_start,
+                    crawl_start=checkpoint.crawl_start,
                 )
             )
             if len(index) and not options.incremental and not checkpoint.records_after:
