@@ -172,7 +172,7 @@ class PagePassages:
         index, settings = self.index, self._settings
         if index is None or settings is None:  # pragma: no cover - closed after the thread
             raise RuntimeError("closed")
-        return index.check(name, text, settings.question, but=name)
+        return index.check(name, text, settings.question, exclude=name)
 
     def _add(self, name: str, text: str) -> None:
         if self.index is None:  # pragma: no cover - closed after the thread
