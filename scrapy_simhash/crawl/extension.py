@@ -148,9 +148,9 @@ class SimhashExtension:
             (extension.spider_opened, signals.spider_opened),
             (extension.spider_idle, signals.spider_idle),
             (extension.spider_closed, signals.spider_closed),
-            (extension.item_scraped, signals.item_scraped),
-            (extension.item_dropped, signals.item_dropped),
-            (extension.item_error, signals.item_error),
+            (extension.item_done, signals.item_scraped),
+            (extension.item_done, signals.item_dropped),
+            (extension.item_done, signals.item_error),
         ):
             crawler.signals.connect(handler, signal=signal)
         return extension
@@ -256,17 +256,10 @@ class SimhashExtension:
         if opened:
             write_crawl_report(self.crawler, self.settings, reason)
 
-    def item_scraped(self, item: Any, response: Response | None) -> None:
-        """Settle an item that was kept."""
-        self.settlement.item_settled(response, item, kept=True, failed=False)
-
-    def item_dropped(self, item: Any, response: Response | None) -> None:
-        """Settle an item that was dropped on purpose, which is no failure of its page."""
-        self.settlement.item_settled(response, item, kept=False, failed=False)
-
-    def item_error(self, item: Any, response: Response | None) -> None:
-        """Settle an item for which a pipeline raised."""
-        self.settlement.item_settled(response, item, kept=False, failed=True)
+    def item_done(self, item: Any, response: Response | None, signal: object) -> None:
+        """Settle an item: it was kept, dropped on purpose, or a pipeline failed."""
+        kept, failed = signal is signals.item_scraped, signal is signals.item_error
+        self.settlement.item_settled(response, item, kept=kept, failed=failed)
 
     def _open(self, lane: Lane, directory: Path) -> ObservingIndex:
         settings = self.settings

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import OrderedDict
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import xxhash
 from scrapy.http import TextResponse
 from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
+from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from w3lib.encoding import read_bom
@@ -42,7 +42,7 @@ class BodyMemo:
     """A cache of fingerprints by checksum of the body. The least recently used go first."""
 
     def __init__(self) -> None:
-        self._pages: OrderedDict[Checksum, PageFingerprint] = OrderedDict()
+        self._pages: LocalCache[Checksum, PageFingerprint] = LocalCache(MEMO_PAGES)
         self._seed = secrets.randbits(64)
 
     def checksum(self, response: TextResponse) -> Checksum | None:
@@ -70,8 +70,6 @@ class BodyMemo:
         if len(page.canonical) + len(page.error or "") > MEMO_TEXT_CHARACTERS:
             return
         self._pages[checksum] = page
-        if len(self._pages) > MEMO_PAGES:
-            self._pages.popitem(last=False)
 
 
 class Fingerprinter:

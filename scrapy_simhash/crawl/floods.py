@@ -5,7 +5,7 @@ A flood is more often a ban page, a soft 404 or a broken extraction than real co
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from scrapy.utils.datatypes import LocalCache
 
 DEFAULT_CLUSTER_LIMIT = 100
 # The least recently extended clusters are forgotten first; a flood is never among them.
@@ -21,18 +21,15 @@ class Floods:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         # Hashes take less memory than URLs. They never leave this process.
-        self._members: OrderedDict[int, tuple[int, ...]] = OrderedDict()
+        self._members: LocalCache[int, tuple[int, ...]] = LocalCache(_WATCHED_CLUSTERS)
 
     def add(self, representative: str, key: str) -> bool:
         """Add a near-duplicate to its cluster; return True if the cluster exceeds the limit."""
         if not self.limit:
             return False
         cluster, page = hash(representative), hash(key)
-        members = self._members.get(cluster, ())
+        members = self._members.pop(cluster, ())
         if len(members) <= self.limit and page not in members:
             members += (page,)
         self._members[cluster] = members
-        self._members.move_to_end(cluster)
-        if len(self._members) > _WATCHED_CLUSTERS:
-            self._members.popitem(last=False)
         return len(members) > self.limit

@@ -22,7 +22,7 @@ FILE_NAME = "simhash.json"
 
 
 class Job:
-    """The state of a crawl in its JOBDIR: the sequence number at which it began in each index."""
+    """The sequence numbers at which a crawl began in its indexes, kept in its JOBDIR."""
 
     def __init__(self, settings: BaseSettings) -> None:
         directory = job_dir(settings)

@@ -6,10 +6,10 @@ An index that fails is counted, and its pages pass: no page is lost, and no craw
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.floods import Floods
 from scrapy_simhash.crawl.identity import comparable
@@ -20,7 +20,7 @@ from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.policy import PASS, Context, outcome_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from scrapy import Request
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _REMEMBERED_CANONICALS = 100_000
+_Result = TypeVar("_Result")
 
 
 class Lane:
@@ -80,7 +81,7 @@ class Lane:
         self._floods = Floods(cluster_limit)
         self._texts = texts
         # Page → the page that it names as its canonical one.
-        self._canonicals: OrderedDict[str, str] = OrderedDict()
+        self._canonicals: LocalCache[str, str] = LocalCache(_REMEMBERED_CANONICALS)
 
     def close(self) -> None:
         """Close the index, if it is open."""
@@ -95,13 +96,11 @@ class Lane:
 
         :param canonical: the URL that the page names, see `comparable`.
         """
-        if self.index is None:
-            return None
         in_scope = self._identity.scope_filter(key)
-        try:
-            verdict = self.detector.judge(self.index, key, page, among=in_scope)
-        except StorageError as error:
-            self._errors.failed("index", error, key)
+        verdict = self._attempt(
+            key, lambda index: self.detector.judge(index, key, page, among=in_scope)
+        )
+        if verdict is None or self.index is None:
             return None
         if self._texts is not None:
             self._texts.judged(self.index, verdict, page)
@@ -160,49 +159,49 @@ class Lane:
             self.retries.discarded(observation.key)
 
     def _settle_index(self, observation: Observation, confirmed: bool) -> None:
-        if self.index is None:
-            return
-        if self._texts is not None:
-            self._texts.settled(self.index, observation, confirmed=confirmed)
-        with self._counting_errors(observation.key):
-            if confirmed:
-                try:
-                    self.index.confirm(observation)
-                except StorageError:
-                    self.index.discard(observation)
-                    raise
-            else:
-                self.index.discard(observation)
+        def settle(index: ObservingIndex) -> None:
+            if self._texts is not None:
+                self._texts.settled(index, observation, confirmed=confirmed)
+            try:
+                if confirmed:
+                    index.confirm(observation)
+            finally:  # nothing stays pending if the index fails
+                index.discard(observation)
+
+        self._attempt(observation.key, settle)
 
     def _count(self, verdict: Verdict, action: Action) -> None:
         self.stats.acted(verdict, action)
-        outcome = outcome_of(verdict, action)
-        if outcome is None or verdict.kind == "unchanged" or verdict.observation is None:
-            return
-        if self.index is not None:
-            with self._counting_errors(verdict.key):
-                self.index.acted(verdict.observation, outcome)
+        outcome, observation = outcome_of(verdict, action), verdict.observation
+        if outcome is not None and verdict.kind != "unchanged" and observation is not None:
+            self._attempt(verdict.key, lambda index: index.acted(observation, outcome))
 
     def _supersede(self, verdict: Verdict) -> None:
         """Let the page replace its representative once it is confirmed."""
-        if self.index is not None and verdict.observation is not None:
-            with self._counting_errors(verdict.key):
-                self.index.supersede(verdict.observation)
+        observation = verdict.observation
+        if observation is not None:
+            self._attempt(verdict.key, lambda index: index.supersede(observation))
 
     def _observe_again(self, copy: DroppedCopy) -> Observation | None:
         """Return what the index says of a dropped copy now, without holding it as pending."""
+        in_scope = self._identity.scope_filter(copy.key)
+
+        def observe(index: ObservingIndex) -> Observation:
+            found = index.observe(copy.key, copy.fingerprint, copy.evidence, among=in_scope)
+            index.discard(found)
+            return found
+
+        return self._attempt(copy.key, observe)
+
+    def _attempt(self, key: str, ask: Callable[[ObservingIndex], _Result]) -> _Result | None:
+        """Return the answer of the index; None if it is closed or fails, which is counted."""
         if self.index is None:
             return None
-        in_scope = self._identity.scope_filter(copy.key)
         try:
-            observation = self.index.observe(
-                copy.key, copy.fingerprint, copy.evidence, among=in_scope
-            )
-            self.index.discard(observation)
+            return ask(self.index)
         except StorageError as error:
-            self._errors.failed("index", error, copy.key)
+            self._errors.failed("index", error, key)
             return None
-        return observation
 
     def _is_flood(self, verdict: Verdict, excerpt: str) -> bool:
         representative = verdict.representative
@@ -243,8 +242,6 @@ class Lane:
             self._canonicals.pop(verdict.key, None)
             if canonical is not None and canonical != comparable(verdict.key):
                 self._canonicals[verdict.key] = canonical
-                if len(self._canonicals) > _REMEMBERED_CANONICALS:
-                    self._canonicals.popitem(last=False)
             return verdict
         if canonical is not None and canonical == comparable(representative):
             return replace(verdict, canonical="representative")
@@ -252,10 +249,3 @@ class Lane:
         if named is not None and named == comparable(verdict.key):
             return replace(verdict, canonical="page")
         return verdict
-
-    @contextmanager
-    def _counting_errors(self, key: str) -> Iterator[None]:
-        try:
-            yield
-        except StorageError as error:
-            self._errors.failed("index", error, key)

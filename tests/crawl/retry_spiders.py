@@ -1,4 +1,4 @@
-"""Spiders whose pages fail by a script, once their copies were dropped; for the child process."""
+"""Spiders whose pages fail, by a script, once their copies were dropped; for the child process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HELD_AT_MOST = 2
 
 
 async def until(happened: Callable[[], bool], what: str) -> None:
-    """Wait for something."""
+    """Wait until something has happened."""
     latest = time.monotonic() + DEADLINE_S
     while not happened():
         assert time.monotonic() < latest, f"{what}: it did not happen"
@@ -35,7 +35,7 @@ async def until(happened: Callable[[], bool], what: str) -> None:
 
 
 class ScriptedSpider(PagesSpider):
-    """Asks for an original, and while its callback runs for copies of it.
+    """Requests an original, and copies of it while its callback runs.
 
     :param requests: the original.
     :param copies: asked for when the first callback runs; arguments as of requests.
@@ -108,7 +108,7 @@ class ScriptedSpider(PagesSpider):
             yield {**item, what: True}
 
     async def judged(self, count: int) -> None:
-        """Wait until so many pages were judged."""
+        """Wait until that many pages were judged."""
         stats = self.crawler.stats
         await until(lambda: stats.get_value("simhash/checked", 0) >= count, f"{count} are judged")
 
@@ -133,7 +133,7 @@ class BreakingMiddleware:
 
 
 class _Refusing:
-    """Refuses the second request for a path that says where."""
+    """Refuses the second request for paths that name the place."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._stats = crawler.stats
@@ -149,7 +149,7 @@ class _Refusing:
 
 
 class RefusingDownloads(_Refusing):
-    """As a downloader middleware."""
+    """Refuses requests and responses in a downloader middleware."""
 
     def process_request(self, request: Request) -> None:
         self.refuse(request, "request")
@@ -160,7 +160,7 @@ class RefusingDownloads(_Refusing):
 
 
 class RefusingPages(_Refusing):
-    """As a spider middleware before ours."""
+    """Refuses pages in a spider middleware before ours."""
 
     def process_spider_input(self, response: Response) -> None:
         self.refuse(response.request, "page")
@@ -177,10 +177,10 @@ COMPONENTS = {
 
 
 def hold_few_copies() -> None:
-    """Copies beyond the second are not held."""
+    """Hold no copies beyond the second."""
     Retries.__init__ = partialmethod(Retries.__init__, max_held=HELD_AT_MOST)
 
 
 def beat_fast() -> None:
-    """An idle crawl is asked often whether it is done."""
+    """Send the idle signal more often."""
     ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 0.05

@@ -1,4 +1,4 @@
-"""Selectors and item fields that match nothing are said, early and at the end."""
+"""Selectors and item fields that match nothing cause a warning, early and at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that name a canonical URL: what verdicts say of it, and which page is kept."""
+"""Pages that name a canonical URL: their verdicts, and which page is kept."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_nothing_that_a_page_says_raises(text, start):
     assert isinstance(comparable(start + text), str)
 
 
-# Article → (first page, what it names), (second page, what it names), and what is said of that.
+# Article → (first page, its canonical URL), (second page, its canonical URL), expected verdict.
 FAMILIES = {
     "mill": (("/mill", None), ("/mill-copy", "{site}/mill"), "representative"),
     "bees": (("/bees?session=1", "/bees?y=1&x=2"), ("/bees?y=1&x=2", None), "page"),
@@ -147,7 +147,7 @@ PREFERRING = {
     "failing": (PREFER, ("/mill",)),
     "failing, tag": (PREFER | {"SIMHASH_ACTION": "tag"}, ("/mill",)),
 }
-# In this order; the second is the one that those before and after it name.
+# In this order; the others name the second as their canonical page.
 STORY = ("/mill?s=1", "/mill", "/mill?s=2", "/mill-copy")
 
 
@@ -166,7 +166,7 @@ def preferring(site, module_path):
 
 
 def log_of(module_path, name, site):
-    """(page, representative) of the near-duplicate log of a crawl."""
+    """Return (page, representative) of each line of the near-duplicate log."""
     url = index_url(module_path / "simhash" / "spiders" / name.replace(",", "%2C"))
     with open_index(url) as index:
         lines = [(line.key, line.representative) for line in index.near_duplicates()]
@@ -203,7 +203,7 @@ def test_in_drop_mode_it_is_the_only_copy_that_passes(preferring):
     result = preferring["drop"]
     assert [path for path in result.seen() if path in STORY] == ["/mill?s=1", "/mill"]
     assert (result.stat("kept/canonical"), result.stat("dropped")) == (1, 2)
-    # The story, and what the two pages link to.
+    # The story, and the targets of the links on both pages.
     assert result.stat("index/size") == 3
     followed = preferring["drop, follow"]
     assert (followed.stat("kept/canonical"), followed.stat("dropped_items")) == (1, 2)
@@ -244,7 +244,7 @@ def test_the_next_crawl_knows_the_page_that_took_the_place(site, preferring, tmp
 
 
 class Collector(Counter):
-    """Of stats."""
+    """A stats collector."""
 
     def inc_value(self, name, by):
         self[name] += by

@@ -28,7 +28,7 @@ def test_each_page_counts_once():
     watch = Floods(limit=2)
     assert not any(watch.add("page", key) for key in "aaabbbab")
     assert watch.add("page", "c")
-    # It is a flood now, for pages that were counted before, too.
+    # It is a flood now, also for pages that were counted before.
     assert watch.add("page", "a")
 
 
@@ -58,7 +58,7 @@ def test_memory_is_bounded_and_a_flood_stays_in_it(monkeypatch):
         assert watch.add("flood", str(number))
         assert not watch.add(f"other {number}", "copy")
     assert len(watch._members) == 5
-    # Of a flood no more is kept than is needed to know it.
+    # For a flood, only as many members are kept as exceed the limit.
     assert len(watch._members[hash("flood")]) == 4
 
 
@@ -175,7 +175,7 @@ def test_a_flood_is_one_cluster_whatever_the_paths(results):
 
 def test_pages_after_a_ban_that_was_not_noticed_are_kept(results):
     result = results["while"]
-    # 2 shows the ban page first, 3 to 5 are dropped for it, 6 passes.
+    # 2 is the first ban page, 3 to 5 are dropped as its copies, 6 passes.
     assert numbers(result) == [0, 1, 2, 6, 7]
     assert [event["verdict"]["kind"] for event in result.events if event["what"] == "callback"] == [
         "new",

@@ -39,14 +39,14 @@ def urls(site):
 
 
 def kept(*results):
-    """How many pages of each family were kept."""
+    """Return the number of kept pages of each family."""
     return Counter(
         item["url"].split("/")[3] for result in results for item in result.items if "url" in item
     )
 
 
 def checked_size(index):
-    """It opens, and finds no fault with itself."""
+    """Check that the index opens and has no damage."""
     assert main(["check", "--index", str(index)]) == 0
     with open_index(index_url(index)) as opened:
         return len(opened)
@@ -72,7 +72,7 @@ def test_all_content_is_kept_while_writes_fail(failed):
     name, result, _ = failed
     assert_ended_well(result)
     assert set(kept(result)) == set(NAMES)
-    # What could be written does drop copies.
+    # Pages that could be written have their copies dropped.
     if name == "always":
         assert kept(result) == dict.fromkeys(NAMES, COPIES)
         assert result.stat("errors/index") == COPIES * len(NAMES)
@@ -107,7 +107,7 @@ def test_retries_without_an_index(site, tmp_path):
         arguments={"copies": copies, "script": ["raise"] * 2},
     )
     # The copies are dropped; then nothing is written any more, and two pages fail.
-    # Each is two writes: that it is a copy, and that it was dropped.
+    # Each copy takes two writes: the copy, and that it was dropped.
     assert 2 * len(copies) < WRITES_BEFORE
     [result] = run(tmp_path, crawl, setup=f"{DISKS}.after_a_while")
     assert_ended_well(result)

@@ -1,4 +1,4 @@
-"""Items that were dropped because of an item that fails afterwards."""
+"""Items that were dropped as copies of an item that fails afterwards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.crawl.pages import ARTICLES, page
 SETTINGS = {
     "SIMHASH_ITEM_FIELDS": ["text"],
     "ITEM_PIPELINES": {"tests.crawl.late_pipeline.LatePipeline": 300},
-    # The page whose items fail comes first.
+    # The page whose items fail is crawled first.
     "CONCURRENT_REQUESTS": 1,
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
 }
@@ -57,7 +57,7 @@ def test_another_copy_is_kept_when_the_item_fails(results, name):
     assert {"mill", "bees", "paper"} <= set(kept)
     if name == "incremental":
         assert sorted(kept) == ["bees", "mill", "paper"]
-    # Pages are asked for again as wholes, once for each item of theirs that is missing.
+    # A whole page is requested again for each of its items that is missing.
     assert max(kept.count("mill"), kept.count("bees")) <= 2
     assert kept.count("paper") <= 3
     assert result.stat("item/discarded") == 2

@@ -1,4 +1,4 @@
-"""JOBDIR: a crawl that is paused and goes on is one crawl."""
+"""JOBDIR: a crawl that is paused and resumed counts as one crawl."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_file_that_cannot_be_written_or_deleted_is_a_warning(tmp_path, caplog)
 
 @pytest.fixture(scope="module")
 def start(site):
-    """A site of articles, each in several copies, all of which link to those of the next."""
+    """Put articles in several copies, each with links to the copies of the next article."""
     names = [name for name in ARTICLES if name.isascii()]
     families = [[f"/{name}/{copy}" for copy in range(FAMILY)] for name in names]
     for name, family, following in zip(names, families, [*families[1:], []], strict=True):
@@ -148,7 +148,7 @@ def crawl(start, directory, *, name="pages", pause_after=0, **settings):
 
 
 def run_on(directory, start, *pauses, **settings):
-    """Pause a crawl after so many responses, and again, and let it then go on to its end."""
+    """Pause a crawl twice, each time after some responses, and resume it to its end."""
     results = []
     for pause_after in (*pauses, 0):
         results += run(directory, crawl(start, directory, pause_after=pause_after, **settings))
@@ -158,7 +158,7 @@ def run_on(directory, start, *pauses, **settings):
 
 
 def verdicts(results):
-    """What was found about each page, in the order of the crawl."""
+    """Return the verdicts on all pages, in the order of the crawl."""
     found = []
     for result in results:
         for event in result.events:
@@ -175,7 +175,7 @@ def titles(results):
 
 @pytest.fixture(scope="module")
 def whole(start, module_path):
-    """Crawls that are not paused, of several names."""
+    """Run crawls that are not paused, under several names."""
     ordered = crawl(start, module_path / "ordered", name="ordered", **ONE_BY_ONE)
     at_once = crawl(start, module_path / "at-once", name="at-once", **AT_ONCE)
     results = run(module_path / "whole", ordered, at_once)
@@ -206,7 +206,7 @@ def test_one_by_one_a_paused_crawl_finds_the_same_in_the_same_order(start, whole
 )
 def test_at_once_a_paused_crawl_keeps_the_same_content(start, whole, tmp_path, pause_after):
     results = run_on(tmp_path, start, pause_after, SIMHASH_WORKERS=1, **AT_ONCE)
-    # Each once, whichever of its copies was the first.
+    # Each article once, whichever of its copies came first.
     assert titles(results) == titles([whole["at once"]])
 
 

@@ -1,4 +1,4 @@
-"""Retries: which copies are asked for again, when, and which are not."""
+"""Retries: which copies are requested again, and when."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BAN, STORY = 0, 0xFFFF  # fingerprints that are far apart
 
 
 class World:
-    """What the index says, by key of a copy, and what was asked for."""
+    """The answers of the index by key of a copy, and the requests that were scheduled."""
 
     def __init__(self, **options):
         self.says: dict[str, Observation | None] = {}
@@ -41,7 +41,7 @@ class World:
         self.says[key] = observation("near-duplicate", key, representative, provisional=pending)
 
     def asked(self):
-        """Keys of the pages that were asked for since the last time."""
+        """Return the keys of the pages that were requested since the last call."""
         keys = [request.url.rpartition("/")[2] for request in self.scheduled]
         self.came = {**getattr(self, "came", {}), **dict(zip(keys, self.scheduled, strict=True))}
         self.scheduled.clear()
@@ -142,7 +142,7 @@ def test_a_page_of_other_content_sets_all_free(world):
     world.asked()
     world.arrives("a", STORY)
     assert world.asked() == ["b", "c"]
-    # None of them waits for another.
+    # They do not wait for each other.
     world.arrives("b", None)
     assert world.asked() == []
     assert not world.retries.idle()
@@ -170,7 +170,7 @@ def test_a_request_that_comes_to_nothing_gives_the_next_its_chance_when_idle(wor
     assert world.retries.idle()
     assert world.asked() == ["c"]
     assert not world.retries.idle()
-    # Too late: nobody waits for it.
+    # Too late: no copy waits for it.
     assert world.arrives("a")
     assert world.asked() == []
 
@@ -197,7 +197,7 @@ def test_another_crawl_is_not_waited_for_without_end(world, monkeypatch):
     world.hold("elsewhere", "a")
     world.near("a", "elsewhere", pending=True)
     assert [world.retries.idle() for _ in range(4)] == [True, True, False, False]
-    # Then it is left to the scheduler.
+    # Then the scheduler gets it.
     world.retries.close()
     assert world.asked() == ["a"]
 
@@ -223,14 +223,14 @@ def test_copies_of_other_content_under_the_same_key_are_held_on(world):
 
 
 def test_what_other_content_is_the_rules_of_the_index_say(world):
-    # Within k bits by chance, as pages of one template are.
+    # Within k bits by chance, as for pages of one template.
     of_story, of_news = (Evidence(sketch=bytes([number] * 128)) for number in (1, 2))
     world.retries.hold("page", dropped("a", evidence=of_story))
     world.retries.hold("page", dropped("b", evidence=of_news))
     world.retries.confirmed("page", dropped("page", evidence=of_news))
     world.retries.discarded("page")
     assert world.asked() == ["a"]
-    # Not the page that was dropped: the others that wait are asked for at once.
+    # The page has other content now: the copies that wait are requested at once.
     for key in "cde":
         world.retries.hold("one", dropped(key, evidence=of_story))
     world.retries.discarded("one")
@@ -246,7 +246,7 @@ def test_no_more_are_held_than_was_said():
 
 
 def test_those_that_are_done_with_make_room_for_others():
-    # However they were done with, or room would run out in a long crawl.
+    # However they were released, or a long crawl would run out of room.
     world = World(max_held=2)
 
     def assert_room():
@@ -318,7 +318,7 @@ def test_a_page_that_was_asked_for_before_a_pause_is_known(world):
 
 
 def test_the_mark_of_a_request_is_taken_away_when_it_arrives(world):
-    # Spiders copy meta to other requests, which nobody asked for again.
+    # Spiders copy meta to other requests, which are not retries.
     world.hold("page", "a", "b")
     world.retries.discarded("page")
     world.asked()

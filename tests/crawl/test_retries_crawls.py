@@ -11,7 +11,7 @@ from tests.crawl.site import Answer
 from tests.crawl.turns import HTML, HangUp, Silence, html, in_turns
 
 COPIES = 3
-# One after the other, and in the order in which they are asked for.
+# One after the other, in the order of the requests.
 IN_ORDER = {
     "CONCURRENT_REQUESTS": 1,
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
@@ -32,7 +32,7 @@ def crawl(name, original, copies, script=(), *, settings=None, **arguments):
 
 
 def put(site, name, count=COPIES):
-    """An original and copies of it: /name, /name/1, /name/2…"""
+    """Put an original and copies of it: /name, /name/1, /name/2…"""
     return [
         site.put(f"/{name}/{number}" if number else f"/{name}", page("mill", copy=number or None))
         for number in range(count + 1)
@@ -82,7 +82,7 @@ def test_copies_of_a_page_that_failed_are_asked_for_until_one_is_kept(failures, 
     assert result.stat("index/size") == (failed <= COPIES)
 
 
-# Copies whose second request comes to nothing
+# Copies whose second request gets no response
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +187,7 @@ def test_pages_behind_a_ban_page_are_all_kept(bans, requests):
         ARTICLES[name][0] for name in ARTICLES_BEHIND
     )
     assert result.stat("index/size") == len(ARTICLES_BEHIND)
-    # The callback saw the ban page once at least, and not for each of the pages.
+    # The callback saw the ban page at least once, but not for each page.
     assert 1 <= result.stat("discarded") <= len(ARTICLES_BEHIND) * int(requests)
 
 
@@ -205,7 +205,7 @@ def test_copies_beyond_the_limit_are_not_held_but_kept(site, tmp_path):
     requests = crawl("many", original, copies, ["raise"])
     setup = f"{ScriptedSpider.__module__}.hold_few_copies"
     [result] = run(tmp_path, requests, setup=setup)
-    # Those that were held are dropped in vain, and one of them is asked for again.
+    # The held copies were dropped, and one of them is requested again.
     assert result.stat("kept/held_too_many") == 5 - HELD_AT_MOST
     assert result.stat("dropped") == HELD_AT_MOST
     assert kept(result)[: 5 - HELD_AT_MOST] == ["/many/3", "/many/4", "/many/5"]

@@ -1,4 +1,4 @@
-"""No content is lost in any order of events: crawls without a network, against a model.
+"""No content is lost in any order of events: a model of crawls, without a network.
 
 Pages arrive and are handled in an order that hypothesis chooses. Some are ban pages for their
 first requests, some fail in their callback, some requests come to nothing. Whatever happens,
@@ -33,7 +33,7 @@ CONTENTS = (0, 0x00FF_FFFF, 0xFFFF_0000_FF00_0000, 0x0F0F_0F0F_0F0F_0F0F)
 
 @dataclass(frozen=True)
 class Page:
-    """What the site answers under a URL.
+    """The answers of the site for one URL.
 
     :param content: place in `CONTENTS`.
     :param variant: a bit in which the page differs from others of its content; none if negative.
@@ -56,13 +56,13 @@ class Page:
 
     @property
     def kept(self) -> bool:
-        """A crawl without the plugin would keep its content for certain."""
+        """Return True if a crawl without the plugin would certainly keep the content."""
         return not self.fails and not self.gone
 
 
 @dataclass
 class Crawl:
-    """What the middlewares do.
+    """A model of the middlewares.
 
     :param incremental: unchanged pages are dropped, too.
     """
@@ -90,7 +90,7 @@ class Crawl:
         return seen
 
     def fetch(self, request: Request) -> None:
-        """A request is answered: as in the middlewares."""
+        """Answer a request, as in the middlewares."""
         key = request.url
         page = self.pages[key]
         self.requested[key] += 1
@@ -118,12 +118,12 @@ class Crawl:
             self.ask_again(key)
 
     def ask_again(self, key: str) -> None:
-        """The callback of a page asks for it."""
+        """Repeat the request of a page, as its callback does."""
         self.retries.requested_by_callback(key)
         self.queue.append(Request(key, dont_filter=True, meta={"by itself": True}))
 
     def handle(self, place: int) -> None:
-        """The callback of a page ends."""
+        """End the callback of a page."""
         key, seen, banned = self.open.pop(place)
         page = self.pages[key]
         if banned and not page.eager:
@@ -156,7 +156,7 @@ BANNED = Page(1, -1, bans=1, eager=True, fails=False, gone=0, silently=False, tw
 
 
 @example(
-    # The page is there and handled while its own ban page still is in its callback.
+    # The page arrives and is handled while its own ban page is still in its callback.
     [BANNED, replace(BANNED, content=2)],
     [(True, 0), (True, 0), (True, 0), (False, 1), (False, 0)],
     False,
@@ -180,5 +180,5 @@ def test_what_one_page_shows_well_is_kept(pages, choices, incremental):
         assert sum(crawl.requested.values()) < 1000, "pages are asked for without end"
     expected = {page.content for page in pages if page.kept}
     assert expected <= set(crawl.kept)
-    # And nothing is left behind that would fill up.
+    # No held copy is left to take up room.
     assert crawl.retries._count == 0

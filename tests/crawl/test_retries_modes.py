@@ -1,4 +1,4 @@
-"""Second chances and what else a crawl may do: its own requests, other modes, other crawls."""
+"""Retries together with own requests, other modes and other crawls."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_link_to_itself_is_no_failure(results):
 
 @pytest.mark.parametrize("name", ["again", "moved"])
 def test_a_page_whose_callback_asks_for_it_again_is_no_content(results, name):
-    # After a redirect, the URL that was asked for first is the page's, too.
+    # After a redirect, the first URL belongs to the page, too.
     result = results[name]
     assert result.stat("discarded") == 1
     assert result.stat("rescheduled") == 1
@@ -139,7 +139,7 @@ def test_a_page_whose_callback_asks_for_it_again_is_no_content(results, name):
 def test_an_item_of_a_page_that_is_asked_for_again_is_kept_all_the_same(results):
     result = results["again-and-kept"]
     assert kept(result)[:2] == ["/again-and-kept"] * 2
-    # It came with the same content again, and stands for nothing: a copy was called, too.
+    # It had the same content again, and was discarded: a copy was requested, too.
     assert result.stat("discarded") == 2
 
 
@@ -262,7 +262,7 @@ def test_pages_behind_a_ban_page_are_kept_where_links_of_copies_are_not_followed
             crawl("tagged", urls[0], urls[1:], **settings), ban=ARTICLES["mill"][0]
         )
         [result] = run(tmp_path, requests)
-    # Some may come twice: asked for by their callback, and as copies of a page that failed.
+    # Some may be crawled twice: repeated by their callback, and as copies of a page that failed.
     assert {*kept(result)} == {f"/tagged/{place}" for place in range(4)}
 
 
@@ -287,7 +287,7 @@ def test_a_page_that_another_middleware_refused_is_not_stored_if_an_errback_was_
 
 
 def test_a_page_whose_output_somebody_stops_reading_is_no_reason_to_drop_its_copies(site, tmp_path):
-    # The one output that is read is a link; the item comes after it.
+    # The only output that is read is a link; the item comes after it.
     original, *copies = put(site, "read")
     settings = {"SPIDER_MIDDLEWARES": {f"{OVERLAPPING}.TakingOne": 10}}
     script = ["link to itself, keep"]

@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from scrapy_simhash.dedupe.pool import Workers, answers_here
-from scrapy_simhash.dedupe.worker import Job
+from scrapy_simhash.dedupe.fingerprinting import Job
+from scrapy_simhash.dedupe.workers import Workers, fingerprints_here
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.scheme import Scheme
 
@@ -17,7 +17,7 @@ from .samples import json_lines, read_lines, records, run
 EXTRACTOR = "tests.dedupe.extractors.deadly"
 
 
-def order(**changes):
+def job_spec(**changes):
     return {
         "format": "json-lines",
         "fields": {"text": ["text"], "html": None, "key": "url"},
@@ -40,57 +40,29 @@ def jobs(count, each=5):
         yield Job("f", number * each + 1, [*contents, "too_large"])
 
 
-def test_jobs_survive_the_way():
-    job = Job("naïve\n", 7, [b"a\nb", "too_large", b"", b"\xff"])
-    assert Job.decoded(job.encoded()) == job
-    assert job.key(2) == "naïve\n#9"
-
-
 @pytest.mark.parametrize("count", [1, 3])
 def test_answers_come_in_the_order_of_the_jobs(count):
-    workers = Workers(order(), count)
+    workers = Workers(job_spec(), count)
     try:
-        found = list(workers.answers(jobs(40)))
+        found = list(workers.fingerprints(jobs(40)))
     finally:
         workers.close()
-    assert found == list(answers_here(order(), jobs(40)))
-    assert [answers[-1].reason for _, answers in found] == ["too_large"] * 40
-
-
-def test_a_worker_that_waits_for_another_is_given_jobs(tmp_path):
-    """One is stopped: the other does all that may wait for its answers, and no more."""
-    count = 100
-    given = []
-
-    def noted():
-        for job in jobs(count):
-            given.append(job)
-            if len(given) == 2:
-                os.kill(workers._workers[0]._process.pid, signal.SIGSTOP)
-            elif len(given) == 24:  # twice what two have before them
-                os.kill(workers._workers[0]._process.pid, signal.SIGCONT)
-            yield job
-
-    workers = Workers(order(), 2)
-    try:
-        found = list(workers.answers(noted()))
-    finally:
-        workers.close()
-    assert found == list(answers_here(order(), jobs(count)))
+    assert found == list(fingerprints_here(job_spec(), jobs(40)))
+    assert [records[-1].page.skipped for records in found] == ["too_large"] * 40
 
 
 def test_workers_that_are_killed_are_replaced():
-    workers = Workers(order(), 2)
+    workers = Workers(job_spec(), 2)
     found = []
     try:
-        for at, answered in enumerate(workers.answers(jobs(60))):
+        for at, answered in enumerate(workers.fingerprints(jobs(60))):
             found.append(answered)
             if at in (3, 20):
                 os.kill(workers._workers[at % 2]._process.pid, signal.SIGKILL)
         assert workers.replaced == 2
     finally:
         workers.close()
-    assert found == list(answers_here(order(), jobs(60)))
+    assert found == list(fingerprints_here(job_spec(), jobs(60)))
 
 
 @pytest.mark.parametrize(("word", "reason"), [("DIE", "worker_died"), ("HANG", "timeout")])
@@ -120,16 +92,16 @@ def test_what_an_extractor_raises_is_counted(tmp_path):
 def test_a_worker_that_cannot_do_it():
     scheme = {**Scheme.preset("wide").to_dict(), "bits": 7}
     with pytest.raises(WorkerError, match="a worker did not start: SchemeError"):
-        Workers(order(scheme=scheme), 2)
+        Workers(job_spec(scheme=scheme), 2)
 
 
 def test_a_worker_that_dies_at_once(monkeypatch):
-    monkeypatch.setattr("scrapy_simhash.dedupe.pool._BOOTSTRAP", "raise SystemExit(3)")
+    monkeypatch.setattr("scrapy_simhash.dedupe.workers._BOOTSTRAP", "raise SystemExit(3)")
     with pytest.raises(WorkerError, match=r"did not start \(exit code 3\)"):
-        Workers(order(), 2)
+        Workers(job_spec(), 2)
 
 
 def test_no_python_to_start(monkeypatch):
     monkeypatch.setattr("sys.executable", "")
     with pytest.raises(WorkerError, match="one worker needs none"):
-        Workers(order(), 2)
+        Workers(job_spec(), 2)

@@ -10,13 +10,9 @@ from itertools import accumulate
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from scrapy_simhash.dedupe.warc_frames import (
-    is_compressed_by_record,
-    warc_frames,
-    warc_gzip_frames,
-)
-
-from .samples import http_response, warc_record
+from scrapy_simhash.documents.files import DamagedFile
+from scrapy_simhash.documents.warc import is_compressed_by_record, warc_parts
+from tests.dedupe.samples import http_response, warc_record
 
 SIZES = (10, 5000, 300_000, 1_500_000, 0, 20)
 LIMIT = 400_000
@@ -32,33 +28,36 @@ def warc(*, compressed):
     return b"".join(gzip.compress(record, mtime=0) if compressed else record for record in made)
 
 
-def by_record(frames):
-    """[type or reason, content or None] of each record, with its pieces."""
+def read(content, max_bytes=LIMIT, *, by_record):
+    """Return [(bytes, is a response, reason)] of the parts, and why they end."""
     found = []
-    for frame in frames:
-        if frame.kind != "rest":
-            found.append([frame.kind, frame.reason, b""])
-        found[-1][2] += frame.data
-    return found
+
+    def opened():
+        return io.BufferedReader(io.BytesIO(content))
+
+    try:
+        for part in warc_parts(opened, max_bytes, by_record=by_record):
+            found.append((b"".join([part.data, *part.rest]), part.is_record, part.reason))  # noqa: PERF401
+    except DamagedFile as error:
+        return found, str(error)
+    return found, None
 
 
 @pytest.mark.parametrize("compressed", [False, True])
 def test_as_warcio_cuts_them(compressed):
     content = warc(compressed=compressed)
-    framer = warc_gzip_frames if compressed else warc_frames
-    found = by_record(framer(io.BytesIO(content), LIMIT))
-    assert b"".join(data for _, _, data in found) == content
+    found, damage = read(content, by_record=compressed)
+    assert damage is None
+    assert b"".join(data for data, *_ in found) == content
     iterator = ArchiveIterator(io.BytesIO(content))
     records = []
     for record in iterator:
-        record.raw_stream.read()
         iterator.read_to_end()
         records.append((record.rec_type, iterator.get_record_offset()))
-    ends = list(accumulate(len(data) for _, _, data in found))
+    ends = list(accumulate(len(data) for data, *_ in found))
     assert [0, *ends[:-1]] == [offset for _, offset in records]
-    kinds = {"response": "record"}
-    assert [kind for kind, _, _ in found] == [kinds.get(kind, "other") for kind, _ in records]
-    reasons = [reason for kind, reason, _ in found if kind == "record"]
+    assert [is_record for _, is_record, _ in found] == [kind == "response" for kind, _ in records]
+    reasons = [reason for _, is_record, reason in found if is_record]
     assert reasons == ["too_large" if size > LIMIT * 3 else None for size in SIZES]
 
 
@@ -72,23 +71,20 @@ def test_what_is_compressed_by_record():
 @pytest.mark.parametrize("max_bytes", [1000, LIMIT])
 def test_of_a_file_that_is_cut_off_whole_records_are_there(compressed, at, max_bytes):
     content = warc(compressed=compressed)
-    framer = warc_gzip_frames if compressed else warc_frames
-    ends = [0, *accumulate(len(data) for *_, data in by_record(framer(io.BytesIO(content), LIMIT)))]
+    whole, _ = read(content, by_record=compressed)
+    ends = [0, *accumulate(len(data) for data, *_ in whole)]
     at %= len(content)
-    found = list(framer(io.BytesIO(content[:at]), max_bytes))
-    assert b"".join(frame.data for frame in found) == content[: max(e for e in ends if e <= at)]
+    found, damage = read(content[:at], max_bytes, by_record=compressed)
+    assert b"".join(data for data, *_ in found) == content[: max(e for e in ends if e <= at)]
     # An end between records cannot be told from the end.
-    assert [frame.kind for frame in found].count("damage") == (at not in ends)
-    assert found[-1].kind == "damage" or at in ends
+    assert (damage is None) == (at in ends)
 
 
-@pytest.mark.parametrize("end", [b"\r\n", b"\n", b"\n\n", b"\r\n" * 3, b"\r", b""])
+@pytest.mark.parametrize("end", [b"\r\n", b"\n", b"\n\n", b"\r\n" * 3, b""])
 def test_line_breaks_between_records_are_mended(end):
     record = warc_record("response", http_response(b"<p>"))
-    between = end.replace(b"\r", b"\r\n") if end == b"\r" else end or b"\n"
-    content = record[:-4] + between + record[:-4] + end
-    found = list(warc_frames(io.BytesIO(content), LIMIT))
-    assert [(frame.data, frame.kind) for frame in found] == [(record, "record")] * 2
+    content = record[:-4] + (end or b"\n") + record[:-4] + end
+    assert read(content, by_record=False) == ([(record, True, None)] * 2, None)
 
 
 @pytest.mark.parametrize(
@@ -96,26 +92,21 @@ def test_line_breaks_between_records_are_mended(end):
     [
         (False, b"garbage " * 50_000),
         (False, b"WARC/1.0\r\nno length\r\n\r\n"),
-        (False, b"WARC/1.0\r\nContent-Length: -3\r\n\r\n"),
         (False, warc_record("response", b"abc").replace(b"Length: 3", b"Length: 2")),
         (False, warc_record("response", b"abc").replace(b"Length: 3", b"Length: %d" % 10**17)),
         (True, b"garbage " * 300_000),
         (True, gzip.compress(b"no record", mtime=0)),
     ],
 )
-def test_garbage_is_left_out_and_said(compressed, garbage):
+def test_garbage_is_left_out_and_reported(compressed, garbage):
     content = warc(compressed=compressed)
-    framer = warc_gzip_frames if compressed else warc_frames
-    found = list(framer(io.BytesIO(content + garbage), LIMIT))
-    assert b"".join(frame.data for frame in found) == content
-    assert [(frame.data, frame.reason) for frame in found if frame.kind == "damage"] == [
-        (b"", found[-1].reason)
-    ]
+    found, damage = read(content + garbage, by_record=compressed)
+    assert b"".join(data for data, *_ in found) == content
+    assert damage is not None
 
 
-def test_a_member_that_is_no_record_stands_in_the_way_of_none():
+def test_an_empty_member_is_copied():
     record = gzip.compress(warc_record("response", b"abc"), mtime=0)
-    content = record + gzip.compress(b"no record") + gzip.compress(b"") + record
-    found = list(warc_gzip_frames(io.BytesIO(content), LIMIT))
-    assert [frame.kind for frame in found] == ["record", "damage", "other", "record"]
-    assert sum(1 for _ in ArchiveIterator(io.BytesIO(b"".join(f.data for f in found)))) == 2
+    content = record + gzip.compress(b"") + record
+    found, damage = read(content, by_record=True)
+    assert (b"".join(data for data, *_ in found), damage) == (content, None)

@@ -106,7 +106,7 @@ def test_links_are_followed(tmp_path, feed, there):
         if there:
             (tmp_path / "elsewhere" / name).write_text("old")
     if there:
-        with pytest.raises(SimhashError, match=r"out is there already: --overwrite"):
+        with pytest.raises(SimhashError, match=r"out exists already: --overwrite"):
             run(tmp_path, feed)
         assert (tmp_path / "elsewhere" / "out").read_text() == "old"
     run(tmp_path, feed, overwrite=there)
@@ -132,11 +132,11 @@ def test_a_link_to_a_folder(tmp_path, site):
 
 def test_files_and_folders_are_not_taken_for_each_other(tmp_path, feed, site):
     (tmp_path / "out").mkdir()
-    with pytest.raises(SimhashError, match="out is a folder that is there already"):
+    with pytest.raises(SimhashError, match="out is a folder that exists already"):
         run(tmp_path, feed, overwrite=True)
     run(tmp_path, "site")  # it is empty
     (tmp_path / "file").write_text("precious")
-    with pytest.raises(SimhashError, match="is a file that is there already"):
+    with pytest.raises(SimhashError, match="is a file that exists already"):
         run(tmp_path, "site", out="file", overwrite=True)
     assert (tmp_path / "file").read_text() == "precious"
 
@@ -207,7 +207,7 @@ def test_an_index_that_was_kept_is_not_the_state_of_another_run(tmp_path, feed):
         assert len(index) > 0
 
 
-@pytest.mark.parametrize("name", ["output", "verdicts.jsonl", "order.json"])
+@pytest.mark.parametrize("name", ["output", "journal", "spec.json"])
 def test_a_folder_of_somebody_else_with_names_like_ours(tmp_path, feed, name):
     (tmp_path / "state" / name).mkdir(parents=True)
     with pytest.raises(SimhashError, match=rf"holds other things \({name}\): move them away"):

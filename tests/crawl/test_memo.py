@@ -1,11 +1,10 @@
-"""What is remembered of the bodies that a crawl has seen."""
+"""The cache of fingerprints by the bytes of a page."""
 
 from __future__ import annotations
 
 import pytest
 from scrapy.http import HtmlResponse
 
-from scrapy_simhash.crawl import fingerprinting
 from scrapy_simhash.crawl.fingerprinting import MEMO_BODY_BYTES, MEMO_TEXT_CHARACTERS, BodyMemo
 from scrapy_simhash.detector import PageFingerprint
 
@@ -72,8 +71,8 @@ def test_what_says_something_of_the_page_in_few_words_is_remembered(memo, page, 
     assert memo.get(memo.checksum(response())) == (page if remembered else None)
 
 
-def test_the_one_that_was_not_met_for_the_longest_time_is_forgotten(memo, monkeypatch):
-    monkeypatch.setattr(fingerprinting, "MEMO_PAGES", 3)
+def test_the_one_that_was_not_met_for_the_longest_time_is_forgotten(memo):
+    memo._pages.limit = 3
     checksums = [memo.checksum(response(b"%d" % number)) for number in range(4)]
     for checksum in checksums[:3]:
         memo.put(checksum, PAGE)
