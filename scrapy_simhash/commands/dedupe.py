@@ -13,14 +13,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from scrapy_simhash.commands.output import note, progress, show
-from scrapy_simhash.commands.page_source import encoding
-from scrapy_simhash.commands.parsers import whole
-from scrapy_simhash.commands.scheme_options import (
+from scrapy_simhash.commands._options import (
     add_scheme_options,
     min_tokens,
     scheme_and_distance,
+    whole,
 )
+from scrapy_simhash.commands._output import note, progress, show
+from scrapy_simhash.commands._pages import encoding
 from scrapy_simhash.dedupe.fields import HTML_FIELDS, TEXT_FIELDS
 from scrapy_simhash.dedupe.options import (
     STANDARD_OUTPUT,

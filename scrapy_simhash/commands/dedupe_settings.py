@@ -6,7 +6,7 @@ from typing import Any, cast, get_args
 
 from scrapy.settings import Settings
 
-from scrapy_simhash.commands.project import project_settings
+from scrapy_simhash.commands._settings import project_settings
 from scrapy_simhash.crawl.identity import Identity, Scope
 from scrapy_simhash.crawl.settings import SETTINGS
 from scrapy_simhash.crawl.settings_reader import SettingsReader

@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from scrapy_simhash.commands import passages_add, passages_check
-from scrapy_simhash.commands.page_source import add_reading_options
-from scrapy_simhash.commands.parsers import add_command, share, whole
+from scrapy_simhash.commands._options import add_command, share, whole
+from scrapy_simhash.commands._pages import add_reading_options
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.passages.cutting import (
     DEFAULT_RUN_CHARACTERS,

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands.output import note, percent, progress, show
+from scrapy_simhash.commands._output import note, percent, progress, show
 from scrapy_simhash.commands.passages_add import document_reader, index_directory
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.documents.reader import Document, Skipped
@@ -97,7 +97,7 @@ def _read(options: argparse.Namespace) -> Document:
     """
     name, reader = options.text, document_reader(options)
     if _URL.match(name):
-        from scrapy_simhash.commands.fetching import fetch
+        from scrapy_simhash.commands._pages import fetch
 
         page = fetch(name, options.settings, max_bytes=reader.max_bytes)
         return _only(name, iter([reader.page(name, page.content, page.text, html=page.is_html)]))
