@@ -92,7 +92,7 @@ def _read(options: argparse.Namespace) -> Document:
     """The one text. :raises SimhashError: there is none, or more than one."""
     name, read = options.text, reading(options)
     if _URL.match(name):
-        from scrapy_simhash.commands._pages import fetch
+        from scrapy_simhash.commands._fetching import fetch
 
         page = fetch(name, options.settings, max_bytes=read.max_bytes)
         return _only(name, iter([read.page(name, page.content, page.text, html=page.is_html)]))
