@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 from scrapy_simhash.commands import passages_add, passages_check
-from scrapy_simhash.commands.page_source import encoding
-from scrapy_simhash.commands.parsers import add_command, whole
+from scrapy_simhash.commands._options import add_command, whole
+from scrapy_simhash.commands._pages import encoding
 from scrapy_simhash.documents.reader import DEFAULT_MAX_BYTES
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.passages.cutting import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands.output import note, progress, show
+from scrapy_simhash.commands._output import note, progress, show
 from scrapy_simhash.documents.reader import DocumentReader, Skipped
 from scrapy_simhash.errors import PlanError, SchemeError, SimhashError
 
@@ -76,7 +76,7 @@ def index_directory(options: argparse.Namespace) -> Path:
     """``--index``, or what the settings say."""
     if options.index is not None:
         return Path(options.index)
-    from scrapy_simhash.commands.project import passages_directory
+    from scrapy_simhash.commands._settings import passages_directory
 
     return passages_directory(options.settings)
 

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands.output import note, percent, progress, show
+from scrapy_simhash.commands._output import note, percent, progress, show
 from scrapy_simhash.commands.passages_add import index_directory, reading
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.documents.reader import Document, Skipped
@@ -92,7 +92,7 @@ def _read(options: argparse.Namespace) -> Document:
     """The one text. :raises SimhashError: there is none, or more than one."""
     name, read = options.text, reading(options)
     if _URL.match(name):
-        from scrapy_simhash.commands.fetching import fetch
+        from scrapy_simhash.commands._pages import fetch
 
         page = fetch(name, options.settings, max_bytes=read.max_bytes)
         return _only(name, iter([read.page(name, page.content, page.text, html=page.is_html)]))

@@ -95,10 +95,13 @@ class _Gunzip(io.RawIOBase):
         if self.damage is not None:
             return 0
         try:
-            return self._content.readinto(buffer)
+            # Not readinto, which loses what it has read before it raises an error.
+            content = self._content.read1(len(buffer))
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             self.damage = str(error)
             return 0
+        buffer[: len(content)] = content
+        return len(content)
 
 
 @contextmanager

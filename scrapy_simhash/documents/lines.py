@@ -19,6 +19,7 @@ PIECE_BYTES = 1 << 20
 _SPACE = b" \t\r\n"
 _AROUND_ITEMS = b"[]," + _SPACE
 _BOM = b"\xef\xbb\xbf"
+_MOST_HELD_BYTES = 1 << 20
 
 
 class Part(NamedTuple):
@@ -93,7 +94,7 @@ def _item_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
             first = piece[:1]
         body = piece.rstrip(_AROUND_ITEMS)
         tail = piece[len(body) :]
-        if len(tail) > PIECE_BYTES:  # it need not end here
+        if len(tail) > _MOST_HELD_BYTES:  # more than a line ends with
             body, tail = piece, b""
         if body:
             last = body[-1:]

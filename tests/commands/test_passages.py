@@ -240,7 +240,7 @@ def test_a_terminal_sees_how_far_it_is(filled, folder, run, monkeypatch):
     name = written(folder, f"{NOTICE} {CHINESE}")
     # A bar is drawn on a terminal, and taken away again.
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("scrapy_simhash.commands.output._PROGRESS_AFTER_S", 0)
+    monkeypatch.setattr("scrapy_simhash.commands._output._PROGRESS_AFTER_S", 0)
     ran = run("passages", "check", name)
     assert ran.code == 0
     assert "0 passages [" in ran.err

@@ -1,4 +1,4 @@
-"""A dropped page can be asked for afterwards, whatever happened to its crawl."""
+"""`explain` knows a dropped page, whatever happened to its crawl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of one template: within k bits of each other, but not confirmed to be copies."""
+"""Pages of one template: within k bits of each other, but not confirmed as copies."""
 
 from __future__ import annotations
 

@@ -1,0 +1,112 @@
+"""What a command takes from the settings of the Scrapy project that it runs in, if any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, cast, get_args
+
+from scrapy.utils.project import get_project_settings
+
+from scrapy_simhash.choice import choose_preset
+from scrapy_simhash.crawl.identity import Identity, Scope
+from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
+from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_policy
+from scrapy_simhash.crawl.settings_reader import SettingsReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from scrapy.settings import Settings
+
+    from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.policy import Policy
+    from scrapy_simhash.scheme import Scheme
+
+
+class SchemeSettings(NamedTuple):
+    """How a crawl with these settings makes fingerprints of pages, and tells copies."""
+
+    preset: str
+    scheme: Scheme
+    max_distance: int
+    confirmation: Confirmation
+    min_tokens: int
+
+
+def project_settings() -> Settings:
+    """Of the project, or Scrapy's own outside of one; logging is off unless the project says."""
+    settings = get_project_settings()
+    settings.set("LOG_ENABLED", value=False, priority="command")
+    return settings
+
+
+def passages_directory(settings: Settings | None) -> Path:
+    """SIMHASH_PASSAGES_DIR, in the data directory ``.scrapy`` if it is relative."""
+    settings = project_settings() if settings is None else settings
+    return SettingsReader(settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
+
+
+def page_index_base(settings: Settings | None) -> Path:
+    """SIMHASH_DIR, in the data directory ``.scrapy`` if it is relative."""
+    settings = project_settings() if settings is None else settings
+    return SettingsReader(settings, SETTINGS).path("SIMHASH_DIR")
+
+
+def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:
+    """What the settings say of fingerprints.
+
+    :param preset: another than they name; SIMHASH_MAX_DISTANCE is not for it. The settings of
+        confirmation are for any.
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
+    read = SettingsReader(project_settings() if settings is None else settings, SETTINGS)
+    own, chosen = read.preset("SIMHASH_PRESET")
+    if preset not in (None, own):
+        own, chosen = choose_preset(preset)
+        max_distance = chosen.max_distance
+    else:
+        max_distance = read.whole(
+            "SIMHASH_MAX_DISTANCE", 0, chosen.scheme.bits - 1, unset=chosen.max_distance
+        )
+    return SchemeSettings(
+        own,
+        read.scheme(chosen.scheme),
+        max_distance,
+        read_confirmation(read, chosen.confirmation),
+        read.whole("SIMHASH_MIN_TOKENS", 1, 1_000_000),
+    )
+
+
+def crawl_policy(settings: Settings | None) -> Policy:
+    """What a crawl with these settings does with pages whose content was seen.
+
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
+    settings = project_settings() if settings is None else settings
+    return read_policy(SettingsReader(settings, SETTINGS))
+
+
+def crawl_confirmation(settings: Settings | None, made_with: Confirmation) -> Confirmation:
+    """Return what a crawl with these settings asks of copies in an index.
+
+    :param made_with: the confirmation of the index, where the settings say nothing.
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
+    settings = project_settings() if settings is None else settings
+    return read_confirmation(SettingsReader(settings, SETTINGS), made_with)
+
+
+def cluster_limit(settings: Settings | None) -> int:
+    """SIMHASH_CLUSTER_LIMIT. :raises SettingsError: it has a value that is not allowed."""
+    settings = project_settings() if settings is None else settings
+    return SettingsReader(settings, SETTINGS).whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32)
+
+
+def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], bool] | None]:
+    """SIMHASH_SCOPE: of a page's key, which keys may be its representative's; None for all.
+
+    :raises SettingsError: it has a value that is not allowed.
+    """
+    settings = project_settings() if settings is None else settings
+    scope = SettingsReader(settings, SETTINGS).choice("SIMHASH_SCOPE", get_args(Scope))
+    return Identity(lambda _: b"", cast("Scope", scope)).scope_filter
