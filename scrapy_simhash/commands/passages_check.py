@@ -97,7 +97,7 @@ def _read(options: argparse.Namespace) -> Document:
     """
     name, reader = options.text, document_reader(options)
     if _URL.match(name):
-        from scrapy_simhash.commands._pages import fetch
+        from scrapy_simhash.commands._fetching import fetch
 
         page = fetch(name, options.settings, max_bytes=reader.max_bytes)
         return _only(name, iter([reader.page(name, page.content, page.text, html=page.is_html)]))

@@ -12,7 +12,7 @@ import pytest
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash.commands import _pages
-from scrapy_simhash.commands._pages import Page, _Pages
+from scrapy_simhash.commands._fetching import Page, _Pages
 from scrapy_simhash.commands.main import main
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
 from scrapy_simhash.detector import Detector

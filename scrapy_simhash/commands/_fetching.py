@@ -1,0 +1,132 @@
+"""fetch: pages, downloaded by Scrapy with the project's settings."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import HtmlResponse, TextResponse
+from scrapy.spidermiddlewares.httperror import HttpError
+from scrapy.utils.reactor import _asyncio_reactor_path
+
+from scrapy_simhash.commands._settings import project_settings
+from scrapy_simhash.errors import SimhashError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from scrapy.http import Response
+    from scrapy.settings import Settings
+    from twisted.python.failure import Failure
+
+# Not what a project does with its own pages. Our add-on would take this one for one of a crawl.
+_OVERRIDDEN: dict[str, Any] = {
+    "FEEDS": {},
+    "ITEM_PIPELINES": {},
+    "JOBDIR": None,
+    "LOG_STDOUT": False,
+    "SIMHASH_ENABLED": False,
+    "SPIDER_MODULES": [],
+    "TELNETCONSOLE_ENABLED": False,
+}
+
+
+class Page(NamedTuple):
+    """A response, with its text as Scrapy decoded it.
+
+    :param is_html: a crawl would take it for a page.
+    :param url: of the response, after redirects.
+    """
+
+    content: bytes
+    text: str
+    is_html: bool
+    url: str
+
+
+class _Pages(Spider):
+    name = "simhash"
+    addresses: Sequence[str]
+    # By the places of their addresses, for one may be asked for twice.
+    pages: dict[int, Page]
+    problems: dict[int, str]
+
+    async def start(self) -> AsyncIterator[Any]:
+        for place, address in enumerate(self.addresses):
+            yield Request(
+                address,
+                callback=self.take,
+                errback=partial(self.fail, place=place),
+                cb_kwargs={"place": place},
+                meta={"dont_simhash": True},
+                dont_filter=True,
+            )
+
+    def take(self, response: Response, place: int) -> None:
+        if isinstance(response, TextResponse):
+            is_html = isinstance(response, HtmlResponse)
+            self.pages[place] = Page(response.body, response.text, is_html, response.url)
+            return
+        found = response.headers.get("Content-Type")
+        content_type = "of no type" if found is None else found.decode("latin-1")
+        self.problems[place] = (
+            f"it is no text ({content_type}): save its text in a file, and name that file"
+        )
+
+    def fail(self, failure: Failure, *, place: int) -> None:
+        error = failure.value
+        if isinstance(error, HttpError):
+            problem = f"the server answers {error.response.status}"
+        elif isinstance(error, IgnoreRequest) and "robots" in str(error).lower():
+            problem = "its site's robots.txt forbids it (the setting ROBOTSTXT_OBEY)"
+        else:
+            problem = f"{type(error).__name__}: {error}".rstrip(": ")
+        self.problems[place] = problem
+
+
+def fetch(address: str, settings: Settings | None, *, max_bytes: int) -> Page:
+    """The page at a URL; see `fetch_all`."""
+    return fetch_all([address], settings, max_bytes=max_bytes)[0]
+
+
+def fetch_all(addresses: Sequence[str], settings: Settings | None, *, max_bytes: int) -> list[Page]:
+    """The pages at URLs, in one crawl. Once in a process, for a reactor cannot be run again.
+
+    :param settings: those of the project, if absent.
+    :raises SimhashError: one of them is not there, or is no text.
+    """
+    settings = (project_settings() if settings is None else settings).copy()
+    settings.setdict(_OVERRIDDEN, priority="cmdline")
+    if max_bytes:
+        settings.set("DOWNLOAD_MAXSIZE", max_bytes, priority="cmdline")
+    pages: dict[int, Page] = {}
+    problems: dict[int, str] = {}
+    # As Scrapy itself chooses.
+    asynchronous = (
+        settings["TWISTED_REACTOR"] == _asyncio_reactor_path
+        and not settings.getbool("FORCE_CRAWLER_PROCESS")
+    ) or not settings.getbool("TWISTED_REACTOR_ENABLED")
+    process = (AsyncCrawlerProcess if asynchronous else CrawlerProcess)(settings)
+    process.crawl(_Pages, addresses=addresses, pages=pages, problems=problems)
+    try:
+        # Ctrl-C is ours: it ends the command at once.
+        process.start(install_signal_handlers=False)
+    except KeyboardInterrupt:
+        _end_threads()
+        raise
+    for place, address in enumerate(addresses):
+        if place not in pages:
+            problem = problems.get(place, "nothing came back; --loglevel DEBUG shows more")
+            raise SimhashError(f"{address} cannot be fetched: {problem}")
+    return [pages[place] for place in range(len(addresses))]
+
+
+def _end_threads() -> None:
+    """A reactor that was interrupted leaves threads behind, for which Python would wait."""
+    reactor: Any = sys.modules.get("twisted.internet.reactor")
+    if reactor is not None:
+        reactor.getThreadPool().stop()
