@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands.output import progress, show
-from scrapy_simhash.commands.parsers import add_command, whole
-from scrapy_simhash.commands.scheme_options import add_scheme_options, scheme_and_distance
+from scrapy_simhash.commands._options import (
+    add_command,
+    add_scheme_options,
+    scheme_and_distance,
+    whole,
+)
+from scrapy_simhash.commands._output import progress, show
 
 if TYPE_CHECKING:
     import argparse
