@@ -192,7 +192,7 @@ def test_of_two_crawls_with_an_index_the_last_writes_its_report(pages, tmp_path)
     assert "another crawl of this process" in line
     assert not any("simhash/errors/report" in result.stats for result in results)
     assert "2 pages were judged" in text_of(path)
-    assert "or by another spider with the same index" in text_of(path)
+    assert "from earlier crawls, and from other spiders that share it" in text_of(path)
 
 
 def test_after_a_pause_the_counts_are_those_since_then(site, tmp_path):
