@@ -30,7 +30,9 @@ def start(task: Task) -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, cwd=ROOT, stderr=errors)
 
 
-def tasks(backend: RedisBackend, directory: Path, shape: str, families: int, **faults) -> list[Task]:
+def tasks(
+    backend: RedisBackend, directory: Path, shape: str, families: int, **faults
+) -> list[Task]:
     return [
         Task(
             *(backend.server.url, backend.name, backend.server.cluster, shape, families),
