@@ -24,6 +24,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass, replace
+from itertools import chain
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,7 @@ _STORED, _LEASE_ENDED = 1, 2
 _MAX_TRIES = 3
 # Records of pages whose crawler has not written them are written by others after so many more.
 _MAX_LAG = 200
+_LOADED_AT_ONCE = 100
 
 logger = logging.getLogger(__name__)
 
@@ -281,6 +283,53 @@ class RedisIndex:
         self._require_open()
         return self._lines(self.began if this_crawl else 0)
 
+    def load(self, entries: Iterable[Entry]) -> int:
+        """Store entries of another index as they are, but those of pages that have one here.
+
+        No crawl may use this index meanwhile: entries are not compared.
+
+        :return: how many were stored.
+        """
+        self._require_open()
+        loaded = last = 0
+        batch: list[Entry] = []
+        for entry in entries:
+            batch.append(entry)
+            last = max(last, entry.number, entry.met)
+            if len(batch) == _LOADED_AT_ONCE:
+                loaded += self._load(batch)
+                batch = []
+        loaded += self._load(batch)
+        sequence = self._layout.order[0]
+        missing = last - int(self._server.call("GET", sequence) or 0)
+        if missing > 0:
+            self._server.call("INCRBY", sequence, missing)
+        return loaded
+
+    def _load(self, entries: Sequence[Entry]) -> int:
+        layout, keys, arguments = self._layout, list[bytes](), list[bytes]()
+        for entry in entries:
+            digest = digest_of(entry.key)
+            group, _, count = layout.group_keys(layout.group_of(digest))
+            keys += (group, count)
+            arguments += (
+                digest,
+                encode_entry(entry, layout.width_bytes),
+                layout.buckets(self.plan.prefixes(entry.fingerprint)),
+                layout.record(digest, entry.fingerprint),
+            )
+        if not self._server.cluster:
+            head = (layout.head, layout.prefix_bytes)
+            return int(self._server.run(scripts.LOAD_MANY, keys, (*head, *arguments)))
+        loaded = 0
+        for at in range(len(entries)):
+            digest, value, buckets, record = arguments[4 * at : 4 * at + 4]
+            for table, part in layout.by_table(buckets).items():
+                rows = (layout.head, part, layout.prefix_bytes, record)
+                self._server.run(scripts.APPEND, (layout.table(table),), rows)
+            loaded += self._server.run(scripts.LOAD, keys[2 * at : 2 * at + 2], (digest, value))
+        return loaded
+
     def close(self) -> None:
         """See `Index.close`."""
         with self._lock:
@@ -420,12 +469,17 @@ class RedisIndex:
 
     # Searching.
 
-    def _buckets_to_ask(self, fingerprint: int, evidence: Evidence) -> bytes:
+    def _buckets_to_ask(self, fingerprint: int, evidence: Evidence) -> dict[int, list[bytes]]:
+        """Return the names of the buckets to ask, by table."""
         if self._prober is None:
-            return self._layout.buckets(self.plan.prefixes(fingerprint))
-        return self._layout.probed_buckets(self._prober.probes(fingerprint, evidence.certainty))
+            prefixes = self.plan.prefixes(fingerprint)
+            return self._layout.names(range(len(prefixes)), prefixes)
+        probes = self._prober.probes(fingerprint, evidence.certainty)
+        return self._layout.names(probes.tables.tolist(), probes.prefixes.tolist())
 
-    def _begin(self, digest: bytes, buckets: bytes) -> tuple[int, int, Group | None, bytes]:
+    def _begin(
+        self, digest: bytes, buckets: dict[int, list[bytes]]
+    ) -> tuple[int, int, Group | None, bytes]:
         """Return (sequence, number of the last admission before that is surely in the tables, own
         group if it was read, records of the buckets).
         """
@@ -433,12 +487,12 @@ class RedisIndex:
         sequence, admitted, _, unwritten = layout.order
         if not self._server.cluster:
             group = layout.group_keys(layout.group_of(digest))[:2]
-            keys = (sequence, admitted, unwritten, *group)
-            arguments = (layout.head, buckets, layout.prefix_bytes)
-            number, since, _, (packed, *pending), records = self._server.run(
-                scripts.OBSERVE, keys, arguments
+            (number, since, _, (packed, *pending)), values = self._server.run_and_get(
+                scripts.OBSERVE,
+                (sequence, admitted, unwritten, *group),
+                list(chain.from_iterable(buckets.values())),
             )
-            return number, since, parsed_group(packed, pending), records
+            return number, since, parsed_group(packed, pending), b"".join(filter(None, values))
         number, since, last = self._server.run(scripts.BEGIN, (sequence, admitted, unwritten))
         if last - since > _MAX_LAG:
             self._write_records_of_others(since + _MAX_LAG // 2)
@@ -450,18 +504,17 @@ class RedisIndex:
         _, since, _ = self._server.run(scripts.BEGIN, (sequence, admitted, unwritten))
         return int(since)
 
-    def _search(self, buckets: bytes) -> bytes:
+    def _search(self, buckets: dict[int, list[bytes]]) -> bytes:
         """Return the records of buckets."""
-        layout = self._layout
         if not self._server.cluster:
-            arguments = (layout.head, buckets, layout.prefix_bytes)
-            found: bytes = self._server.run(scripts.SEARCH, (layout.head,), arguments)
-            return found
-        return b"".join(
-            self._server.run(
-                scripts.SEARCH, (layout.table(table),), (layout.head, part, layout.prefix_bytes)
+            return b"".join(
+                filter(None, self._server.call("MGET", *chain.from_iterable(buckets.values())))
             )
-            for table, part in layout.by_table(buckets).items()
+        # The buckets of a table are in one slot.
+        return b"".join(
+            record
+            for names in buckets.values()
+            for record in filter(None, self._server.call("MGET", *names))
         )
 
     def _candidates(self, records: bytes, fingerprint: int, own: bytes) -> set[bytes]:

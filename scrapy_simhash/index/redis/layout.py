@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from scrapy_simhash.index.plan import TablePlan
-    from scrapy_simhash.index.probing import Probes
 
 DIGEST_BYTES = 8
 RECORD_DIGEST_BYTES = 6
@@ -106,6 +105,10 @@ class Layout:
         """Names of the keys that order observations: sequence, admitted, recent, unwritten."""
         return tuple(self.state(what) for what in ("sequence", "admitted", "recent", "unwritten"))
 
+    @cached_property
+    def _heads(self) -> list[bytes]:
+        return [self.table(number) for number in range(len(self.plan.tables))]
+
     def table(self, number: int) -> bytes:
         """Return a name in the slot of a table."""
         return self.head + str(number).encode() + b"}"
@@ -158,14 +161,17 @@ class Layout:
             for number, prefix in enumerate(prefixes)
         )
 
-    def probed_buckets(self, probes: Probes) -> bytes:
-        """Return the buckets to ask, packed in the same way."""
-        width = self.prefix_bytes
-        rows = np.empty((len(probes.tables), 2 + width), np.uint8)
-        rows[:, :2] = probes.tables.astype(">u2").view(np.uint8).reshape(-1, 2)
-        prefixes = probes.prefixes.astype(">u4").view(np.uint8).reshape(-1, 4)
-        rows[:, 2:] = prefixes[:, 4 - width :]
-        return rows.tobytes()
+    def names(self, tables: Iterable[int], prefixes: Iterable[int]) -> dict[int, list[bytes]]:
+        """Return the names of buckets by table."""
+        found: dict[int, list[bytes]] = {}
+        heads, width = self._heads, self.prefix_bytes
+        for table, prefix in zip(tables, prefixes, strict=True):
+            name = heads[table] + prefix.to_bytes(width, "big")
+            if table in found:
+                found[table].append(name)
+            else:
+                found[table] = [name]
+        return found
 
     def by_table(self, packed: bytes) -> dict[int, bytes]:
         """Split packed buckets by table."""

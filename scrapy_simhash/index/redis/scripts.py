@@ -70,17 +70,6 @@ local function buckets(head, packed, width)
   return names
 end
 
-local function search(head, packed, width)
-  local names, found = buckets(head, packed, width), {}
-  for first = 1, #names, 1000 do
-    local values = redis.call('MGET', unpack(names, first, math.min(first + 999, #names)))
-    for at = 1, #values do
-      if values[at] then found[#found + 1] = values[at] end
-    end
-  end
-  return table.concat(found)
-end
-
 -- SET, and not APPEND, which keeps room for as much again.
 local function append(head, packed, width, record)
   for _, name in ipairs(buckets(head, packed, width)) do
@@ -140,6 +129,15 @@ local function admit(admitted, recent, member, since, k, judged)
   return {1, number}
 end
 
+-- Store an entry as it is, unless its page has one.
+local function load(entries, count, digest, value)
+  local packed = redis.call('GET', entries) or ''
+  if find(packed, digest) then return 0 end
+  redis.call('SET', entries, packed .. digest .. struct.pack('>I4', #value) .. value)
+  redis.call('INCR', count)
+  return 1
+end
+
 local function hold(pending, field, is_admitted, lease_ms, entry)
   local deadline = struct.pack('>d', now_ms() + lease_ms)
   redis.call('HSET', pending, field, is_admitted .. deadline .. entry)
@@ -167,12 +165,10 @@ local groups = {}
 for at = 1, #KEYS, 2 do groups[#groups + 1] = look(KEYS[at], KEYS[at + 1]) end
 return groups
 """)
-# KEYS: any of a table. ARGV: head, buckets, width.
-SEARCH = _script("return search(ARGV[1], ARGV[2], tonumber(ARGV[3]))")
-# KEYS: sequence, admitted, unwritten, entries, pending. ARGV: as SEARCH.
+# KEYS: sequence, admitted, unwritten, entries, pending.
 OBSERVE = _script("""
 local number, since, last = begin(KEYS[1], KEYS[2], KEYS[3])
-return {number, since, last, look(KEYS[4], KEYS[5]), search(ARGV[1], ARGV[2], tonumber(ARGV[3]))}
+return {number, since, last, look(KEYS[4], KEYS[5])}
 """)
 # KEYS: pending. ARGV: field, lease, entry.
 HOLD = _script("hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])")
@@ -252,4 +248,17 @@ packed = string.sub(packed, 1, first - 1) .. string.sub(packed, last + 1)
 if packed == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], packed) end
 redis.call('DECR', KEYS[3])
 return 1
+""")
+# KEYS: entries, count. ARGV: digest, value. Returns 1 if its page had no entry.
+LOAD = _script("return load(KEYS[1], KEYS[2], ARGV[1], ARGV[2])")
+# KEYS: entries and count of each entry. ARGV: head, width; digest, value, buckets, record of each.
+# Returns how many pages had no entry.
+LOAD_MANY = _script("""
+local loaded = 0
+for at = 1, #KEYS / 2 do
+  local first = 4 * at - 1
+  append(ARGV[1], ARGV[first + 2], tonumber(ARGV[2]), ARGV[first + 3])
+  loaded = loaded + load(KEYS[2 * at - 1], KEYS[2 * at], ARGV[first], ARGV[first + 1])
+end
+return loaded
 """)
