@@ -32,7 +32,7 @@ from quality_lib.served import serve
 from scrapy_simhash.calibration.calibrating import DEFAULT_SAMPLE, Preset, calibrate
 from scrapy_simhash.calibration.sampling import Sample
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
-from scrapy_simhash.passages.reading import Document, Reading
+from scrapy_simhash.documents.reader import Document, DocumentReader
 from scrapy_simhash.scheme import PRESETS
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from quality_lib.served import Row
 
     from scrapy_simhash.calibration.calibrating import Calibrated
-    from scrapy_simhash.passages.reading import Skipped
+    from scrapy_simhash.documents.reader import Skipped
 
 MARGIN = 0.02
 SEED = 1
@@ -85,7 +85,7 @@ class Outcome:
 
 def pages_of(folder: Path, page_set: PageSet) -> Iterator[Document | Skipped]:
     """All pages of a set, short ones too; of a set without pages, its texts."""
-    reading = Reading(keep_html=True)
+    reading = DocumentReader(keep_html=True)
     with (folder / "docs.jsonl").open(encoding="utf-8") as lines:
         files = [doc["file"] for doc in map(json.loads, lines) if doc.get("file")]
     for file in files:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scrapy_simhash.extraction import Page, prepared
-from scrapy_simhash.lines import join
-from scrapy_simhash.segments import content_lines
-from scrapy_simhash.selectors import Selectors, compiled_selector
+from scrapy_simhash.extraction.lines import join
+from scrapy_simhash.extraction.segments import content_lines
+from scrapy_simhash.extraction.selectors import Selectors, compiled_selector
 
 
 class SelectorCount(NamedTuple):

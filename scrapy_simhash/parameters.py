@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.extraction import EXTRACTORS, is_extractor
+from scrapy_simhash.extraction.selectors import compiled_selector
 from scrapy_simhash.features import IDF_WEIGHTINGS, WEIGHTINGS, Weighting, idf_table
 from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName
 from scrapy_simhash.parts import PARTS, TITLE_PART
-from scrapy_simhash.selectors import compiled_selector
 from scrapy_simhash.tokenization import TOKENIZERS, normalize
 
 if TYPE_CHECKING:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 PolicyAction = Literal["drop", "tag"]
 Outcome = Literal["dropped", "followed", "tagged", "passed"]
+NoRetry = Literal["no_page", "held_too_many"]
+KeptReason = Literal["canonical", "flood", "method", "rescheduled", NoRetry]
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,31 @@ def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Context:
+    """What a decision depends on besides the verdict.
+
+    :param preferred: the representative names this page as its canonical URL, and such pages are
+        preferred.
+    :param flood: the cluster has more pages than its limit.
+    :param method: HTTP method of the request.
+    :param requested_again: by a callback, or because a representative failed.
+    :param no_retry: why the page could not be requested again if its representative failed; None
+        if it could.
+    """
+
+    preferred: bool = False
+    flood: bool = False
+    method: str = "GET"
+    requested_again: bool = False
+    no_retry: NoRetry | None = None
+
+
+NO_CONTEXT = Context()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Policy:
-    """A mapping from verdicts to actions. A page that is only similar to another passes.
+    """The rules that map a verdict and its context to an action.
 
     :param action: ``drop`` hides seen content from the spider, ``tag`` marks it.
     :param follow: follow the links on pages with seen content. To follow the links of a dropped
@@ -58,15 +83,36 @@ class Policy:
     incremental: bool = False
 
     def seen(self, verdict: Verdict) -> bool:
-        """Return True if the content counts as seen."""
+        """Return True if the content counts as seen. A page that is only similar does not."""
         return verdict.kind == "near-duplicate" or (
             self.incremental and verdict.kind == "unchanged"
         )
 
-    def decide(self, verdict: Verdict) -> Action:
-        """Return the action for a verdict."""
+    def decide(
+        self, verdict: Verdict, context: Context = NO_CONTEXT
+    ) -> tuple[Action, KeptReason | None]:
+        """Return the action, and why the page passes although its content was seen."""
+        action = self._action(verdict)
+        reason = None if action == PASS else _reason_to_keep(verdict, action, context)
+        return (action, None) if reason is None else (PASS, reason)
+
+    def _action(self, verdict: Verdict) -> Action:
         if not self.seen(verdict):
             return PASS
         if self.action == "tag":
-            return Action(call=True, items=True, follow=self.follow)
+            return Action(follow=self.follow)
         return Action(call=self.follow, items=False, follow=self.follow)
+
+
+def _reason_to_keep(verdict: Verdict, action: Action, context: Context) -> KeptReason | None:
+    if not action.items:
+        if context.preferred:
+            return "canonical"
+        if context.flood:
+            return "flood"
+        if context.method != "GET":  # answers to forms resemble each other
+            return "method"
+    if context.requested_again and verdict.kind != "near-duplicate":
+        return "rescheduled"  # unchanged, but its callback did not run
+    observation = verdict.observation
+    return context.no_retry if observation is not None and observation.provisional else None

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import EmptyText, SchemeError
+from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.features import idf_table, weighted_features, weighted_occurrences
 from scrapy_simhash.fingerprint import Fingerprint, simhash, simhash_in_order, simhash_of_hashes
 from scrapy_simhash.hashes import JOINER, shingle_hashes, token_hashes
 from scrapy_simhash.parameters import SchemeParameters
 from scrapy_simhash.parts import select_parts
-from scrapy_simhash.selectors import Selectors
 from scrapy_simhash.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:

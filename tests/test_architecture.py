@@ -211,7 +211,9 @@ def test_the_architecture_page_names_files_that_exist():
     for line in page.splitlines():
         if line.startswith("In `"):
             folder = line.split("`")[1]
-        elif line.startswith("## The way"):
+            table[folder] = (PACKAGE / folder).exists()
+            continue
+        if line.startswith("## The way"):
             folder = ""
         for name in re.findall(r"`([\w/]+(?:\.py|/))`", line):
             table[name] = (PACKAGE / folder / name).exists() or (PACKAGE.parent / name).exists()

@@ -19,7 +19,7 @@ from scrapy_simhash.crawl.settings import SimhashSettings, unknown_settings
 from scrapy_simhash.scheme import PRESETS
 
 from .commands.test_documented import PARSERS, options_of
-from .documents import NAMES, ROOT, blocks, inline_code
+from .documentation_pages import NAMES, ROOT, blocks, inline_code
 
 # Languages of blocks, and why each needs nothing more, or where it is tested.
 LANGUAGES = {

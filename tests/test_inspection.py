@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.inspection import content_text, selector_counts
-from scrapy_simhash.selectors import Selectors
 from tests.samples import PARAGRAPHS
 
 PAGE = f"""<html><body><nav><a href="/">Home</a></nav><p class="a">{PARAGRAPHS[0]}</p>

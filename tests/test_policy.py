@@ -6,7 +6,8 @@ from typing import get_args
 
 import pytest
 
-from scrapy_simhash.policy import PASS, Action, Policy, PolicyAction, outcome_of
+from scrapy_simhash.index import Observation
+from scrapy_simhash.policy import PASS, Action, Context, Policy, PolicyAction, outcome_of
 from scrapy_simhash.verdict import Verdict, VerdictKind
 
 KINDS = get_args(VerdictKind)
@@ -31,7 +32,7 @@ def test_the_whole_table(action, follow, incremental, kind, similar_to):
     verdict = Verdict(kind=kind, key="https://a.example/", bits=64, similar_to=similar_to)
     seen = (kind, incremental) in COUNTS_AS_SEEN
     assert policy.seen(verdict) is seen, "similar to another page or not"
-    assert policy.decide(verdict) == (SEEN[action, follow] if seen else ALL)
+    assert policy.decide(verdict) == (SEEN[action, follow] if seen else ALL, None)
 
 
 def test_the_table_is_whole():
@@ -44,7 +45,44 @@ def test_near_duplicates_are_dropped_unless_something_else_is_asked_for():
     assert Action() == PASS == ALL
 
 
-@pytest.mark.parametrize("value", [Policy(), PASS])
+PROVISIONAL = Observation("near-duplicate", "https://a.example/", 0, "b", 0, 0, provisional=True)
+IN_ORDER = {
+    "canonical": {"preferred": True},
+    "flood": {"flood": True},
+    "method": {"method": "POST"},
+    "rescheduled": {"requested_again": True},
+    "held_too_many": {"no_retry": "held_too_many"},
+}
+
+
+@pytest.mark.parametrize("incremental", [False, True])
+@pytest.mark.parametrize("kind", ["near-duplicate", "unchanged", "new"])
+@pytest.mark.parametrize("action", ["drop", "tag"])
+def test_the_first_reason_to_keep_a_page_counts(action, kind, incremental):
+    policy = Policy(action=action, incremental=incremental)
+    verdict = Verdict(kind=kind, key="https://a.example/", bits=64, observation=PROVISIONAL)
+    applicable = {"rescheduled", "held_too_many"} if action == "tag" else set(IN_ORDER)
+    if kind == "near-duplicate":  # even if requested again, it may be dropped again
+        applicable.discard("rescheduled")
+    for first in range(len(IN_ORDER) + 1):
+        some = dict(list(IN_ORDER.items())[first:])
+        context = Context(**{name: value for one in some.values() for name, value in one.items()})
+        reason = next((name for name in some if name in applicable), None)
+        if not policy.seen(verdict):
+            reason = None
+        action_, why = policy.decide(verdict, context)
+        assert why == reason
+        assert (action_ == PASS) == (reason is not None or not policy.seen(verdict))
+
+
+def test_a_copy_of_a_confirmed_page_needs_no_retry():
+    observation = dataclasses.replace(PROVISIONAL, provisional=False)
+    verdict = Verdict(kind="near-duplicate", key="a", bits=64, observation=observation)
+    action = SEEN["drop", False]
+    assert Policy().decide(verdict, Context(no_retry="no_page")) == (action, None)
+
+
+@pytest.mark.parametrize("value", [Policy(), PASS, Context()])
 def test_policies_and_actions_are_frozen(value):
     name = dataclasses.fields(value)[0].name
     with pytest.raises(dataclasses.FrozenInstanceError):

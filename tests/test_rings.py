@@ -11,7 +11,7 @@ from tests import rings
 FILES = [
     *(f"tests/index/test_{name}.py" for name in "abcde"),
     *(f"tests/crawl/test_{name}.py" for name in "abc"),
-    "tests/test_lines.py",
+    "tests/test_scheme.py",
     "tests/example/test_kills.py",
 ]
 
@@ -22,7 +22,7 @@ FILES = [
         ("scrapy_simhash/index/plan.py", "index"),
         ("scrapy_simhash/index/deep/er.py", "index"),
         ("tests/index/child.py", "index"),
-        ("scrapy_simhash/lines.py", ""),
+        ("scrapy_simhash/scheme.py", ""),
         ("tests/conftest.py", ""),
         ("benchmarks/index_lib/a.py", "benchmarks"),
         ("example_project/example/demosite/site.py", "example"),

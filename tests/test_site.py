@@ -19,7 +19,7 @@ import pytest
 
 import mkdocs_hooks
 
-from .documents import DOCS, NAMES, ROOT, prose
+from .documentation_pages import DOCS, NAMES, ROOT, prose
 
 CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 # Of a link or an image, in the text or as a reference.

@@ -23,6 +23,7 @@ MAX_DISTANCE = 3
 STAT = "today/near_duplicate"
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _CHINESE_SHARE = 0.1
+_WORD_CHARACTERS = re.compile(r"[\w\u4e00-\u9fcc]+")  # as in the package
 
 
 def main_text(page: str) -> str:
@@ -34,10 +35,16 @@ def main_text(page: str) -> str:
 
 
 def fingerprint(text: str) -> Simhash:
-    """With the package's own features: 4-grams of characters, or jieba's words."""
+    """Return the fingerprint of jieba's words, or of the package's own 4-grams of characters."""
     if len(_CHINESE.findall(text)) > _CHINESE_SHARE * len(text):
         return Simhash(list(jieba.cut(text)))
-    return Simhash(text)
+    try:
+        return Simhash(text)
+    except OverflowError:
+        # With numpy 2, the package fails on a feature that occurs more than 255 times, unless each
+        # occurrence is a feature of its own.
+        text = "".join(_WORD_CHARACTERS.findall(text.lower()))
+        return Simhash([text[start : start + 4] for start in range(max(1, len(text) - 3))])
 
 
 class TodayPipeline:

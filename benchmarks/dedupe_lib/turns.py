@@ -15,16 +15,15 @@ from crawl_lib.processes import stolen_s
 
 from scrapy_simhash import Scheme
 from scrapy_simhash.dedupe import run
-from scrapy_simhash.dedupe.options import DedupeOptions, Places
-from scrapy_simhash.dedupe.pool import Workers, answers_here
+from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths
+from scrapy_simhash.dedupe.workers import Workers, fingerprints_here
 from scrapy_simhash.scheme import preset
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
     from pathlib import Path
 
-    from scrapy_simhash.dedupe.pool import Answered
-    from scrapy_simhash.dedupe.worker import Job
+    from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Job
 
 _PARTS = 10
 
@@ -50,22 +49,28 @@ def in_turns(feed: Path, workers: int, *, jobs: int) -> dict[str, Any]:
     class TakingTurns:
         """In the place of `Workers`."""
 
-        def __init__(self, order: dict[str, Any], count: int) -> None:
-            self._order = order
-            self._workers = Workers(order, count)
+        def __init__(self, job_spec: dict[str, Any], count: int) -> None:
+            self._job_spec = job_spec
+            self._workers = Workers(job_spec, count)
 
-        def answers(self, all_jobs: Iterable[Job]) -> Generator[Answered, None, None]:
+        def fingerprints(
+            self, all_jobs: Iterable[Job]
+        ) -> Generator[list[Fingerprinted], None, None]:
             left = iter(all_jobs)
             for turn in count():
                 if (first := next(left, None)) is None:
                     return
                 some = chain([first], islice(left, jobs - 1))
                 alone = turn % 2 == 0
-                answered = answers_here(self._order, some) if alone else self._workers.answers(some)
+                jobs_done = (
+                    fingerprints_here(self._job_spec, some)
+                    if alone
+                    else self._workers.fingerprints(some)
+                )
                 records, began_s = 0, time.perf_counter()
-                for job, answers in answered:
-                    records += len(answers)
-                    yield job, answers  # who takes them judges them
+                for found in jobs_done:
+                    records += len(found)
+                    yield found  # the caller judges them
                 elapsed_s = time.perf_counter() - began_s
                 turns.append(Turn(1 if alone else workers, records, elapsed_s))
 
@@ -76,7 +81,7 @@ def in_turns(feed: Path, workers: int, *, jobs: int) -> dict[str, Any]:
     options = DedupeOptions(
         scheme=Scheme.preset("wide"), max_distance=chosen.max_distance, workers=workers
     )
-    places = Places(inputs=[feed], output=feed.with_name("out"), state=feed.with_name("state"))
+    places = DedupePaths(inputs=[feed], output=feed.with_name("out"), state=feed.with_name("state"))
     own = run.Workers
     run.Workers = TakingTurns  # type: ignore[assignment,misc]
     began_s, stolen_before_s = time.perf_counter(), stolen_s()

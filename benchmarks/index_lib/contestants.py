@@ -92,7 +92,7 @@ class Ours(Contestant):
         import time
 
         from scrapy_simhash.index import open_index
-        from scrapy_simhash.index.statistics import statistics
+        from scrapy_simhash.maintenance.statistics import statistics
 
         begin = time.perf_counter()
         self.index.close()

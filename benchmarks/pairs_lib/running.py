@@ -17,10 +17,11 @@ from scrapy_simhash.index.plan import TablePlan
 # numpy's plain way takes the tables of Manku, Jain and Das Sarma, section 3.1.
 _PLAIN_PLAN = (5, 2)
 OURS = (
-    *("ours: near_pairs", "ours: near_pairs, one thread"),
-    *("ours: cluster, leader", "ours: cluster, connected"),
+    "ours: near_pairs",
+    "ours: cluster, leader",
+    "ours: cluster, connected",
 )
-CERTAIN = tuple(f"{name}, certainties" for name in (OURS[0], *OURS[2:]))
+CERTAIN = tuple(f"{name}, certainties" for name in OURS)
 PLAIN = ("plain numpy, argsort", "plain numpy, np.sort", "plain numpy, np.sort, no positions")
 _WAYS = dict(zip(PLAIN, (plain.by_argsort, plain.by_sort, plain.values_by_sort), strict=True))
 
@@ -84,7 +85,7 @@ def run(words: np.ndarray, certainties: np.ndarray | None, task: Task) -> tuple[
     wanted: dict[str, Any] = {"bits": task.bits, "max_distance": task.max_distance}
     wanted["certainties"] = certainties
     if "near_pairs" in task.contender:
-        pairs = near_pairs(words, threads=1 if task.contender == OURS[1] else None, **wanted)
+        pairs = near_pairs(words, **wanted)
         if task.skew is None:
             batches = [np.stack([first, second]) for first, second, _ in pairs]
             found = np.concatenate([np.empty((2, 0), dtype=np.intp), *batches], axis=1)

@@ -24,7 +24,7 @@ Page = tuple[int, str, str]
 
 def stored(directory: Path) -> list[Page]:
     """All pages that an index knows of, in the order in which they came."""
-    from scrapy_simhash.index.rewriting import opened_source
+    from scrapy_simhash.maintenance.rewriting import opened_source
 
     with opened_source(directory) as source:
         pages = [(e.number, e.key, f"{e.fingerprint:x}") for e in source.entries()]

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.detector import Detector, evidence_of
+from scrapy_simhash.documents.reader import Document, HtmlDocument, Skipped
 from scrapy_simhash.errors import ExtractionError
 from scrapy_simhash.extraction import Extraction, extract
 from scrapy_simhash.inspection import content_text
-from scrapy_simhash.passages.reading import Document, HtmlDocument, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

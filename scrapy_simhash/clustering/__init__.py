@@ -39,7 +39,6 @@ def cluster(
     plan: TablePlan | None = None,
     certainties: Sequence[bytes] | NDArray[Any] | None = None,
     min_recall: float = MIN_RECALL,
-    threads: int | None = None,
 ) -> Clustering:
     """Put fingerprints in clusters, each with a representative.
 
@@ -61,19 +60,16 @@ def cluster(
         where other ways are faster, or if those of one fingerprint are empty (not known).
     :param min_recall: what a plan that is chosen here finds at least of the pairs at
         `max_distance`; 1.0 for all, however long it takes.
-    :param threads: that work at once; if absent, as many as the process may use, up to 8, where
-        fingerprints are many. The result is the same.
-    :raises SchemeError: a fingerprint, an array, `method` or `threads` is not what it may be.
+    :raises SchemeError: a fingerprint, an array or `method` is not valid.
     :raises PlanError: `max_distance`, `min_recall` or the plan does not fit the width.
     """
-    from scrapy_simhash.clustering.connected import by_connection
-    from scrapy_simhash.clustering.leader import by_leader
+    from scrapy_simhash.clustering.clusters import by_connection, by_leader
     from scrapy_simhash.clustering.result import Clustering
 
     if method not in _METHODS:
         raise SchemeError(f"method = {method!r}: leader or connected is needed")
     distinct = _distinct(
-        fingerprints, bits, max_distance, plan, min_recall, certainties=certainties, threads=threads
+        fingerprints, bits, max_distance, plan, min_recall, certainties=certainties
     )
     assign = by_leader if method == "leader" else by_connection
     recall = _recall(distinct.plan, max_distance)
@@ -88,13 +84,12 @@ def near_pairs(
     plan: TablePlan | None = None,
     certainties: Sequence[bytes] | NDArray[Any] | None = None,
     min_recall: float = MIN_RECALL,
-    threads: int | None = None,
 ) -> NearPairs:
     """Every pair of different fingerprints within `max_distance`; see `cluster` for the rest."""
     from scrapy_simhash.clustering.result import NearPairs
 
     distinct = _distinct(
-        fingerprints, bits, max_distance, plan, min_recall, certainties=certainties, threads=threads
+        fingerprints, bits, max_distance, plan, min_recall, certainties=certainties
     )
     return NearPairs(distinct, _recall(distinct.plan, max_distance))
 
@@ -107,7 +102,6 @@ def _distinct(
     min_recall: float,
     *,
     certainties: Sequence[bytes] | NDArray[Any] | None,
-    threads: int | None,
 ) -> Distinct:
     from scrapy_simhash.clustering.distinct import Distinct
     from scrapy_simhash.clustering.plans import check_distance
@@ -125,9 +119,7 @@ def _distinct(
     rows = certainty_rows(certainties, len(columns[0]), bits)
     if plan is not None and plan.probes and rows is None:
         raise PlanError(f"{plan}: the certainties of all fingerprints are needed")
-    return Distinct(
-        columns, bits, max_distance, plan, min_recall, certainties=rows, threads=threads
-    )
+    return Distinct(columns, bits, max_distance, plan, min_recall, certainties=rows)
 
 
 def _recall(plan: TablePlan | None, max_distance: int) -> float:

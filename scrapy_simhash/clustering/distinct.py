@@ -1,37 +1,43 @@
-"""The fingerprints of an input that are different, and how to search among them."""
+"""The different fingerprints of an input, and how to search among them.
+
+Equal ones are found first and left out of the search: 100,000 equal ones would be five billion
+pairs that say nothing.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from scrapy_simhash.clustering.equal import copies_in
-from scrapy_simhash.clustering.found import gathered, once
-from scrapy_simhash.clustering.partition import Partitioner, leading_blocks
+from scrapy_simhash.clustering.pairs import PairSearch, equal_prefixes
 from scrapy_simhash.clustering.plans import batch_plan
-from scrapy_simhash.clustering.search import ProbedSearch, Search
-from scrapy_simhash.clustering.threads import thread_count
-from scrapy_simhash.clustering.words import take
-from scrapy_simhash.index.plan import TablePlan
+from scrapy_simhash.clustering.words import hashed, take
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from scrapy_simhash.clustering.found import Found
+    from scrapy_simhash.clustering.pairs import Pairs
     from scrapy_simhash.clustering.words import Columns, Positions
+    from scrapy_simhash.index.plan import TablePlan
 
-    Entry = TypeVar("Entry", bound=np.generic)
+    Value = TypeVar("Value", bound=np.generic)
+
+
+class Copies(NamedTuple):
+    """Positions of fingerprints that occur before, ascending, and of the first equal one."""
+
+    position: Positions
+    first: Positions
 
 
 class Distinct:
-    """Different fingerprints, in the order in which they first stood in the input.
+    """Different fingerprints, in the order in which they first occur in the input.
 
     :param plan: the tables that bring them together; if absent, `batch_plan` chooses.
-    :param certainties: of the bits of each input, a row for each; None if they are not known.
-    :param threads: see `thread_count`.
+    :param certainties: certainty of all bits, a row for each input; None if they are not known.
     """
 
     def __init__(
@@ -43,87 +49,67 @@ class Distinct:
         min_recall: float,
         *,
         certainties: NDArray[np.uint8] | None,
-        threads: int | None,
     ) -> None:
-        self._threads = threads
-        self._certainties = certainties
         self.bits = bits
         self.max_distance = max_distance
         self.input_count = len(columns[0])
-        certain = certainties is not None
-        chosen = plan or batch_plan(
-            bits, max_distance, self.input_count, min_recall, certain=certain
-        )
-        prefix = chosen.tables[0] if chosen else TablePlan(bits, min(bits, 4)).tables[0]
-        # The cut serves for the first table, too.
-        self._partitioner = self._new_partitioner(columns)
-        self.copies = copies_in(self._partitioner, leading_blocks(prefix, self.input_count))
+        self.copies = _copies(columns)
+        self._certainties = certainties
         self._positions: Positions | None = None
         if len(self.copies.position):
             different = np.ones(self.input_count, dtype=bool)
             different[self.copies.position] = False
             self._positions = np.flatnonzero(different)
             columns = take(columns, self._positions)
-            self._partitioner = self._new_partitioner(columns)
-            chosen = plan or batch_plan(
-                bits, max_distance, len(columns[0]), min_recall, certain=certain
-            )
         self.columns = columns
-        self.plan = chosen
+        certain = certainties is not None
+        self.plan = plan or batch_plan(
+            bits, max_distance, len(columns[0]), min_recall, certain=certain
+        )
 
     def __len__(self) -> int:
         return len(self.columns[0])
 
-    def pairs(self, places: Positions | None = None) -> Iterator[Found]:
-        """The same as `search`, each pair once."""
-        found = self.search(places)
-        if isinstance(found, ProbedSearch):
-            return once(gathered(found), len(self))
-        return iter(found)
+    def pairs(self, places: Positions | None = None, *, links: bool = False) -> Iterator[Pairs]:
+        """Yield the pairs within the distance, each once.
 
-    def search(
-        self,
-        places: Positions | None = None,
-        *,
-        sides: NDArray[np.bool_] | None = None,
-        links: bool = False,
-    ) -> Search:
-        """The pairs among all, or among those at some places, counted from the first of these.
-
-        By probed tables, some come more than once.
+        :param places: search among those alone; positions then count them from 0.
+        :param links: see `PairSearch`; pairs may come more than once.
         """
-        partitioner = self._partitioner
-        if places is not None:
-            partitioner = self._new_partitioner(take(self.columns, places))
-        if self.plan is not None and self.plan.probes:
-            assert self._certainties is not None
+        search = self._search(places, links=links)
+        if self.plan is not None and self.plan.probes and not links:
+            return _each_once(search, len(self))
+        return iter(search)
+
+    def pairs_across(self, ones: Positions, others: Positions) -> Iterator[Pairs]:
+        """Yield the pairs of one of `ones` with one of `others`, some more than once."""
+        if len(ones) and len(others):
+            yield from self._search(None).across(ones, others)
+
+    def _search(self, places: Positions | None, *, links: bool = False) -> PairSearch:
+        certainties = None
+        if self.plan is not None and self.plan.probes and self._certainties is not None:
             rows = self._positions if places is None else self.inputs(places)
-            return ProbedSearch(
-                partitioner,
-                self.max_distance,
-                self.plan,
-                self._certainties,
-                rows,
-                sides=sides,
-                links=links,
-            )
-        return Search(
-            partitioner, self.bits, self.max_distance, self.plan, sides=sides, links=links
+            certainties = self._certainties if rows is None else self._certainties[rows]
+        return PairSearch(
+            self.columns if places is None else take(self.columns, places),
+            self.bits,
+            self.max_distance,
+            self.plan,
+            certainties=certainties,
+            links=links,
         )
 
-    def _new_partitioner(self, columns: Columns) -> Partitioner:
-        return Partitioner(columns, thread_count(self._threads, len(columns[0])))
-
     def inputs(self, places: Positions) -> Positions:
-        """Where in the input these first stood."""
+        """Return where in the input these first occur."""
         return places if self._positions is None else self._positions[places]
 
     def places(self, inputs: Positions) -> Positions:
-        """Which of the different ones first stood there."""
+        """Return which of the different ones first occur there."""
         return inputs if self._positions is None else np.searchsorted(self._positions, inputs)
 
-    def spread(self, values: NDArray[Entry], of_copies: NDArray[Entry]) -> NDArray[Entry]:
-        """A value for each input, from those of the different ones and those of the copies."""
+    def spread(self, values: NDArray[Value], of_copies: NDArray[Value]) -> NDArray[Value]:
+        """Return a value for each input, from those of the different ones and of the copies."""
         if self._positions is None:
             return values
         spread = np.empty(self.input_count, dtype=values.dtype)
@@ -132,10 +118,37 @@ class Distinct:
         return spread
 
     def last_copies(self) -> Positions:
-        """For each where its last copy stands, -1 if it has none; empty if there is no copy."""
+        """Return where the last copy of each is, -1 if it has none; empty if there is no copy."""
         if self._positions is None:
             return np.empty(0, dtype=np.intp)
         last = np.full(len(self), -1)
         # Copies are in the order of the input: the last one stays.
         last[self.places(self.copies.first)] = self.copies.position
         return last
+
+
+def _copies(columns: Columns) -> Copies:
+    """Return the fingerprints that are equal to an earlier one."""
+    found = [(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))]
+    for places, _ in equal_prefixes(hashed(columns)):
+        places.sort()
+        candidates = take(columns, places)
+        order = np.lexsort(candidates)  # stable: the first of equal ones is the earliest
+        equal = np.append(False, np.ones(len(order) - 1, dtype=bool))
+        for column in candidates:
+            equal[1:] &= column[order[1:]] == column[order[:-1]]
+        firsts = order[~equal][np.cumsum(~equal) - 1]
+        found.append((places[order[equal]], places[firsts[equal]]))
+    position, first = (np.concatenate(part) for part in zip(*found, strict=True))
+    order = np.argsort(position)
+    return Copies(position[order], first[order])
+
+
+def _each_once(pairs: Iterable[Pairs], count: int) -> Iterator[Pairs]:
+    """Yield each pair among so many fingerprints once."""
+    known = np.empty(0, dtype=np.intp)
+    for found in pairs:
+        numbers, at = np.unique(found.first * count + found.second, return_index=True)
+        new = ~np.isin(numbers, known, assume_unique=True)
+        known = np.concatenate([known, numbers[new]])
+        yield found.where(at[new])

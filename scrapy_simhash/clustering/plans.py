@@ -1,51 +1,46 @@
-"""Which tables find all pairs fastest, or whether to compare all with all.
+"""Choose the tables that find all pairs fastest, or the comparison of each with each.
 
 For an index, a table costs a record that is kept; here, it costs another pass of sorting, and each
-candidate a comparison. The constants are of one machine, in nanoseconds of CPU time for 64-bit
-words; what matters is how they relate.
+candidate a comparison. The constants are of one machine, in nanoseconds of CPU time; what matters
+is how they relate.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from functools import lru_cache
 from math import comb
 
 import numpy as np
 
-from scrapy_simhash.clustering.every import telling_words
 from scrapy_simhash.clustering.probed import probed_plan, typical_recall
+from scrapy_simhash.clustering.words import WORD_BITS, telling_words
 from scrapy_simhash.errors import PlanError
-from scrapy_simhash.index.plan import MAX_TABLES, MIN_RECALL, TablePlan
+from scrapy_simhash.index.plan import MAX_TABLES, MIN_RECALL, TablePlan, fewest_tables
 
-# A table: to start it, to order a fingerprint by its prefix, and to move each word of it.
 TABLE_NS = 200_000.0
-ORDER_NS = 11.0
-WORD_NS = 4.0
-# A prefix that a fingerprint stands under in a probed table: to make it, and to sort it.
-KEY_NS = 30.0
-# A candidate of a table, and a pair if all are compared, for each word of it.
-COMPARED_NS = 1.3
+# A fingerprint in a table, once for each probe.
+ENTRY_NS = 40.0
+# A pair that a table brings together, and one if all are compared, for each word that is compared.
 PAIR_NS = 3.5
-# What finds all pairs is chosen, if it does not take longer than this.
+COMPARED_NS = 1.3
+# A search that finds all pairs is chosen if it takes no longer than this.
 EXACT_S = 2.0
 _MAX_CHOSEN = 4
 
 
-def cost_s(plan: TablePlan | None, words: int, max_distance: int, count: int) -> float:
-    """CPU time to find all pairs among so many random fingerprints; no plan compares all."""
-    telling = telling_words(words, max_distance)
+def cost_s(plan: TablePlan | None, bits: int, max_distance: int, count: int) -> float:
+    """Return the CPU time to find all pairs among so many random fingerprints.
+
+    :param plan: None compares all with all.
+    """
+    words = telling_words(-(-bits // WORD_BITS), max_distance)
     pairs = count * (count - 1) / 2
     if plan is None:
-        return pairs * telling * COMPARED_NS / 1e9
-    candidates = sum(pairs / (1 << width) for width in plan.prefix_widths_bits)
-    entry_ns = ORDER_NS + WORD_NS * words
-    if plan.probes:
-        stands = plan.probes // plan.blocks
-        candidates *= stands**2
-        entry_ns = KEY_NS * stands
-    tables_ns = len(plan.tables) * (TABLE_NS + count * entry_ns)
-    return (tables_ns + candidates * telling * PAIR_NS) / 1e9
+        return pairs * words * COMPARED_NS / 1e9
+    entries = plan.probes // plan.blocks if plan.probes else 1
+    candidates = entries**2 * sum(pairs / (1 << width) for width in plan.prefix_widths_bits)
+    tables_ns = len(plan.tables) * (TABLE_NS + count * entries * ENTRY_NS)
+    return (tables_ns + candidates * words * PAIR_NS) / 1e9
 
 
 @lru_cache(maxsize=256)
@@ -57,25 +52,23 @@ def batch_plan(
     *,
     certain: bool = False,
 ) -> TablePlan | None:
-    """The fastest way to find all pairs among so many fingerprints; None is to compare all.
+    """Return the fastest tables for so many fingerprints; None to compare all with all.
 
-    What finds all of them is preferred while it takes at most two seconds; else tables that find
-    at least `min_recall` of the pairs at `max_distance`, if they are faster; or so much of real
-    near-duplicates within it, by probed tables.
+    Tables that find all pairs are preferred while they take at most two seconds; else those that
+    find at least `min_recall` of the pairs at `max_distance`, if they are faster, or probed tables
+    that find this share of real near-duplicates within it.
 
-    :param certain: the certainty of the fingerprints' bits is known, so tables may be probed.
-
+    :param certain: the certainty of the bits is known, so tables may be probed.
     :raises PlanError: `max_distance` or `min_recall` cannot be.
     """
     check_distance(bits, max_distance)
     if not isinstance(min_recall, (int, float, np.number)) or not 0 < min_recall <= 1:
         raise PlanError(f"min_recall = {min_recall!r}: more than 0 and at most 1 is needed")
-    words = -(-bits // 64)
 
     def cost(plan: TablePlan | None) -> float:
-        return cost_s(plan, words, max_distance, count)
+        return cost_s(plan, bits, max_distance, count)
 
-    exact = min([None, *_plans(bits, max_distance, 1.0)], key=cost)
+    exact = exact_plan(bits, max_distance, count)
     if cost(exact) <= EXACT_S or min_recall == 1:
         return exact
     plans = [exact, *_plans(bits, max_distance, min_recall)]
@@ -85,52 +78,29 @@ def batch_plan(
     return min(plans, key=cost)
 
 
-def exact_plan(bits: int, max_distance: int, count: int, pairs: float) -> TablePlan | None:
-    """The fastest tables that find all pairs among so many; None if it is faster to compare all
-    the `pairs` that there are.
-    """
-    words = -(-bits // 64)
-    compared_s = pairs * COMPARED_NS * telling_words(words, max_distance) / 1e9
+@lru_cache(maxsize=256)
+def exact_plan(bits: int, max_distance: int, count: int) -> TablePlan | None:
+    """Return the fastest tables that find all pairs; None if comparing all with all is faster."""
     plans = [
-        (cost_s(plan, words, max_distance, count), plan) for plan in _guaranteed(bits, max_distance)
+        TablePlan(bits, max_distance + chosen, chosen)
+        for chosen in range(1, min(_MAX_CHOSEN, bits - max_distance) + 1)
+        if comb(max_distance + chosen, chosen) <= MAX_TABLES
     ]
-    faster = [found for found in plans if found[0] < compared_s]
-    return min(faster, key=lambda found: found[0])[1] if faster else None
+    return min([None, *plans], key=lambda plan: cost_s(plan, bits, max_distance, count))
 
 
 def check_distance(bits: int, max_distance: int) -> None:
-    """Raise PlanError for a distance that is not one of these fingerprints."""
+    """Raise PlanError if the distance is not one of fingerprints with so many bits."""
     if isinstance(max_distance, bool) or not isinstance(max_distance, (int, np.integer)):
         raise PlanError(f"max_distance = {max_distance!r}: a whole number is needed")
     if not 0 <= max_distance < bits:
         raise PlanError(f"distance {max_distance} of {bits} bits: 0 to {bits - 1}")
 
 
-@lru_cache(maxsize=1024)
-def _guaranteed(bits: int, max_distance: int) -> tuple[TablePlan, ...]:
-    return tuple(
-        TablePlan(bits, max_distance + chosen, chosen)
-        for chosen in range(1, min(_MAX_CHOSEN, bits - max_distance) + 1)
-        if comb(max_distance + chosen, chosen) <= MAX_TABLES
-    )
-
-
 @lru_cache(maxsize=256)
 def _plans(bits: int, max_distance: int, min_recall: float) -> tuple[TablePlan, ...]:
-    """For each number of chosen blocks the fewest tables: more have shorter prefixes, too."""
-    if min_recall == 1:
-        return _guaranteed(bits, max_distance)
-    found: list[TablePlan] = []
-    for chosen in range(1, _MAX_CHOSEN + 1):
-        most = min(bits, max_distance + chosen)
-        while comb(most, chosen) > MAX_TABLES:
-            most -= 1
-        choices = range(chosen, most + 1)
-
-        def finds_enough(blocks: int, chosen: int = chosen) -> bool:
-            return TablePlan(bits, blocks, chosen).expected_recall(max_distance) >= min_recall
-
-        position = bisect_left(choices, True, key=finds_enough)  # noqa: FBT003 - looked for
-        if position < len(choices):
-            found.append(TablePlan(bits, choices[position], chosen))
-    return tuple(found)
+    plans = [
+        fewest_tables(bits, max_distance, chosen, min_recall)
+        for chosen in range(1, _MAX_CHOSEN + 1)
+    ]
+    return tuple(plan for plan in plans if plan is not None)

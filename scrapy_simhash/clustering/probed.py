@@ -1,13 +1,13 @@
-"""Tables of long prefixes for fingerprints that know how certain their bits are.
+"""Bring fingerprints together by tables of long prefixes, where bits have certainties.
 
 Near-duplicates differ in bits that are uncertain in both of them (`scrapy_simhash.index.probing`).
-So each fingerprint stands in each table several times: under its own prefix, and under those with
-some of its least certain bits flipped. Two of them meet where any of these are equal, so with 8
-for each, a table finds what an index finds with up to 64 probes, and sorting brings them together.
+So each fingerprint is entered in each table several times: under its own prefix, and under those
+with some of its least certain bits flipped. A pair is found where any two of these are equal. With
+8 entries each, a table finds what an index finds with up to 64 probes.
 
-Example, prefixes of 4 bits, two flips. 0b1011 with the certainties 9, 200, 3, 90 stands under
-0b1011, 0b1001 and 0b0011. 0b0001 with 5, 90, 8, 200 stands under 0b0001, 0b1001 and 0b0011. They
-differ in two bits, and meet under 0b1001 and 0b0011.
+Example, prefixes of 4 bits, two flips. 0b1011 with the certainties 9, 200, 3, 90 is entered under
+0b1011, 0b1001 and 0b0011. 0b0001 with 5, 90, 8, 200 is entered under 0b0001, 0b1001 and 0b0011.
+They differ in two bits, and share 0b1001 and 0b0011.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from scrapy_simhash.clustering.words import HASH_BITS, WORD_BITS
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.probing import CERTAINTY_SCALE, typical_distances
 
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_simhash.clustering.words import Columns
+
     Prefixes: TypeAlias = NDArray[np.uint32]
 
 PREFIX_BITS = 22
 _MOST_TABLES = 11
-_STANDS = 8
-# Sets of bits to flip, by their ranks of certainty: those with the least sum of ranks come first.
+_ENTRIES = 8
+# Sets of bits to flip, by rank of certainty; those with the least sum of ranks come first.
 _RANKED = 8
 _FLIPS = sorted(
     (ranks for size in range(5) for ranks in combinations(range(_RANKED), size)),
@@ -48,25 +51,40 @@ def probed_plan(bits: int, max_distance: int) -> TablePlan | None:
     tables = min(_MOST_TABLES, bits // PREFIX_BITS)
     if not tables or max_distance > _MAX_SHARE * bits:
         return None
-    return TablePlan(bits, tables, prefix_bits=PREFIX_BITS, probes=tables * _STANDS)
+    return TablePlan(bits, tables, prefix_bits=PREFIX_BITS, probes=tables * _ENTRIES)
 
 
-def stands(prefixes: Prefixes, known: NDArray[np.uint8], count: int) -> Iterator[Prefixes]:
+def probed_prefixes(
+    columns: Columns, certainties: NDArray[np.uint8], plan: TablePlan, table: int
+) -> list[Prefixes]:
+    """Return the prefixes under which each fingerprint is entered in a table."""
+    width = plan.prefix_bits
+    column, inside = divmod(plan.tables[table][0].shift, WORD_BITS)
+    own = columns[column] >> np.uint64(inside)
+    if inside + width > WORD_BITS:
+        own |= columns[column + 1] << np.uint64(WORD_BITS - inside)
+    known = certainties[:, table * width : (table + 1) * width]
+    own = (own & np.uint64((1 << width) - 1)).astype(np.uint32)
+    # Hashes have 32 bits, and the first ones cut them in pieces.
+    left = np.uint32(HASH_BITS - width)
+    return [prefix << left for prefix in flipped(own, known, plan.probes // plan.blocks)]
+
+
+def flipped(prefixes: Prefixes, known: NDArray[np.uint8], count: int) -> Iterator[Prefixes]:
     """Yield up to `count` prefixes of each fingerprint, the own one first.
 
-    :param known: the certainties of its bits, a row for each, the most significant bit first.
+    :param known: certainty of the prefixes' bits, a row for each, most significant bit first.
     """
     width = known.shape[1]
     ranked = known.astype(np.uint16) << 8 | np.arange(width, dtype=np.uint16)
     ranked.sort(axis=1)
     usable = min(width, _RANKED)
-    places = (ranked[:, :usable] & 0xFF).T.astype(np.uint32)
-    bits = np.uint32(1) << (np.uint32(width - 1) - places)
+    bits = np.uint32(1) << (np.uint32(width - 1) - (ranked[:, :usable] & 0xFF).T.astype(np.uint32))
     for ranks in [ranks for ranks in _FLIPS if max(ranks, default=0) < usable][:count]:
-        flipped = prefixes
+        found = prefixes
         for rank in ranks:
-            flipped = flipped ^ bits[rank]
-        yield flipped
+            found = found ^ bits[rank]
+        yield found
 
 
 @lru_cache(maxsize=256)
@@ -84,7 +102,7 @@ def typical_recall(plan: TablePlan, max_distance: int) -> float:
     weights = np.uint32(1) << np.arange(plan.prefix_bits, dtype=np.uint32)[::-1]
     for table in range(plan.blocks):
         one, other = (
-            stands(
+            flipped(
                 ((of_text[:, table] > 0) * weights).sum(axis=1, dtype=np.uint32),
                 np.minimum(abs(of_text[:, table]) * CERTAINTY_SCALE, 255).astype(np.uint8),
                 plan.probes // plan.blocks,

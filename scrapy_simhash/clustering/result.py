@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_simhash.clustering.found import Found, gathered, together
+from scrapy_simhash.clustering.pairs import Pairs, gathered, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,13 +105,13 @@ class NearPairs:
         first_of[self._distinct.copies.position] = self._distinct.copies.first
         return first_of
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[Pairs]:
         inputs = self._distinct.inputs
         for found in gathered(self._distinct.pairs()):
             yield found._replace(first=inputs(found.first), second=inputs(found.second))
 
-    def arrays(self) -> Found:
+    def arrays(self) -> Pairs:
         """All pairs at once, sorted by first and second; there may be very many."""
         pairs = together(list(self))
         order = np.argsort(pairs.first * self._distinct.input_count + pairs.second)
-        return Found(pairs.first[order], pairs.second[order], pairs.distance[order])
+        return Pairs(pairs.first[order], pairs.second[order], pairs.distance[order])

@@ -1,8 +1,4 @@
-"""Fingerprints as columns of 64-bit words: what all passes over them work on.
-
-Column 0 holds the lowest 64 bits of each fingerprint, column 1 the next ones. A pass that needs a
-few bits reads one or two columns, and reads them in order.
-"""
+"""Fingerprints as columns of 64-bit words: column 0 holds the lowest 64 bits of each, and so on."""
 
 from __future__ import annotations
 
@@ -29,13 +25,18 @@ if TYPE_CHECKING:
     Distances: TypeAlias = NDArray[np.uint16]
 
 WORD_BITS = 64
+HASH_BITS = 32
 MAX_BITS = 512
+# Unrelated fingerprints differ in 32 of 64 bits, and hardly ever in fewer than so many.
+_UNRELATED_BITS = 20
+# An odd number with about as many bits set as not.
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 # Ints become words, and rows become columns, so many at a time.
 _CHUNK = 1 << 16
 
 
 def check_bits(bits: int) -> int:
-    """The width of fingerprints as an int.
+    """Return the width of fingerprints as an int.
 
     :raises SchemeError: it is not a multiple of 8 from 8 to 512.
     """
@@ -47,7 +48,7 @@ def check_bits(bits: int) -> int:
 
 
 def columns_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Columns:
-    """The columns of fingerprints in any form that `cluster` takes.
+    """Return the columns of fingerprints in any form that `cluster` takes.
 
     :raises SchemeError: a fingerprint is not an int, is negative or is wider than `bits`, or an
         array has another shape or type than is taken.
@@ -95,83 +96,64 @@ def certainty_rows(
 
 
 def take(columns: Columns, positions: Positions) -> Columns:
-    """The columns of some of the fingerprints."""
+    """Return the columns of some of the fingerprints."""
     return [column.take(positions) for column in columns]
 
 
-def distances(columns: Columns, first: Positions, second: Positions) -> Distances:
-    """Hamming distances of the pairs of fingerprints at these positions."""
+def distances(ones: Columns, others: Columns, first: Positions, second: Positions) -> Distances:
+    """Return the Hamming distances of ones[first] to others[second]."""
     total = np.zeros(len(first), dtype=np.uint16)
-    for column in columns:
-        total += np.bitwise_count(column[first] ^ column[second])
+    for one, other in zip(ones, others, strict=True):
+        total += np.bitwise_count(one[first] ^ other[second])
     return total
 
 
-def parts_by_word(blocks: Sequence[Block]) -> list[tuple[int, int, int, int]]:
-    """(column, shift in its words, width, place in the field) of the parts of a bit field.
-
-    The first block is the most significant part of the field; parts don't cross words.
-    """
-    place = sum(width for _, width in blocks)
-    parts = []
-    for shift, width in blocks:
-        place -= width
-        done = 0
-        while done < width:
-            column, inside = divmod(shift + done, WORD_BITS)
-            taken = min(width - done, WORD_BITS - inside)
-            parts.append((column, inside, taken, place + done))
-            done += taken
-    return parts
-
-
-def field(columns: Columns, blocks: Sequence[Block], place: int = 0) -> Words:
-    """The bits of some blocks of each fingerprint side by side, from bit `place` of a word on."""
-    found = None
-    for column, shift, width, at in parts_by_word(blocks):
-        left = at + place - shift
-        words = columns[column]
-        moved = words << np.uint64(left) if left >= 0 else words >> np.uint64(-left)
-        moved &= np.uint64((1 << width) - 1 << at + place)
-        if found is None:
-            found = moved
-        else:
-            found |= moved
-    return np.zeros(len(columns[0]), dtype=np.uint64) if found is None else found
+def hashed(columns: Columns, blocks: Sequence[Block] | None = None) -> NDArray[np.uint32]:
+    """Return a 32-bit hash of some blocks of each fingerprint, or of all its bits."""
+    chosen = -1 if blocks is None else sum((1 << width) - 1 << shift for shift, width in blocks)
+    by_word = [
+        chosen >> WORD_BITS * number & (1 << WORD_BITS) - 1 for number in range(len(columns))
+    ]
+    hashes = np.empty(len(columns[0]), dtype=np.uint32)
+    # Chunks stay in a processor's cache from one step to the next.
+    for start in range(0, len(hashes), _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        found = np.zeros(len(hashes[chunk]), dtype=np.uint64)
+        for column, bits in zip(columns, by_word, strict=True):
+            if bits:
+                found ^= found >> np.uint64(29)
+                found ^= column[chunk] & np.uint64(bits)
+                found *= _MULTIPLIER
+        hashes[chunk] = found >> np.uint64(WORD_BITS - HASH_BITS)
+    return hashes
 
 
-def masks(blocks: Sequence[Block], columns: int) -> list[int]:
-    """For each column the bits of its words that are in the blocks."""
-    found = [0] * columns
-    for column, shift, width, _ in parts_by_word(blocks):
-        found[column] |= (1 << width) - 1 << shift
-    return found
+def telling_words(words: int, max_distance: int) -> int:
+    """Return how many of the words are enough to tell most unrelated fingerprints apart."""
+    return min(words, max_distance // _UNRELATED_BITS + 1)
 
 
 def varying(columns: Columns, bits: int) -> tuple[Columns, int]:
-    """The fingerprints without the bits that are the same in all of them, and how many are left.
+    """Return the fingerprints without the bits that all of them share, and how many bits are left.
 
-    Distances stay what they were.
+    Distances stay the same.
     """
-    width = len(columns) * WORD_BITS
-    kept = []
-    for number, column in enumerate(columns):
-        differing = int(np.bitwise_or.reduce(column ^ column[0]))
-        kept += [number * WORD_BITS + bit for bit in range(WORD_BITS) if differing >> bit & 1]
+    kept = [
+        number * WORD_BITS + bit
+        for number, column in enumerate(columns)
+        for bit in range(WORD_BITS)
+        if int(np.bitwise_or.reduce(column ^ column[0])) >> bit & 1
+    ]
     if len(kept) == bits or not kept:
         return columns, bits
-    left = -(-len(kept) // WORD_BITS)
-    found = [np.empty(len(columns[0]), dtype=np.uint64) for _ in range(left)]
-    for start in range(0, len(columns[0]), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
-        rows = np.stack([column[chunk] for column in columns], axis=1).astype("<u8")
-        unpacked = np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little", count=width)
+    width_bytes = -(-len(kept) // WORD_BITS) * 8
+    found = np.zeros((len(columns[0]), width_bytes), dtype=np.uint8)
+    for start in range(0, len(found), _CHUNK):
+        rows = np.stack([column[start : start + _CHUNK] for column in columns], axis=1)
+        unpacked = np.unpackbits(rows.astype("<u8").view(np.uint8), axis=1, bitorder="little")
         packed = np.packbits(unpacked[:, kept], axis=1, bitorder="little")
-        words = np.zeros((len(rows), left * 8), dtype=np.uint8)
-        words[:, : packed.shape[1]] = packed
-        for number, column in enumerate(found):
-            column[chunk] = words.view("<u8")[:, number]
-    return found, len(kept)
+        found[start : start + _CHUNK, : packed.shape[1]] = packed
+    return list(found.view("<u8").T.astype(np.uint64, order="C")), len(kept)
 
 
 def _from_ints(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Columns:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.commands import calibrate_json, calibrate_output
 from scrapy_simhash.commands.fitting import indexes_in_use, served_distance
 from scrapy_simhash.commands.index_options import known_indexes
-from scrapy_simhash.commands.output import escaped, note, progress, show
+from scrapy_simhash.commands.output import note, progress, show
 from scrapy_simhash.commands.page_source import add_reading_options, reading
 from scrapy_simhash.commands.parsers import add_command, whole
 from scrapy_simhash.commands.scheme_options import (
@@ -21,6 +21,7 @@ from scrapy_simhash.commands.scheme_options import (
     min_tokens,
     schemes_and_distances,
 )
+from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.resemblance import DIFFERENT, NEAR_DUPLICATE
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scrapy_simhash.calibration.calibrating import Calibration
-    from scrapy_simhash.passages.reading import Skipped
+    from scrapy_simhash.documents.reader import Skipped
 
 _DESCRIPTION = """\
 Measures on a sample of your own pages which k and which least resemblance fit them: how many bits

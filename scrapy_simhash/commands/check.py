@@ -29,7 +29,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check an index, and return the exit code: 1 if there are problems."""
-    from scrapy_simhash.index.check import check
+    from scrapy_simhash.maintenance.check import check
 
     directory = index_directory(options)
     with progress("entries") as moved:

@@ -7,15 +7,16 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import escaped, note, percent, show
+from scrapy_simhash.commands.output import note, percent, show
 from scrapy_simhash.commands.parsers import add_index_command, whole
+from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.parameters import MAX_BITS
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from scrapy_simhash.index.rewriting import Source
+    from scrapy_simhash.maintenance.rewriting import Source
 
 _DESCRIPTION = """\
 Lists clusters, the largest first: a representative, and below it its near-duplicates with their
@@ -149,7 +150,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _on_host(cluster: Cluster, host: str | None) -> bool:
-    from scrapy_simhash.index.clusters import host_of
+    from scrapy_simhash.maintenance.duplication import host_of
 
     if host is None:
         return True
@@ -163,8 +164,8 @@ def _on_host(cluster: Cluster, host: str | None) -> bool:
 def _found(options: argparse.Namespace) -> list[Cluster]:
     if options.file is not None:
         return _of_file(options)
-    from scrapy_simhash.index.clusters import duplication
-    from scrapy_simhash.index.rewriting import opened_source
+    from scrapy_simhash.maintenance.duplication import duplication
+    from scrapy_simhash.maintenance.rewriting import opened_source
 
     with opened_source(index_directory(options)) as source:
         if options.max_distance is not None or options.method is not None:
@@ -194,7 +195,7 @@ def _found(options: argparse.Namespace) -> list[Cluster]:
 
 def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
     """(when it came, key, fingerprint) of each page, by the last that is known of it."""
-    from scrapy_simhash.index.clusters import is_representative_now
+    from scrapy_simhash.maintenance.duplication import is_representative_now
 
     last = {line.key: line for line in source.near_duplicates() if line.confirmed}
     for entry in source.entries():
@@ -208,7 +209,7 @@ def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
 def _of_file(options: argparse.Namespace) -> list[Cluster]:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.fingerprint import from_hex
-    from scrapy_simhash.index.record_files import read_records
+    from scrapy_simhash.maintenance.record_files import read_records
     from scrapy_simhash.scheme import PRESETS
 
     keys: list[str] = []

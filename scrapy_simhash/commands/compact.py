@@ -27,7 +27,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compact an index, and return the exit code."""
-    from scrapy_simhash.index.upkeep import compact
+    from scrapy_simhash.maintenance.rebuild import compact
 
     directory = index_directory(options)
     before_bytes, after_bytes = compact(directory)

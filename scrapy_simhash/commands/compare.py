@@ -6,13 +6,14 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands.confirming import unconfirmed_because
-from scrapy_simhash.commands.output import escaped, percent, show
+from scrapy_simhash.commands.output import percent, show
 from scrapy_simhash.commands.page_source import PAGE, add_page_arguments, load_pages
 from scrapy_simhash.commands.parsers import add_command
 from scrapy_simhash.commands.scheme_options import (
     add_scheme_options,
     schemes_and_distances,
 )
+from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse

@@ -22,9 +22,15 @@ from scrapy_simhash.commands.scheme_options import (
     scheme_and_distance,
 )
 from scrapy_simhash.dedupe.fields import HTML_FIELDS, TEXT_FIELDS
-from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupeOptions, Fields, Format, Places
+from scrapy_simhash.dedupe.options import (
+    STANDARD_OUTPUT,
+    DedupeOptions,
+    DedupePaths,
+    Fields,
+    Format,
+)
+from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
     from scrapy_simhash.dedupe.summary import DedupeSummary
@@ -76,7 +82,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "for each processor, or 1 for small files)",
     )
     running.add_argument(
-        "--restart", action="store_true", help="forget an interrupted run, and begin anew"
+        "--restart", action="store_true", help="discard an interrupted run, and begin again"
     )
 
 
@@ -110,13 +116,13 @@ def run(options: argparse.Namespace) -> int:
         workers=options.workers or 0,
     )
     with ExitStack() as stack:
-        places = _places(options, stack)
+        paths = _paths(options, stack)
         move = stack.enter_context(progress("records"))
         try:
-            summary = dedupe(places, asked, progress=move, note=note)
+            summary = dedupe(paths, asked, progress=move, note=note)
         except KeyboardInterrupt:
-            kept = places.output_file or places.verdicts
-            if places.state.exists() and kept and places.standard_input is None:
+            kept = paths.output_file or paths.verdicts
+            if paths.state.exists() and kept and paths.standard_input is None:
                 note("what was judged is kept: the same command goes on from here")
             raise
     if options.json:
@@ -240,7 +246,7 @@ def _check(options: argparse.Namespace) -> None:
         raise SimhashError("a file without a name: an empty variable of the shell?")
 
 
-def _places(options: argparse.Namespace, stack: ExitStack) -> Places:
+def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
     output = None if options.output is None else Path(options.output)
     verdicts = None if options.verdicts is None else Path(options.verdicts)
     beside = verdicts if output in (None, STANDARD_OUTPUT) else output
@@ -251,7 +257,7 @@ def _places(options: argparse.Namespace, stack: ExitStack) -> Places:
         beside = Path(folder, "output")
         if "-" in options.files:
             standard_input = _spooled(Path(folder))
-    return Places(
+    return DedupePaths(
         inputs=[
             standard_input if standard_input and file == "-" else Path(file)
             for file in options.files

@@ -8,8 +8,8 @@ from scrapy.settings import Settings
 
 from scrapy_simhash.commands.project import project_settings
 from scrapy_simhash.crawl.identity import Identity, Scope
-from scrapy_simhash.crawl.reader import SettingsReader
 from scrapy_simhash.crawl.settings import SETTINGS
+from scrapy_simhash.crawl.settings_reader import SettingsReader
 
 
 def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
         "tags": dict(read.item_tags()),
         "incremental": read.boolean("SIMHASH_INCREMENTAL"),
         "scope_name": scope,
-        "scope": None if scope == "all" else Identity(lambda _request: b"", scope).among,
+        "scope": None if scope == "all" else Identity(lambda _request: b"", scope).scope_filter,
         "max_bytes": read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40),
         "expected_records": read.whole("SIMHASH_EXPECTED_PAGES", 1, 1 << 32),
         "timeout_ms": read.whole("SIMHASH_TIMEOUT_MS", 1, 3_600_000),

@@ -51,7 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Remove old pages, and return the exit code."""
-    from scrapy_simhash.index.upkeep import expire
+    from scrapy_simhash.maintenance.remove import expire
 
     directory = index_directory(options)
     with progress("entries") as moved:

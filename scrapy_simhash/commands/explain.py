@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
 
     from scrapy_simhash.index.base import NearDuplicate
-    from scrapy_simhash.index.explain import Explanation
+    from scrapy_simhash.maintenance.explain import Explanation
 
 _DESCRIPTION = """\
 Says what an index knows about a page: since when it is a representative, of what it was a
@@ -35,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Explain. 1 if nothing is known."""
-    from scrapy_simhash.index.explain import explain
+    from scrapy_simhash.maintenance.explain import explain
 
     found = explain(index_directory(options), options.key)
     known = found.entry is not None or bool(found.near_duplicates or found.copies)
@@ -79,8 +79,8 @@ def _as_json(found: Explanation) -> dict[str, Any]:
 
 
 def _show(found: Explanation, *, known: bool) -> None:
+    from scrapy_simhash.documents.escaping import printable
     from scrapy_simhash.fingerprint import to_hex
-    from scrapy_simhash.printable import printable
 
     show(f"{printable(found.key)}, by scheme {found.scheme_id}, k = {found.max_distance}")
     if found.entry is not None:

@@ -53,8 +53,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Export."""
     from scrapy_simhash.errors import SimhashError
-    from scrapy_simhash.index import exchange
-    from scrapy_simhash.index.record_files import STANDARD, write_records
+    from scrapy_simhash.maintenance import export as exchange
+    from scrapy_simhash.maintenance.record_files import STANDARD, write_records
 
     directory = index_directory(options)
     to_standard = options.file == STANDARD

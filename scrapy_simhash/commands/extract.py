@@ -6,10 +6,11 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands.output import escaped, note, show
+from scrapy_simhash.commands.output import note, show
 from scrapy_simhash.commands.page_source import add_page_arguments, load_page
 from scrapy_simhash.commands.parsers import add_command, whole
 from scrapy_simhash.commands.scheme_options import add_scheme_options, detector, scheme_and_distance
+from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse

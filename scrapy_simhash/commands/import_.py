@@ -53,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.index import new_manifest
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
-    from scrapy_simhash.index.exchange import import_entries
-    from scrapy_simhash.index.record_files import read_records
+    from scrapy_simhash.maintenance.export import import_entries
+    from scrapy_simhash.maintenance.record_files import read_records
 
     if not options.new_directory or not options.file:
         raise SimhashError("a file or directory without a name: an empty variable of the shell?")

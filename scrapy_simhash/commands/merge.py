@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     """Merge."""
     from scrapy_simhash.commands.project import page_scope
     from scrapy_simhash.errors import SimhashError
-    from scrapy_simhash.index.upkeep import merge
+    from scrapy_simhash.maintenance.merge import merge
 
     directory = index_directory(options)
     if not options.other:  # Path("") is the working directory

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.documents.escaping import escaped
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -26,11 +28,6 @@ def note(line: str) -> None:
     """Write a message to standard error."""
     if sys.stderr is not None:
         sys.stderr.write(f"{escaped(line)}\n")
-
-
-def escaped(line: str) -> str:
-    """Return a line with control characters escaped, because names and texts are untrusted."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 
 def flush() -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands.parsers import whole
-from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.passages.reading import (
+from scrapy_simhash.documents.reader import (
     DEFAULT_MAX_BYTES,
     Document,
+    DocumentReader,
     HtmlDocument,
-    Reading,
     Skipped,
 )
+from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,9 +95,9 @@ def add_reading_options(parser: argparse.ArgumentParser, *, json: bool = True) -
     )
 
 
-def reading(options: argparse.Namespace) -> Reading:
+def reading(options: argparse.Namespace) -> DocumentReader:
     """How files are read: pages as they are."""
-    return Reading(
+    return DocumentReader(
         text_field=getattr(options, "text_field", "text"),
         name_field=getattr(options, "name_field", None),
         encoding=options.encoding,
@@ -127,7 +127,7 @@ def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Loade
 
 
 def _fetched(
-    addresses: Sequence[str], read: Reading, options: argparse.Namespace
+    addresses: Sequence[str], read: DocumentReader, options: argparse.Namespace
 ) -> Iterator[LoadedPage]:
     from scrapy_simhash.commands.fetching import fetch_all
 
@@ -137,7 +137,7 @@ def _fetched(
         yield _loaded(address, documents, url=page.url)
 
 
-def _local(where: str, read: Reading) -> LoadedPage:
+def _local(where: str, read: DocumentReader) -> LoadedPage:
     if where == "-":
         if sys.stdin is None:
             raise SimhashError("standard input is closed: name a file")

@@ -9,6 +9,7 @@ from typing import Any
 from scrapy_simhash.commands import passages_add, passages_check
 from scrapy_simhash.commands.page_source import encoding
 from scrapy_simhash.commands.parsers import add_command, whole
+from scrapy_simhash.documents.reader import DEFAULT_MAX_BYTES
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.passages.cutting import (
     DEFAULT_RUN_CHARACTERS,
@@ -16,7 +17,6 @@ from scrapy_simhash.passages.cutting import (
     MIN_RUN_CHARACTERS,
 )
 from scrapy_simhash.passages.matching import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
-from scrapy_simhash.passages.reading import DEFAULT_MAX_BYTES
 from scrapy_simhash.passages.result import DEFAULT_HIGH_SIMILARITY
 from scrapy_simhash.passages.scheme import DEFAULT_MAX_DISTANCE, DEFAULT_MIN_CHARACTERS
 from scrapy_simhash.scheme import Scheme

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands.output import note, progress, show
+from scrapy_simhash.documents.reader import DocumentReader, Skipped
 from scrapy_simhash.errors import PlanError, SchemeError, SimhashError
-from scrapy_simhash.passages.reading import Reading, Skipped
 
 if TYPE_CHECKING:
     import argparse
@@ -81,9 +81,9 @@ def index_directory(options: argparse.Namespace) -> Path:
     return passages_directory(options.settings)
 
 
-def reading(options: argparse.Namespace) -> Reading:
+def reading(options: argparse.Namespace) -> DocumentReader:
     """How files are read."""
-    return Reading(
+    return DocumentReader(
         text_field=options.text_field,
         name_field=options.name_field,
         encoding=options.encoding,
@@ -92,10 +92,10 @@ def reading(options: argparse.Namespace) -> Reading:
 
 
 def _add(
-    index: PassageIndex, read: Reading, paths: list[Path], directory: Path, summary: Summary
+    index: PassageIndex, read: DocumentReader, paths: list[Path], directory: Path, summary: Summary
 ) -> None:
     with progress("documents") as move:
-        for document in read.documents(paths, but=directory):
+        for document in read.documents(paths, exclude=directory):
             if isinstance(document, Skipped):
                 _skip(document, summary)
                 continue

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands.output import note, percent, progress, show
 from scrapy_simhash.commands.passages_add import index_directory, reading
+from scrapy_simhash.documents.escaping import printable
+from scrapy_simhash.documents.reader import Document, Skipped
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.passages.reading import Document, Skipped
 from scrapy_simhash.passages.result import SHOWN_DIGITS
-from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
     import argparse

@@ -9,8 +9,8 @@ from scrapy.utils.project import get_project_settings
 from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.crawl.identity import Identity, Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
-from scrapy_simhash.crawl.reader import SettingsReader
 from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_policy
+from scrapy_simhash.crawl.settings_reader import SettingsReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,4 +109,4 @@ def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], boo
     """
     settings = project_settings() if settings is None else settings
     scope = SettingsReader(settings, SETTINGS).choice("SIMHASH_SCOPE", get_args(Scope))
-    return Identity(lambda _: b"", cast("Scope", scope)).among
+    return Identity(lambda _: b"", cast("Scope", scope)).scope_filter

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands.confirming import match_unconfirmed_because
 from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import escaped, note, percent, show
+from scrapy_simhash.commands.output import note, percent, show
 from scrapy_simhash.commands.page_source import add_page_arguments, load_page
 from scrapy_simhash.commands.parsers import add_index_command, whole
+from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.parameters import MAX_BITS
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.index import Match
-    from scrapy_simhash.index.explain import Foreseen
     from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.maintenance.explain import Foreseen
     from scrapy_simhash.policy import Action
 
 _DESCRIPTION = """\
@@ -109,8 +110,8 @@ def _ask(options: argparse.Namespace) -> _Answer:
     )
     from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
     from scrapy_simhash.index import index_url, open_index
-    from scrapy_simhash.index.explain import foresee
     from scrapy_simhash.index.offline import read_manifest
+    from scrapy_simhash.maintenance.explain import foresee
     from scrapy_simhash.verdict import Verdict
 
     directory = index_directory(options)
@@ -138,7 +139,7 @@ def _ask(options: argparse.Namespace) -> _Answer:
         evidence = evidence_of(key or "", page)
         foreseen = foresee(index, key, page.fingerprint, evidence, among=among)
         verdict = Verdict(kind=foreseen.kind, key=key or name, bits=bits)
-        action = _action(policy.decide(verdict), seen=policy.seen(verdict))
+        action = _action(policy.decide(verdict)[0], seen=policy.seen(verdict))
         max_distance = index.max_distance
         bare = None if fingerprint is None else _found_bare(index.plan, max_distance)
     return _Answer(name, page, bits, max_distance, confirmation, foreseen, action, bare)

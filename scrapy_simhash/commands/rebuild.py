@@ -74,11 +74,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Rebuild."""
-    from scrapy_simhash.index.upkeep import rebuild
+    from scrapy_simhash.maintenance.rebuild import rebuild
 
     directory = index_directory(options)
     if options.preset is not None:
-        return _rescheme(options, directory)
+        return _reindex(options, directory)
     if options.drop_without_text:
         options.wrong_usage("--drop-without-text goes with --preset")
     plan = _plan(options, directory)
@@ -94,11 +94,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _rescheme(options: argparse.Namespace, directory: Path) -> int:
+def _reindex(options: argparse.Namespace, directory: Path) -> int:
     from scrapy_simhash.commands.project import page_scope, scheme_settings
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
     from scrapy_simhash.index.offline import read_manifest
-    from scrapy_simhash.index.rescheming import rescheme
+    from scrapy_simhash.maintenance.reindex import reindex
 
     if options.tables is not None or options.database is not None:
         options.wrong_usage("--preset chooses its own tables, and keeps the kind of database")
@@ -108,7 +108,7 @@ def _rescheme(options: argparse.Namespace, directory: Path) -> int:
     # The texts are as they were taken.
     kept = {name: getattr(made.scheme, name) for name in ("extractor", "select", "remove")}
     with progress("pages") as moved:
-        report = rescheme(
+        report = reindex(
             directory,
             replace(preset.scheme, **kept),
             preset.max_distance if options.max_distance is None else options.max_distance,

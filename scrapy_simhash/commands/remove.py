@@ -38,7 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Remove. 1 if one was not there."""
-    from scrapy_simhash.index.upkeep import remove
+    from scrapy_simhash.maintenance.remove import remove
 
     directory = index_directory(options)
     keys = list(dict.fromkeys(_keys(options.keys)))

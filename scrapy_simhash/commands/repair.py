@@ -29,7 +29,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Repair an index, and return the exit code."""
-    from scrapy_simhash.index.repair import repair
+    from scrapy_simhash.maintenance.repair import repair
 
     directory = index_directory(options)
     with progress("entries") as moved:

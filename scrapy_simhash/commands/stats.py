@@ -7,16 +7,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import escaped, percent, progress, show
+from scrapy_simhash.commands.output import percent, progress, show
 from scrapy_simhash.commands.parsers import add_index_command, whole
+from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
     from scrapy_simhash.confirmation import Confirmation
-    from scrapy_simhash.index.clusters import Duplication
-    from scrapy_simhash.index.statistics import IndexStatistics
+    from scrapy_simhash.maintenance.duplication import Duplication
+    from scrapy_simhash.maintenance.statistics import IndexStatistics
 
 _DESCRIPTION = """\
 Shows the number of pages in an index; the near-duplicates by distance, cluster and host; and the
@@ -50,9 +51,9 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show the statistics, and return the exit code."""
-    from scrapy_simhash.index.clusters import duplication
-    from scrapy_simhash.index.rewriting import opened_source
-    from scrapy_simhash.index.statistics import statistics
+    from scrapy_simhash.maintenance.duplication import duplication
+    from scrapy_simhash.maintenance.rewriting import opened_source
+    from scrapy_simhash.maintenance.statistics import statistics
 
     directory = index_directory(options)
     with opened_source(directory) as source:

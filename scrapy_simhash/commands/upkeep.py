@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from scrapy_simhash.index.upkeep import Kept
+    from scrapy_simhash.maintenance.rewriting import RewriteResult
 
 
-def show_kept(options: argparse.Namespace, directory: Path, kept: Kept, **more: Any) -> None:
+def show_kept(
+    options: argparse.Namespace, directory: Path, kept: RewriteResult, **more: Any
+) -> None:
     """Show what was removed from an index, and what it holds now."""
     if options.json:
         show(json.dumps({"index": str(directory), **more, **asdict(kept)}, indent=2))

@@ -1,1 +1,1 @@
-"""What ties the core to Scrapy; nothing outside this package imports Scrapy."""
+"""The adapter to Scrapy: add-on, middlewares, pipeline and settings."""

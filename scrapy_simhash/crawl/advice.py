@@ -6,12 +6,11 @@ import logging
 import shlex
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.index.clusters import host_of
-from scrapy_simhash.printable import printable
+from scrapy_simhash.documents.escaping import printable
+from scrapy_simhash.maintenance.duplication import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterable
 
     from scrapy.crawler import Crawler
 
@@ -20,9 +19,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MOST_TEMPLATES = 5
+EARLY = 100
 
 
-def warn_of_templates(crawler: Crawler, stats: CrawlStats, what: str, directory: Path) -> None:
+def warn_of_templates(crawler: Crawler, stats: CrawlStats, what: str, directory: str) -> None:
     """Warn about each URL pattern with many similar pages.
 
     :param what: ``pages`` or ``items``.
@@ -30,7 +30,7 @@ def warn_of_templates(crawler: Crawler, stats: CrawlStats, what: str, directory:
     """
     templates = stats.templates()
     for template in templates[:_MOST_TEMPLATES]:
-        command = f"scrapy simhash clusters --index {shlex.quote(str(directory))}"
+        command = f"scrapy simhash clusters --index {shlex.quote(directory)}"
         host = host_of(template.example)
         if host:
             command += f" --host {shlex.quote(host)}"
@@ -52,7 +52,7 @@ def warn_of_templates(crawler: Crawler, stats: CrawlStats, what: str, directory:
             "simhash: %d more URL patterns may share a template each; `scrapy simhash report "
             "--index %s` lists them",
             further,
-            shlex.quote(str(directory)),
+            shlex.quote(directory),
             extra={"spider": crawler.spider},
         )
 
@@ -82,3 +82,41 @@ def warn_of_item_fields(crawler: Crawler, fields: Collection[str], items: int) -
 
 def _named(names: Collection[str]) -> str:
     return ", ".join(repr(printable(name)) for name in names)
+
+
+class Unmatched:
+    """The names that have matched nothing so far.
+
+    :param names: names as in the settings.
+    :param warn: called with the unmatched names and the number of pages (or items) checked, once
+        after `early` of them and once at the end.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        warn: Callable[[Collection[str], int], None],
+        *,
+        early: int = EARLY,
+    ) -> None:
+        self._left = dict.fromkeys(names)
+        self._warn = warn
+        self._early = early
+        self._seen = 0
+
+    def seen(self, missing: Collection[str]) -> None:
+        """Count a page (or item).
+
+        :param missing: the names that matched nothing on it.
+        """
+        if not self._left:
+            return
+        self._seen += 1
+        self._left = {name: None for name in self._left if name in missing}
+        if self._left and self._seen == self._early:
+            self._warn(self._left, self._seen)
+
+    def close(self) -> None:
+        """Warn about names that matched nothing in the whole crawl."""
+        if self._left and self._seen:
+            self._warn(self._left, self._seen)

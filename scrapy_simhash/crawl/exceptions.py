@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import DropItem, IgnoreRequest
 
-from scrapy_simhash.printable import nearness, printable
+from scrapy_simhash.documents.escaping import nearness, printable
 
 if TYPE_CHECKING:
     from scrapy.http import Response

@@ -1,8 +1,7 @@
-"""SimhashExtension: what the middlewares and the pipeline of one crawl share, and its life.
+"""SimhashExtension: connect the parts of one crawl, open its indexes, and close them.
 
-It opens the index when the spider opens, says so in a line, and closes it with a summary. An
-index that cannot be used closes the spider, for a crawl without it would drop nothing; an index
-that fails later is counted and its pages pass.
+An index that cannot be opened closes the spider, because a crawl without it would drop nothing. An
+index that fails later is counted, and its pages pass.
 """
 
 from __future__ import annotations
@@ -18,26 +17,27 @@ from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.confirmation import UNCONFIRMED
-from scrapy_simhash.crawl.advice import warn_of_item_fields, warn_of_selectors, warn_of_templates
-from scrapy_simhash.crawl.clusters import Clusters
-from scrapy_simhash.crawl.crawl_index import CrawlIndex
+from scrapy_simhash.crawl.advice import (
+    Unmatched,
+    warn_of_item_fields,
+    warn_of_selectors,
+    warn_of_templates,
+)
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import Job
+from scrapy_simhash.crawl.lane import Lane
 from scrapy_simhash.crawl.page_passages import PagePassages
 from scrapy_simhash.crawl.page_texts import PageTexts
-from scrapy_simhash.crawl.second_chances import ITEM_META_KEY, SecondChances
 from scrapy_simhash.crawl.settings import SimhashSettings, is_on, unknown_settings
 from scrapy_simhash.crawl.settlement import Settlement
-from scrapy_simhash.crawl.stats import CrawlStats
+from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.syncing import Syncer
-from scrapy_simhash.crawl.unmatched import Unmatched
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import IndexLocked, SettingsError, SimhashError
 from scrapy_simhash.index import index_url, open_index, reset_index
-from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.printable import printable
+from scrapy_simhash.policy import Policy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,9 +48,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from scrapy_simhash.crawl.second_chances import DroppedCopy
     from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.index import Observation
+    from scrapy_simhash.index import ObservingIndex
 
 logger = logging.getLogger(__name__)
 
@@ -59,77 +58,89 @@ LOCKED_CLOSE_REASON = "simhash_index_locked"
 
 
 class SimhashExtension:
-    """The state of one crawl.
+    """The parts of one crawl.
 
     :raises SettingsError: a setting is wrong; the crawl does not start.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
-        spider = crawler.spider or crawler.spidercls
-        self.settings = SimhashSettings.from_settings(crawler.settings, str(spider.name))
-        self.detector = Detector(
-            self.settings.scheme,
-            min_tokens=self.settings.min_tokens,
-            keep_text=bool(self.settings.keep_text_bytes)
-            or (self.settings.passages is not None and not self.settings.item_fields),
-            sketches=self.settings.confirmation != UNCONFIRMED,
-        )
-        self.item_detector = Detector(
-            self.settings.item_scheme,
-            min_tokens=self.settings.min_tokens,
-            sketches=self.settings.confirmation != UNCONFIRMED,
-        )
         stats = crawler.stats
         if stats is None:  # pragma: no cover - Scrapy makes it before extensions
             raise NotConfigured("a crawler without stats")
+        self.crawler = crawler
+        spider = crawler.spider or crawler.spidercls
+        self.settings = settings = SimhashSettings.from_settings(crawler.settings, str(spider.name))
         self.stats = CrawlStats(stats, "simhash")
-        self.item_stats = CrawlStats(stats, "simhash/item")
-        self.identity = Identity(self._request_fingerprint, self.settings.scope)
+        self.errors = ErrorLog(crawler, self.stats)
+        self.identity = Identity(self._request_fingerprint, settings.scope)
+        sketches = settings.confirmation != UNCONFIRMED
+        detector = Detector(
+            settings.scheme,
+            min_tokens=settings.min_tokens,
+            keep_text=bool(settings.keep_text_bytes)
+            or (settings.passages is not None and not settings.item_fields),
+            sketches=sketches,
+        )
+        item_detector = Detector(
+            settings.item_scheme, min_tokens=settings.min_tokens, sketches=sketches
+        )
         self.fingerprinter = Fingerprinter(
-            self.detector,
-            self.item_detector,
-            workers=self.settings.workers,
-            timeout_ms=self.settings.timeout_ms,
+            detector, item_detector, workers=settings.workers, timeout_ms=settings.timeout_ms
         )
-        self.clusters = Clusters(self.settings.cluster_limit)
-        rules = Rules(self.settings.max_distance, self.settings.confirmation)
-        self.second_chances = SecondChances(self._observe_again, self._schedule, rules)
-        self.item_second_chances = SecondChances(
-            self._observe_item_again, self._schedule, rules, meta_key=ITEM_META_KEY
+        self.pages = Lane(
+            "page",
+            settings,
+            detector,
+            settings.policy,
+            identity=self.identity,
+            stats=self.stats,
+            errors=self.errors,
+            schedule=self._schedule,
+            cluster_limit=settings.cluster_limit,
+            texts=PageTexts(settings.keep_text_bytes, self.stats, self.errors.failed),
         )
-        self.close_reason: str | None = None
-        """Why the spider closes, if an index could not be opened."""
-        self.index: CrawlIndex | None = None
-        self.item_index: CrawlIndex | None = None
-        # From the downloader middleware to the spider middleware. Not by meta, which spiders
-        # copy to other requests; a response that no callback gets takes its entry with it.
-        self.pages: WeakKeyDictionary[Response, PageFingerprint] = WeakKeyDictionary()
-        self.page_texts = PageTexts(self.settings.keep_text_bytes, self.stats, self.failed)
+        self.items = Lane(
+            "item",
+            settings,
+            item_detector,
+            Policy(
+                action=settings.item_action,
+                follow=settings.item_action == "tag",  # items have no links to hold back
+                incremental=settings.policy.incremental,
+            ),
+            identity=self.identity,
+            stats=CrawlStats(stats, "simhash/item"),
+            errors=self.errors,
+            schedule=self._schedule,
+        )
         self.page_passages = PagePassages(
-            self.settings.passages, CrawlStats(stats, "simhash/passages"), self.failed
+            settings.passages, CrawlStats(stats, "simhash/passages"), self.errors.failed
         )
         self.settlement = Settlement(
-            self._settle_page,
-            self._settle_item,
+            self.pages.settle,
+            self.items.settle,
             self.page_passages.finished,
-            self.settings.max_distance,
+            settings.max_distance,
         )
-        self.follows_output = False
-        scheme = self.settings.scheme
+        # From the downloader middleware to the spider middleware. Not by meta, which spiders
+        # copy to other requests; a response that no callback gets takes its entry with it.
+        self.fingerprints: WeakKeyDictionary[Response, PageFingerprint] = WeakKeyDictionary()
+        scheme = settings.scheme
         self.unmatched_selectors = Unmatched(
             (*scheme.select, *scheme.remove), partial(warn_of_selectors, crawler)
         )
         self.unmatched_fields = Unmatched(
-            self.settings.item_fields, partial(warn_of_item_fields, crawler)
+            settings.item_fields, partial(warn_of_item_fields, crawler)
         )
+        self.close_reason: str | None = None
+        """Why the spider closes, if an index could not be opened."""
+        self.follows_output = False
         self._job = Job(crawler.settings)
         self._syncer = Syncer()
-        self._warned: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Scrapy's way to make an extension."""
+        """Return the extension of a crawl, as Scrapy asks for it."""
         if not is_on(crawler):
             raise NotConfigured
         extension = cls(crawler)
@@ -137,16 +148,16 @@ class SimhashExtension:
             (extension.spider_opened, signals.spider_opened),
             (extension.spider_idle, signals.spider_idle),
             (extension.spider_closed, signals.spider_closed),
-            (extension.item_scraped, signals.item_scraped),
-            (extension.item_dropped, signals.item_dropped),
-            (extension.item_error, signals.item_error),
+            (extension.item_done, signals.item_scraped),
+            (extension.item_done, signals.item_dropped),
+            (extension.item_done, signals.item_error),
         ):
             crawler.signals.connect(handler, signal=signal)
         return extension
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        """The extension of a crawl, for its middlewares and pipeline.
+        """Return the extension of a crawl, for its middlewares and pipeline.
 
         :raises NotConfigured: the plugin is off.
         :raises SettingsError: the extension is missing from EXTENSIONS.
@@ -164,25 +175,26 @@ class SimhashExtension:
         return extension
 
     def spider_opened(self, spider: Spider) -> None:
-        """Open the index, or close the spider."""
+        """Open the indexes, or close the spider."""
+        extra = {"spider": spider}
         for message in unknown_settings(self.crawler.settings):
-            logger.warning("simhash: %s", message, extra={"spider": spider})
+            logger.warning("simhash: %s", message, extra=extra)
         settings = self.settings
         if settings.pages:  # first: workers take longer to start than an index takes to open
             self.fingerprinter.start()
         try:
             if settings.pages:
-                self.index = self._open(settings.directory, self.stats, "page")
+                self.pages.index = self._open(self.pages, settings.directory)
             if settings.item_fields:
-                self.item_index = self._open(settings.item_directory, self.item_stats, "item")
+                self.items.index = self._open(self.items, settings.item_directory)
             self.page_passages.open()
         except SimhashError as error:
             self._go_without_index(error)
             return
-        opened = [used.index for used in (self.index, self.item_index) if used is not None]
+        opened = [lane.index for lane in (self.pages, self.items) if lane.index is not None]
         self._syncer.start(*opened, self.page_passages.index)
-        # Modules and tables live as long as the crawl: full collections, each of which stops the
-        # event loop for a twentieth of a second and more, need not visit them.
+        # Modules and tables live as long as the crawl. A full garbage collection that visits them
+        # blocks the event loop for 50 ms and more.
         gc.freeze()
         index = opened[0]
         logger.info(
@@ -197,8 +209,82 @@ class SimhashExtension:
             settings.policy.action if settings.pages else settings.item_action,
             index.location,
             len(index),
-            extra={"spider": spider},
+            extra=extra,
         )
+
+    def spider_idle(self) -> None:
+        """Settle what is left. :raises DontCloseSpider: pages were requested again."""
+        self.settlement.close()  # pages whose output nobody reads any more
+        if any([lane.retries.idle() for lane in (self.pages, self.items)]):  # noqa: C419 - both
+            raise DontCloseSpider
+
+    def settle_all(self) -> None:
+        """Leave nothing pending: no page comes any more, and the scheduler still takes requests."""
+        self.settlement.close()
+        for lane in (self.pages, self.items):
+            lane.retries.close()
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
+        """Settle what is left, log the summary, close the indexes, and write the report."""
+        self.settlement.close()
+        self.fingerprinter.close()
+        if self.fingerprinter.pool is not None and self.fingerprinter.pool.replaced:
+            self.stats.count("workers_replaced", self.fingerprinter.pool.replaced)
+        extra = {"spider": spider}
+        opened = False
+        for lane in (self.pages, self.items):
+            if lane.index is None:
+                continue
+            opened = True
+            lane.stats.index_size(len(lane.index))
+            if lane.stats.anything:
+                logger.info("%s", lane.stats.summary(f"{lane.what}s"), extra=extra)
+            warn_of_templates(self.crawler, lane.stats, f"{lane.what}s", lane.index.location)
+        self.unmatched_selectors.close()
+        self.unmatched_fields.close()
+        if opened:
+            gc.unfreeze()
+        elif self.close_reason is None:
+            logger.warning(
+                "simhash: this crawl ran without the plugin, because another process had the index "
+                "open: its output may hold near-duplicates; `scrapy simhash dedupe` removes them",
+                extra=extra,
+            )
+        self._close_indexes()
+        if reason == "finished":
+            self._job.finished()
+        if opened:
+            write_crawl_report(self.crawler, self.settings, reason)
+
+    def item_done(self, item: Any, response: Response | None, signal: object) -> None:
+        """Settle an item: it was kept, dropped on purpose, or a pipeline failed."""
+        kept, failed = signal is signals.item_scraped, signal is signals.item_error
+        self.settlement.item_settled(response, item, kept=kept, failed=failed)
+
+    def _open(self, lane: Lane, directory: Path) -> ObservingIndex:
+        settings = self.settings
+        url = index_url(directory, settings.index_kind)
+        crawl_start = self._job.crawl_start(directory)
+        # A crawl that goes on after a pause would delete its own pages.
+        if settings.reset and crawl_start is None and reset_index(url):
+            logger.warning(
+                "simhash: SIMHASH_RESET deleted the index in %s; it is empty now",
+                directory,
+                extra={"spider": self.crawler.spider},
+            )
+        index = open_index(
+            url,
+            lane.detector.scheme,
+            max_distance=settings.max_distance,
+            confirmation=settings.confirmation,
+            plan=settings.plan,
+            expected_pages=settings.expected_pages,
+            incremental=settings.policy.incremental,
+            sync=settings.sync,
+            began=crawl_start,
+        )
+        self._job.opened(index)
+        return index
 
     def _go_without_index(self, error: SimhashError) -> None:
         """Close the spider, or with SIMHASH_ON_LOCKED = "off" let it crawl without the plugin."""
@@ -221,172 +307,25 @@ class SimhashExtension:
         remedy = (
             " SIMHASH_ON_LOCKED = 'off' would crawl without the plugin instead." if locked else ""
         )
-        # The message says all there is to say; a traceback would bury it.
+        # The message is complete; a traceback would bury it.
         logger.error(
             "simhash: %s. The spider is closed: it sends no request and gives no item.%s",
             error,
             remedy,
             extra=extra,
         )
-        # Not now: what other extensions start with the engine would not be stopped again.
+        # Not now: other extensions that start with the engine would not be stopped again.
         self.crawler.signals.connect(self._close_spider, signal=signals.engine_started)
 
     def _close_spider(self) -> None:
         reason = self.close_reason or CLOSE_REASON
         deferred_from_coro(self.crawler.engine.close_spider_async(reason=reason))
 
-    def spider_idle(self) -> None:
-        """Nothing is under way. :raises DontCloseSpider: pages were asked for again."""
-        self.settlement.close()  # pages whose output nobody reads any more
-        pages, items = self.second_chances.idle(), self.item_second_chances.idle()
-        if pages or items:
-            raise DontCloseSpider
-
-    def settle_all(self) -> None:
-        """No page comes any more, and the scheduler still takes requests: leave nothing open."""
-        self.settlement.close()
-        self.second_chances.close()
-        self.item_second_chances.close()
-
-    def arrived(self, request: Request, page: Observation | None = None) -> bool:
-        """A page has come. True if it was asked for again, for its own sake or an item's.
-
-        :param page: None if the page was not judged.
-        """
-        for_an_item = self.item_second_chances.arrived(request, None)
-        return self.second_chances.arrived(request, page) or for_an_item
-
-    def spider_closed(self, spider: Spider, reason: str) -> None:
-        """Settle what is open, sum up, and give the index back."""
-        self.settlement.close()
-        self.fingerprinter.close()
-        if self.fingerprinter.pool is not None and self.fingerprinter.pool.replaced:
-            self.stats.count("workers_replaced", self.fingerprinter.pool.replaced)
-        for index, what in ((self.index, "pages"), (self.item_index, "items")):
-            if index is None:
-                continue
-            index.stats.index_size(len(index.index))
-            if index.stats.anything:
-                logger.info("%s", index.stats.summary(what), extra={"spider": spider})
-            directory = self.settings.directory if what == "pages" else self.settings.item_directory
-            warn_of_templates(self.crawler, index.stats, what, directory)
-        self.unmatched_selectors.close()
-        self.unmatched_fields.close()
-        opened = self.index is not None or self.item_index is not None
-        if opened:
-            gc.unfreeze()
-        elif self.close_reason is None:
-            logger.warning(
-                "simhash: this crawl ran without the plugin, for another process had the index: "
-                "its output may hold near-duplicates; `scrapy simhash dedupe` removes them",
-                extra={"spider": spider},
-            )
-        self._close_indexes()
-        if reason == "finished":
-            self._job.finished()
-        if opened:
-            write_crawl_report(self.crawler, self.settings, reason)
-
-    def item_scraped(self, item: Any, response: Response | None) -> None:
-        """Scrapy's signal."""
-        self.settlement.item_settled(response, item, kept=True, failed=False)
-
-    def item_dropped(self, item: Any, response: Response | None) -> None:
-        """Scrapy's signal: dropped on purpose, which is no failure of its page."""
-        self.settlement.item_settled(response, item, kept=False, failed=False)
-
-    def item_error(self, item: Any, response: Response | None) -> None:
-        """Scrapy's signal: a pipeline raised."""
-        self.settlement.item_settled(response, item, kept=False, failed=True)
-
-    def failed(self, step: str, error: BaseException, about: str) -> None:
-        """Count an error of a step, and log the first."""
-        self.stats.count(f"errors/{step}")
-        self.warn_once(
-            f"errors/{step}",
-            "simhash: %s failed for %s: %s. The page passes; further failures are counted "
-            "as simhash/errors/%s.",
-            step,
-            printable(about),
-            printable(str(error)),
-            step,
-        )
-
-    def warn_once(self, topic: str, message: str, *arguments: object) -> None:
-        """A warning, the first time a topic comes up."""
-        if topic not in self._warned:
-            self._warned.add(topic)
-            logger.warning(message, *arguments, extra={"spider": self.crawler.spider})
-
-    def _open(self, directory: Path, stats: CrawlStats, what: str) -> CrawlIndex:
-        settings = self.settings
-        url = index_url(directory, settings.index_kind)
-        began = self._job.began(directory)
-        # A crawl that goes on after a pause would delete what it began with.
-        if settings.reset and began is None and reset_index(url):
-            logger.warning(
-                "simhash: SIMHASH_RESET deleted the index in %s; it starts anew",
-                directory,
-                extra={"spider": self.crawler.spider},
-            )
-        detector = self.detector if what == "page" else self.item_detector
-        index = open_index(
-            index_url(directory, settings.index_kind),
-            detector.scheme,
-            max_distance=settings.max_distance,
-            confirmation=settings.confirmation,
-            plan=settings.plan,
-            expected_pages=settings.expected_pages,
-            incremental=settings.policy.incremental,
-            sync=settings.sync,
-            began=began,
-        )
-        self._job.opened(index)
-        return CrawlIndex(
-            index,
-            detector,
-            self.identity,
-            stats,
-            what=what,
-            failed=lambda error, key: self.failed("index", error, key),
-            debug=settings.debug,
-            spider=self.crawler.spider,
-            texts=self.page_texts if what == "page" else None,
-        )
-
     def _close_indexes(self) -> None:
         self._syncer.close()
         self.page_passages.close()
-        for index in (self.index, self.item_index):
-            if index is not None:
-                index.index.close()
-        self.index = self.item_index = None
-
-    def _settle_page(self, observation: Observation, confirmed: bool) -> None:
-        if self.index is None:
-            return
-        self.index.settle(observation, confirmed=confirmed)
-        if confirmed:
-            self.second_chances.confirmed(observation.key, observation)
-        else:
-            self.stats.count("discarded")
-            self.second_chances.discarded(observation.key)
-
-    def _settle_item(self, observation: Observation, confirmed: bool) -> None:
-        if self.item_index is None:
-            return
-        self.item_index.settle(observation, confirmed=confirmed)
-        if confirmed:
-            self.item_second_chances.confirmed(observation.key, observation)
-        else:
-            self.item_stats.count("discarded")
-            self.item_second_chances.discarded(observation.key)
-
-    def _observe_again(self, copy: DroppedCopy) -> Observation | None:
-        return None if self.index is None else self.index.observe_again(copy)
-
-    def _observe_item_again(self, copy: DroppedCopy) -> Observation | None:
-        return None if self.item_index is None else self.item_index.observe_again(copy)
+        self.pages.close()
+        self.items.close()
 
     def _schedule(self, request: Request) -> None:
         engine = self.crawler.engine

@@ -1,6 +1,4 @@
-"""Which page is it? Its key in the index, where its representative may be, and what it names as
-its canonical URL.
-"""
+"""Identify pages: their keys in the index, their scope, and their canonical URLs."""
 
 from __future__ import annotations
 
@@ -23,16 +21,15 @@ if TYPE_CHECKING:
 Scope = Literal["all", "domain", "host"]
 
 IDENTITY_META_KEY = "simhash_key"
-# As Scrapy's URLLENGTH_LIMIT: nobody could crawl a longer one, and to compare one of megabytes
-# would hold the event loop for seconds.
+# As Scrapy's URLLENGTH_LIMIT. Comparing a URL of megabytes would block the event loop for seconds.
 MAX_CANONICAL_CHARACTERS = 2083
 
 
 class Identity:
-    """Keys of pages.
+    """Makes the keys of pages.
 
-    :param request_fingerprint: Scrapy's, of a request.
-    :param scope: near-duplicates count everywhere, within a registered domain, or within a host.
+    :param request_fingerprint: returns Scrapy's fingerprint of a request.
+    :param scope: compare pages everywhere, within a registered domain, or within a host.
     """
 
     def __init__(self, request_fingerprint: Callable[[Request], bytes], scope: Scope) -> None:
@@ -44,7 +41,7 @@ class Identity:
             self._scope = site_of
 
     def key(self, request: Request) -> str:
-        """What the request says, its URL, or its URL and request fingerprint."""
+        """Return the key in the request's meta, its URL, or its URL and request fingerprint."""
         given = request.meta.get(IDENTITY_META_KEY)
         if given:
             # The host must be found again in the key.
@@ -56,21 +53,21 @@ class Identity:
         fingerprint = self._request_fingerprint(request)
         return f"{request.method} {urldefrag(request.url).url} {fingerprint.hex()}"
 
-    def among(self, key: str) -> Callable[[str], bool] | None:
-        """Which keys count for a page of that key; None for all."""
+    def scope_filter(self, key: str) -> Callable[[str], bool] | None:
+        """Return a test for the keys that a page is compared with; None for all."""
         if self._scope is None:
             return None
         return partial(_in_scope, self._scope, self._scope(key))
 
-    def asks_again(self, page: Response, request: Request) -> bool:
-        """Whether a callback asks for the page that it was given, as `get_retry_request` does."""
+    def repeats(self, response: Response, request: Request) -> bool:
+        """Return True if a request is for the same page again, as `get_retry_request` makes it."""
         if not request.dont_filter:  # a link to itself, which Scrapy's filter stops
             return False
-        asked = page.request
-        if asked is None:  # pragma: no cover - Scrapy always sets it
+        first = response.request
+        if first is None:  # pragma: no cover - Scrapy always sets it
             return False
         url = urldefrag(request.url).url
-        return url in asked.meta.get("redirect_urls", ()) or self.key(request) == self.key(asked)
+        return url in first.meta.get("redirect_urls", ()) or self.key(request) == self.key(first)
 
 
 def _in_scope(scope_of: Callable[[str], str], scope: str, key: str) -> bool:
@@ -78,9 +75,7 @@ def _in_scope(scope_of: Callable[[str], str], scope: str, key: str) -> bool:
 
 
 def canonical_url(response: Response, href: str) -> str | None:
-    """What a page names as its canonical URL, absolute and comparable; None if that makes no
-    sense.
-    """
+    """Return the canonical URL that a page names, absolute and comparable; None if invalid."""
     if not 0 < len(href) <= MAX_CANONICAL_CHARACTERS or not isinstance(response, TextResponse):
         return None
     try:
@@ -92,7 +87,7 @@ def canonical_url(response: Response, href: str) -> str | None:
 
 
 def comparable(url: str) -> str:
-    """A URL as it is compared with others."""
+    """Return a URL in the form in which it is compared with others."""
     try:
         canonical: str = canonicalize_url(url)
     except ValueError:

@@ -22,19 +22,19 @@ FILE_NAME = "simhash.json"
 
 
 class Job:
-    """The state of a crawl in its JOBDIR: the sequence number at which it began in each index."""
+    """The sequence numbers at which a crawl began in its indexes, kept in its JOBDIR."""
 
     def __init__(self, settings: BaseSettings) -> None:
         directory = job_dir(settings)
         self._path = None if directory is None else Path(directory, FILE_NAME)
-        self._began: dict[str, int] = {}
+        self._starts: dict[str, int] = {}
         if self._path is not None and self._path.exists():
             try:
                 content = json.loads(self._path.read_text(encoding="utf-8"))
-                began = {str(name): int(number) for name, number in content["began"].items()}
-                if min(began.values(), default=0) < 0:  # earlier crawls would count as this one
-                    raise ValueError(f"{began} has negative numbers")
-                self._began = began
+                starts = {str(name): int(number) for name, number in content["began"].items()}
+                if min(starts.values(), default=0) < 0:  # earlier crawls would count as this one
+                    raise ValueError(f"{starts} has negative numbers")
+                self._starts = starts
             except (
                 OSError,
                 ValueError,
@@ -50,18 +50,18 @@ class Job:
                     error,
                 )
 
-    def began(self, directory: Path) -> int | None:
+    def crawl_start(self, directory: Path) -> int | None:
         """Return where this crawl began in an index; None if it has not used that index."""
-        return self._began.get(str(directory))
+        return self._starts.get(str(directory))
 
     def opened(self, index: ObservingIndex) -> None:
         """Record where this crawl began in an index."""
         if self._path is None:
             return
-        self._began[index.location] = index.began
+        self._starts[index.location] = index.began
         temporary = self._path.with_suffix(".tmp")
         try:
-            temporary.write_text(json.dumps({"began": self._began}), encoding="utf-8")
+            temporary.write_text(json.dumps({"began": self._starts}), encoding="utf-8")
             temporary.replace(self._path)
         except OSError as error:
             logger.warning(

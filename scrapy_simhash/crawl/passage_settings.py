@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from scrapy_simhash.crawl.reader import SettingsReader
+    from scrapy_simhash.crawl.settings_reader import SettingsReader
 
 TAGGED_FIELDS = ("known_share", "sources")
 REPORT_FIELDS = (*TAGGED_FIELDS, "similar_share", "common_share")

@@ -1,8 +1,4 @@
-"""The SIMHASH_* settings: parsed once, checked, and frozen.
-
-Each setting is one field of `SimhashSettings`; `SETTINGS` has the defaults by name. The reference
-in the documentation is checked against both.
-"""
+"""The SIMHASH_* settings: read once, validated, and frozen."""
 
 from __future__ import annotations
 
@@ -12,10 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from scrapy_simhash.confirmation import Confirmation
-from scrapy_simhash.crawl.clusters import DEFAULT_CLUSTER_LIMIT
+from scrapy_simhash.crawl.floods import DEFAULT_CLUSTER_LIMIT
 from scrapy_simhash.crawl.identity import Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS, PassageSettings
-from scrapy_simhash.crawl.reader import TAGGED_FIELDS, SettingsReader
+from scrapy_simhash.crawl.settings_reader import TAGGED_FIELDS, SettingsReader
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.errors import PlanError, SettingsError
 from scrapy_simhash.index import SyncPolicy, TablePlan, choose_plan
@@ -40,9 +36,9 @@ _PREFIX = "SIMHASH_"
 _COMMANDS_OF_SCRAPY = ("scrapy.commands.fetch", "scrapy.commands.parse", "scrapy.commands.check")
 _REMOVED = {
     "SIMHASH_DROP_WEAK": (
-        "SIMHASH_DROP_WEAK has no effect any more: no verdict is weak. A short text is dropped as "
-        "any other, once it is confirmed to be a copy (SIMHASH_MIN_RESEMBLANCE, "
-        "SIMHASH_SAME_TITLE). Remove the setting"
+        "SIMHASH_DROP_WEAK has no effect any more: no verdict is weak. A short text is dropped "
+        "like any other that is confirmed as a copy (SIMHASH_MIN_RESEMBLANCE, SIMHASH_SAME_TITLE). "
+        "Remove the setting"
     ),
 }
 SETTINGS: Mapping[str, Any] = MappingProxyType(
@@ -88,25 +84,21 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class SimhashSettings:
-    """What a crawl was told. Fields are named as the settings without ``SIMHASH_``.
+    """The validated settings. Fields are named as the settings without ``SIMHASH_``.
 
-    :param pages: judge pages; else items alone.
-    :param on_locked: what a crawl does if another process has the index open.
-    :param cluster_limit: pages of a cluster that are dropped; 0 for any number.
-    :param scope: where a page's representative may be.
-    :param workers: processes that fingerprint pages; 0 for a thread.
-    :param timeout_ms: for a page in a worker.
-    :param directory: of the index of pages.
-    :param item_directory: of the index of items, made only where it is needed.
-    :param scheme: of the preset, with the extractor and selectors of this crawl.
+    :param pages: judge pages, not items alone.
+    :param cluster_limit: upper limit for the dropped pages of a cluster; 0 for none.
+    :param scheme: the preset's scheme, with the extractor and selectors of this crawl.
     :param confirmation: what makes a page within k bits a copy.
-    :param index_kind: kind of database; None: what the directory holds, or the installed one.
-    :param plan: of a new index's tables; None where they are chosen, or those that it has.
+    :param directory: of the index of pages.
+    :param item_directory: of the index of items.
+    :param index_kind: kind of database; None for that of the directory, or the installed one.
+    :param plan: tables of a new index; None to choose them.
     :param item_tags: verdict field → item field.
-    :param item_scheme: the scheme of items: that of pages, with the weights of their fields.
-    :param keep_text_bytes: of compressed main texts that are kept; 0 keeps none.
-    :param report: file that is written when the spider closes, or None.
-    :param passages: None where they are not asked for.
+    :param item_scheme: the scheme of pages, with the weights of the item fields.
+    :param keep_text_bytes: upper limit for stored main texts, compressed; 0 stores none.
+    :param report: file to write when the spider closes.
+    :param passages: None if SIMHASH_PASSAGES is off.
     """
 
     pages: bool
@@ -141,7 +133,7 @@ class SimhashSettings:
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, spider_name: str) -> SimhashSettings:
-        """Parse and check all settings. :raises SettingsError: naming the one that is wrong."""
+        """Return the settings. :raises SettingsError: one is wrong."""
         read = SettingsReader(settings, SETTINGS)
         policy = read_policy(read)
         item_action = read.choice("SIMHASH_ITEM_ACTION", ("drop", "tag"), unset=policy.action)
@@ -207,7 +199,7 @@ class SimhashSettings:
 
 
 def read_policy(read: SettingsReader) -> Policy:
-    """What is done with pages. :raises SettingsError: naming the setting that is wrong."""
+    """Return the policy for pages. :raises SettingsError: a setting is wrong."""
     action = read.choice("SIMHASH_ACTION", ("drop", "tag"))
     return Policy(
         action=cast("PolicyAction", action),
@@ -219,8 +211,8 @@ def read_policy(read: SettingsReader) -> Policy:
 def read_confirmation(read: SettingsReader, preset: Confirmation) -> Confirmation:
     """Return the rules by which a page within k bits is a copy.
 
-    :param preset: the preset's rules; a setting that is not set leaves its part of them.
-    :raises SettingsError: naming the setting that is wrong.
+    :param preset: the preset's rules, for settings that are not set.
+    :raises SettingsError: a setting is wrong.
     """
     return Confirmation(
         min_resemblance=read.share("SIMHASH_MIN_RESEMBLANCE", unset=preset.min_resemblance),
@@ -237,17 +229,17 @@ def unknown_settings(settings: BaseSettings) -> list[str]:
 def _about_unknown(name: str) -> str:
     if name in _REMOVED:
         return _REMOVED[name]
-    # Without the prefix, which all names share and which would make any two of them alike.
+    # Without the prefix, which would make any two names similar.
     known = [setting.removeprefix(_PREFIX) for setting in SETTINGS]
     near = get_close_matches(name.removeprefix(_PREFIX), known, n=1)
     return f"there is no setting {name}" + (f": did you mean {_PREFIX}{near[0]}?" if near else "")
 
 
 def is_on(crawler: Crawler) -> bool:
-    """Return whether the plugin takes part: it is enabled, and this is a crawl.
+    """Return True if the plugin is enabled, and this is a crawl.
 
-    `scrapy shell` makes a crawler that never crawls; `fetch`, `parse` and `check` put a `start` of
-    their own into the spider. Their pages must not reach the index of the spider's crawls.
+    `scrapy shell` makes a crawler that never crawls; `fetch`, `parse` and `check` give the spider
+    another `start`. Their pages must not reach the index of the spider's crawls.
 
     :raises SettingsError: SIMHASH_ENABLED is not a boolean.
     """
@@ -258,5 +250,5 @@ def is_on(crawler: Crawler) -> bool:
 
 
 def is_enabled(settings: BaseSettings) -> bool:
-    """SIMHASH_ENABLED. :raises SettingsError: not a boolean."""
+    """Return SIMHASH_ENABLED. :raises SettingsError: it is not a boolean."""
     return SettingsReader(settings, SETTINGS).boolean("SIMHASH_ENABLED")

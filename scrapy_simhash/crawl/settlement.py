@@ -1,8 +1,8 @@
-"""When is a page done? Once its output has ended and all of its items are settled.
+"""Decide when a page is done: its output has ended, and all of its items are through the pipelines.
 
 Until then its entry in the index is pending. It is confirmed if its callback ended by itself and
-nothing failed; else it is discarded, so that it never stands in the way of its copies. Content for
-which callbacks ask again, such as a ban page, is discarded until a callback makes something of it.
+nothing failed. Otherwise it is discarded, so that its copies can pass. Content for which callbacks
+repeat the request, such as a ban page, is discarded until a callback returns something for it.
 """
 
 from __future__ import annotations
@@ -32,21 +32,23 @@ class PageState:
     """A page on its way through the callback and the pipelines.
 
     :param key: the page's identity.
-    :param verdict: None for a page that was not judged, whose items are.
-    :param request: of the page.
-    :param outputs: requests and items of the callback.
-    :param handled: the callback's output (or for a dropped page its errback's) ended by itself.
-    :param items: items that went on to the pipelines, in all, also those that middlewares added.
-    :param unsettled: those of them that the pipelines are not done with.
+    :param verdict: None for a page that was not judged.
+    :param request: repeats the page.
+    :param outputs: number of requests and items of the callback.
+    :param handled: the output of the callback (or errback) ended by itself.
+    :param items: number of items that went to the pipelines, also those that middlewares added.
+    :param unsettled: number of them that are still in the pipelines.
     :param ended: no more output comes.
-    :param refused: callbacks have asked again for content like this.
-    :param item_observations: id of an item → what the index of items holds as pending for it.
+    :param refused: callbacks have repeated requests for content like this.
+    :param handed_over: ids of the items that no pipeline of ours has seen yet.
+    :param item_observations: id of an item → its pending observation.
+    :param replaced_observations: observations of items whose id another item has now.
     """
 
     key: str
     verdict: Verdict | None
     action: Action
-    request: Request | None
+    request: Request
     outputs: int = 0
     handled: bool = False
     items: int = 0
@@ -61,7 +63,7 @@ class PageState:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an item came from: the page, and its place among the page's items."""
+    """The page of an item, and the item's place among the page's items."""
 
     page: PageState
     ordinal: int
@@ -70,45 +72,53 @@ class Origin:
 class Settlement:
     """Follows pages from verdict to confirm or discard.
 
-    :param settle: called with (observation, confirmed) when the fate of a page is known.
+    :param settle_page: called with (observation, confirmed) when a page is done.
     :param settle_item: the same for items that have verdicts of their own.
-    :param finished: called with (page, whether it was handled without an error) at its end.
+    :param on_finished: called with (page, confirmed) when a page is done.
     :param max_distance: k.
     """
 
     def __init__(
         self,
-        settle: Callable[[Observation, bool], None],
+        settle_page: Callable[[Observation, bool], None],
         settle_item: Callable[[Observation, bool], None],
-        finished: Callable[[PageState, bool], None],
+        on_finished: Callable[[PageState, bool], None],
         max_distance: int,
     ) -> None:
-        self._settle = settle
+        self._settle_page = settle_page
         self._settle_item = settle_item
-        self._finished = finished
+        self._on_finished = on_finished
         self._max_distance = max_distance
-        # Fingerprints of content for which callbacks asked again.
+        # Fingerprints of content for which callbacks repeated the request.
         self._refused: deque[int] = deque(maxlen=_REMEMBERED_REFUSED)
         self._by_response: WeakKeyDictionary[Response, PageState] = WeakKeyDictionary()
         self._open: set[PageState] = set()
-        # Items may be of any class, also without weak references, and are found by identity.
+        # By id, because items may be of any class, also without weak references.
         self._origins: dict[int, tuple[Any, Origin]] = {}
         self._without_page: dict[int, tuple[Any, Observation]] = {}
 
     def begin(
-        self, response: Response, key: str, verdict: Verdict | None, action: Action
+        self,
+        response: Response,
+        key: str,
+        verdict: Verdict | None,
+        action: Action,
+        request: Request,
     ) -> PageState:
-        """A page that a callback (or, for a dropped one, its errback) is going to see."""
-        page = PageState(key, verdict, action, response.request)
+        """Return the state of a page that a callback (or errback) is about to see.
+
+        :param request: repeats the page.
+        """
+        page = PageState(key, verdict, action, request)
         self._by_response[response] = page
         self._open.add(page)
         return page
 
     def recognize_refused(self, page: PageState, before: int | None) -> None:
-        """Compare a page with content for which callbacks asked again.
+        """Compare a page with content for which callbacks repeated the request.
 
-        :param before: fingerprint of the content for which the page's own callback asked again.
-            If it still has that content, it stands for nothing, whatever its callback makes of it.
+        :param before: fingerprint of the content for which the page's own callback did. A page
+            that still has that content fails, whatever its callback returns.
         """
         if page.verdict is None or page.verdict.fingerprint is None:
             return
@@ -117,18 +127,18 @@ class Settlement:
         page.refused = any(self._near(fingerprint, other) for other in self._refused)
 
     def page(self, response: Response | None) -> PageState | None:
-        """The state of a response's page; None if it has no verdict."""
+        """Return the state of a response's page; None if `begin` was not called for it."""
         return None if response is None else self._by_response.get(response)
 
     def item_yielded(self, page: PageState, item: Any) -> None:
-        """An item of a page is on its way to the pipelines."""
+        """Record an item that is on its way to the pipelines."""
         self._origins[id(item)] = (item, Origin(page, page.items))
         page.handed_over.add(id(item))
         page.items += 1
         page.unsettled += 1
 
     def take_origin(self, item: Any) -> Origin | None:
-        """Where an item came from; known once, and only for the very object that was yielded."""
+        """Return where an item came from, once, and only for the object that was yielded."""
         known = self._origins.get(id(item))
         if known is None or known[0] is not item:
             return None
@@ -137,7 +147,7 @@ class Settlement:
         return known[1]
 
     def item_observed(self, page: PageState | None, item: Any, observation: Observation) -> None:
-        """An item has a pending entry of its own, to be settled with it.
+        """Record the pending observation of an item.
 
         :param page: None for an item of ``start()``.
         """
@@ -145,14 +155,14 @@ class Settlement:
             self._without_page[id(item)] = (item, observation)
             return
         previous = page.item_observations.get(id(item))
-        if previous is not None:  # of an item that is gone, whose identity this one inherited
+        if previous is not None:  # of an item that is gone; this one has its id
             page.replaced_observations.append(previous)
         page.item_observations[id(item)] = observation
 
     def item_settled(
         self, response: Response | None, item: Any, *, kept: bool, failed: bool
     ) -> None:
-        """The pipelines are done with an item: kept, dropped on purpose, or failed."""
+        """Record that the pipelines kept an item, dropped it on purpose, or failed."""
         page = self.page(response)
         if page is None:
             known = self._without_page.get(id(item))
@@ -167,24 +177,24 @@ class Settlement:
         page.failed = page.failed or failed
         self._close_if_done(page)
 
-    def asked_again(self, page: PageState) -> None:
-        """The callback asks for its own page again: what it got was not the content."""
+    def refuse(self, page: PageState) -> None:
+        """Record that a callback requests its own page again: this is not the content."""
         page.failed = True
         if page.verdict is not None and page.verdict.fingerprint is not None and not page.refused:
             page.refused = True
             self._refused.append(page.verdict.fingerprint)
 
     def output_ended(self, page: PageState) -> None:
-        """No more output of a page comes."""
+        """Record that no more output of a page comes."""
         page.ended = True
         self._close_if_done(page)
 
     def close(self) -> None:
-        """The crawl is over: what was handled without an error is confirmed, the rest is not."""
+        """End all open pages: confirm those that were handled without an error."""
         for page in list(self._open):
             self._finish(page)
         for _, observation in self._without_page.values():
-            self._settle_item(observation, True)  # noqa: FBT003 - another object was scraped
+            self._settle_item(observation, True)  # noqa: FBT003 - confirmed: another object was scraped
         self._without_page.clear()
 
     def _close_if_done(self, page: PageState) -> None:
@@ -196,13 +206,13 @@ class Settlement:
         for identity in page.handed_over:
             self._origins.pop(identity, None)
         page.handed_over.clear()
-        # Left over are items that a later pipeline replaced by another object.
+        # The remaining items were replaced by other objects in a later pipeline.
         for observation in [*page.replaced_observations, *page.item_observations.values()]:
             self._settle_item(observation, True)  # noqa: FBT003 - confirmed
         kept = page.handled and not page.failed and not (page.refused and not page.outputs)
         if page.verdict is not None and page.verdict.observation is not None:
-            self._settle(page.verdict.observation, kept)
-        self._finished(page, kept)
+            self._settle_page(page.verdict.observation, kept)
+        self._on_finished(page, kept)
 
     def _near(self, one: int, other: int) -> bool:
         return hamming_distance(one, other) <= self._max_distance

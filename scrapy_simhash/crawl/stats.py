@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.policy import outcome_of
-from scrapy_simhash.printable import printable
 from scrapy_simhash.url_patterns import PatternCount, PatternCounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.policy import Action, Outcome
     from scrapy_simhash.verdict import Verdict, VerdictKind
+
+logger = logging.getLogger(__name__)
 
 _LARGEST_CLUSTERS = 5
 # With more clusters, the smallest ones are forgotten from time to time.
@@ -54,11 +59,13 @@ class CrawlStats:
         self._skipped += 1
         self.count(f"skipped/{reason}")
 
-    def time(self, page: PageFingerprint) -> None:
-        """Add the time that each step of a page took."""
+    def fingerprinted(self, page: PageFingerprint) -> None:
+        """Add the time that each step of a page took, and count the page if it is skipped."""
         self._add_ms("extraction", page.extraction_ms)
         self._add_ms("tokenization", page.tokenization_ms)
         self._add_ms("fingerprint", page.fingerprint_ms)
+        if page.skipped is not None:
+            self.skip(page.skipped)
 
     def judge(self, verdict: Verdict) -> bool:
         """Count a verdict. Return True if it is the first near-duplicate of the crawl."""
@@ -136,3 +143,36 @@ class CrawlStats:
         self._times_ms[step] = after_ms
         if before_ms is None or round(before_ms) != round(after_ms):
             self._collector.set_value(f"{self._prefix}/time/{step}_ms", round(after_ms))
+
+
+class ErrorLog:
+    """Counts the errors of a crawl, and logs the first of each kind."""
+
+    def __init__(self, crawler: Crawler, stats: CrawlStats) -> None:
+        self._crawler = crawler
+        self._stats = stats
+        self._warned: set[str] = set()
+
+    @property
+    def spider(self) -> Spider | None:
+        """The spider, for records of the log."""
+        return self._crawler.spider
+
+    def failed(self, step: str, error: BaseException, about: str) -> None:
+        """Count an error of a step, and log the first."""
+        self._stats.count(f"errors/{step}")
+        self.warn_once(
+            f"errors/{step}",
+            "simhash: %s failed for %s: %s. The page passes; further failures are counted "
+            "as simhash/errors/%s.",
+            step,
+            printable(about),
+            printable(str(error)),
+            step,
+        )
+
+    def warn_once(self, topic: str, message: str, *arguments: object) -> None:
+        """Log a warning the first time that a topic comes up."""
+        if topic not in self._warned:
+            self._warned.add(topic)
+            logger.warning(message, *arguments, extra={"spider": self.spider})

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.passages.index import PassageIndex
+
 
 _INTERVAL_S = 0.5
-
-
-class Syncable(Protocol):
-    """An object whose writes are synced to disk periodically."""
-
-    def sync(self) -> None:
-        """Sync to disk; may run at the same time as other calls.
-
-        :raises StorageError: the disk fails.
-        """
 
 
 class Syncer:
     """A thread that syncs indexes twice a second, while a crawl uses them."""
 
     def __init__(self) -> None:
-        self._indexes: Sequence[Syncable] = ()
+        self._indexes: Sequence[ObservingIndex | PassageIndex] = ()
         self._ended = threading.Event()
         # A daemon thread, so that a forced exit of the interpreter does not wait for it.
         self._thread = threading.Thread(target=self._run, name="simhash sync", daemon=True)
 
-    def start(self, *indexes: Syncable | None) -> None:
+    def start(self, *indexes: ObservingIndex | PassageIndex | None) -> None:
         """Start to sync these indexes."""
         self._indexes = [index for index in indexes if index is not None]
         self._thread.start()

@@ -1,11 +1,11 @@
-"""Which fields of records are the text, the page and the key, where nobody says."""
+"""Find the fields of records with the text, the HTML page and the key."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.documents.html import begins_as_html
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -13,15 +13,11 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.dedupe.options import Fields
 
-# In the order in which they are looked for, in any case.
+# In order of preference, in upper or lower case.
 TEXT_FIELDS = ("text", "content", "body", "article", "main_text", "full_text")
 HTML_FIELDS = ("html", "raw_html", "page_html", "body_html", "content_html")
 KEY_FIELD = "url"
 _SHOWN_FIELDS = 12
-_HTML_START = re.compile(
-    r"\ufeff?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 def find_fields(
@@ -30,15 +26,15 @@ def find_fields(
     records: Sequence[Mapping[str, Any]],
     where: str,
 ) -> Fields:
-    """The fields that are asked for, and for others those with the usual names.
+    """Return the fields that are asked for, and the usual ones for the others.
 
-    :param names: all that there are; None to go by the records.
-    :param records: the first ones.
-    :raises SimhashError: there is no such field, or none that may be the text.
+    :param names: the names of all fields; None to take them from the records.
+    :param records: the first records.
+    :raises SimhashError: a field is missing, or none can be the text.
     """
     if names is None:
         names = list(dict.fromkeys(name for record in records for name in record))
-        if not names:  # no record that could be read, or none at all
+        if not names:  # no record could be read
             return asked
     for name in (*asked.text, asked.html, asked.key):
         if name and name not in names:
@@ -53,7 +49,7 @@ def find_fields(
         value = _first(name, records)
         if value is None:
             continue
-        if usual in HTML_FIELDS or _HTML_START.match(value):
+        if usual in HTML_FIELDS or begins_as_html(value):
             return replace(asked, html=name)
         return replace(asked, text=(name,))
     raise SimhashError(
@@ -63,7 +59,7 @@ def find_fields(
 
 
 def _first(name: str, records: Iterable[Mapping[str, Any]]) -> str | None:
-    """The first text under a name."""
+    """Return the first text of a field."""
     for record in records:
         value = record.get(name)
         if isinstance(value, (list, tuple)):

@@ -1,45 +1,47 @@
-"""Inputs: files by their formats → frames, in one order."""
+"""Read the input files of a run, whatever their format, as records in one order."""
 
 from __future__ import annotations
 
-import io
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from scrapy_simhash.dedupe import parquet
-from scrapy_simhash.dedupe.extras import needed
 from scrapy_simhash.dedupe.fields import find_fields
-from scrapy_simhash.dedupe.frames import (
-    Frame,
-    Gunzip,
-    array_frames,
+from scrapy_simhash.documents.files import (
+    GZIP_MARK,
+    DamagedFile,
+    files_in,
+    import_extra,
+    path_name,
+    uncompressed,
+)
+from scrapy_simhash.documents.html import HTML_ENDINGS
+from scrapy_simhash.documents.lines import (
+    Part,
+    Unreadable,
+    array_parts,
     csv_delimiter,
-    csv_frames,
-    line_frames,
+    csv_parts,
+    line_parts,
+    parse_csv,
+    parse_json,
 )
-from scrapy_simhash.dedupe.records import Unreadable, read_csv, read_json
-from scrapy_simhash.dedupe.warc_frames import (
-    is_compressed_by_record,
-    warc_frames,
-    warc_gzip_frames,
-)
+from scrapy_simhash.documents.parquet import parquet_schema, row_parts
+from scrapy_simhash.documents.warc import is_compressed_by_record, warc_parts
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.passages.reading import files_in, readable_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    import io
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-    from scrapy_simhash.dedupe.options import DedupeOptions, Fields, Format
+    from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths, Fields, Format
 
 STANDARD_INPUT = "standard input"
-GZIP_MARK = b"\x1f\x8b"
-HTML_ENDINGS = (".html", ".htm", ".xhtml")
 _ENDINGS: dict[str, Format] = {
     **dict.fromkeys((".jl", ".jsonl", ".jsonlines", ".ndjson"), "json-lines"),
     **dict.fromkeys(HTML_ENDINGS, "html"),
@@ -54,9 +56,10 @@ _BUFFER_BYTES = 1 << 18
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file or folder, as it was when the run began.
+    """A file or folder, with what tells whether it has changed.
 
-    :param digest: of the names, sizes and times of all files of a folder.
+    :param name: its name in messages and keys.
+    :param digest: of a folder, hash of the names, sizes and times of its files.
     """
 
     path: Path
@@ -67,11 +70,11 @@ class InputFile:
 
     @classmethod
     def of(cls, path: Path, name: str | None = None) -> InputFile:
-        """Return the file as it is now. :raises OSError: it is not there.
+        """Return the file as it is now.
 
-        :param name: to show, and for keys; the path, if absent.
+        :raises OSError: it does not exist.
         """
-        name, stat = name or readable_name(path), path.stat()
+        name, stat = name or path_name(path), path.stat()
         if not path.is_dir():
             return cls(path, name, stat.st_size, stat.st_mtime_ns)
         size, changed_ns, digest = 0, 0, blake2b(digest_size=16)
@@ -84,161 +87,132 @@ class InputFile:
         return cls(path, name, size, changed_ns, digest.hexdigest())
 
     def state(self) -> list[int | str]:
-        """By which a change is noticed."""
+        """Return values that change with the file."""
         return [self.size, self.changed_ns, self.digest]
-
-
-def format_of(path: Path) -> Format | None:
-    """What the name of a file says."""
-    if path.is_dir():
-        return "html"
-    name = path.name.lower().removesuffix(".gz")
-    return next((form for ending, form in _ENDINGS.items() if name.endswith(ending)), None)
 
 
 class Inputs:
     """The records of all files.
 
-    :param compressed: the output is compressed by gzip.
-    :param standard_input: the file that holds what came on standard input.
-    :raises SimhashError: they cannot be read, or not together.
-    :raises OSError: one is not there.
+    :raises SimhashError: the files cannot be read, or not together.
+    :raises OSError: a file does not exist.
     """
 
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        options: DedupeOptions,
-        *,
-        compressed: bool = False,
-        standard_input: Path | None = None,
-    ) -> None:
+    def __init__(self, paths: DedupePaths, options: DedupeOptions) -> None:
         self.files = [
-            InputFile.of(path, STANDARD_INPUT if path == standard_input else None) for path in paths
+            InputFile.of(path, STANDARD_INPUT if path == paths.standard_input else None)
+            for path in paths.inputs
         ]
-        self._names = {file.path: file.name for file in self.files}
         self.format = options.format or self._known_format()
-        self._max_bytes = options.max_bytes
-        self._encoding = options.encoding
-        self._compressed = compressed
-        self._file: io.BufferedReader | None = None
-        self._bytes_before = self._probed = self._unreadable = 0
-        self.copies_members = False
-        """Whether the frames of now are compressed as they stand in the file."""
+        self.encoding = "utf-8" if self.format == "parquet" else options.encoding
         self.damaged: dict[str, str] = {}
-        """Files that end before their end: name → why."""
-        if self.format == "warc":
-            needed("warcio")
-        for file in self.files:
-            self._check(file)
+        """Files that cannot be read to their ends, with reasons."""
+        self._max_bytes = options.max_bytes
+        self._compressed = paths.is_compressed
+        self._file: io.BufferedReader | None = None
+        self._bytes_before = 0
         self.header: list[str] = []
         self.header_line = b""
         self.delimiter = ","
+        if self.format == "warc":
+            import_extra("warcio")
+        for file in self.files:
+            self._check(file)
         if self.format == "csv":
             self._read_headers()
         elif self.format == "parquet":
-            parquet.check_same_columns(paths)
-        self.fields = self._fields(options.fields)
+            self._read_schemas()
+        self._columns = self.header
+        self.fields = self._find_fields(options.fields)
+        used = (*self.fields.text, self.fields.html, self.fields.key)
+        self._columns = list(dict.fromkeys(name for name in used if name))
 
-    def frames(self) -> Iterator[tuple[int, Frame]]:
-        """(number of the file, frame) of all."""
+    def parts(self) -> Iterator[tuple[int, Part]]:
+        """Yield (number of the file, part) of all files.
+
+        Damaged files end early and are noted in `damaged`.
+        """
         self._bytes_before = 0
         for number, file in enumerate(self.files):
-            for frame in self._frames(file.path):
-                if frame.kind == "damage":
-                    self.damaged[file.name] = frame.reason or ""
-                else:
-                    yield number, frame
+            try:
+                for part in self._parts_of(file.path):
+                    yield number, part
+            except DamagedFile as error:
+                self.damaged[file.name] = str(error)
             self._bytes_before += file.size
 
     def share_done(self) -> float | None:
-        """How much of the files was read; None where nobody knows."""
+        """Return the share of the bytes that was read; None if it is unknown."""
         total = sum(file.size for file in self.files)
         if self._file is None or self._file.closed or not total:
             return None
         return (self._bytes_before + self._file.tell()) / total
 
-    def unchanged_since(self) -> None:
-        """:raises SimhashError: a file is not what it was when the run began."""
+    def check_unchanged(self) -> None:
+        """Compare the files with those at the beginning of the run.
+
+        :raises SimhashError: a file has changed.
+        """
         for file in self.files:
             if InputFile.of(file.path, file.name) != file:
-                raise SimhashError(f"{file.name} was changed meanwhile: begin anew, with --restart")
+                raise changed(file.name)
 
-    def place_of(self, number: int, file: Path) -> Path:
-        """Where a file of a folder belongs in a copy of all inputs."""
-        top = self.files[number].path
-        if top == file:
-            return Path(file.name)
-        inside = file.relative_to(top)
-        return inside if len(self.files) == 1 else Path(top.resolve().name, inside)
+    def yields_members(self, path: Path) -> bool:
+        """Return True if the WARC records of a file are yielded compressed, as in the output."""
+        if not self._compressed:
+            return False
+        with self._open_raw(path) as stream:
+            is_gzip = stream.peek(2)[:2] == GZIP_MARK
+            return is_gzip and is_compressed_by_record(stream)
 
-    def opened_lines(self, path: Path) -> Iterator[Frame]:
-        """The frames of a file of lines."""
-        with self._opened(path) as stream:
-            yield from self._line_framer(stream)(stream, self._max_bytes)
-
-    def _frames(self, path: Path) -> Iterator[Frame]:
-        if self.format == "html":
-            for one in files_in([path]):
-                is_page = one.name.lower().endswith(HTML_ENDINGS) or one == path
-                yield Frame(os.fsencode(one), "record" if is_page else "other")
-        elif self.format == "parquet":
-            names = [*self.fields.text, self.fields.html, self.fields.key]
-            columns = list(dict.fromkeys(name for name in names if name))
-            yield from parquet.row_frames(path, columns, self._max_bytes)
-        elif self.format == "warc" and self._compressed and self._is_by_record(path):
-            with _open(path) as file:
-                self._file, self.copies_members = file, True
-                yield from warc_gzip_frames(file, self._max_bytes)
-            self.copies_members = False
-        else:
-            yield from self.opened_lines(path)
-
-    def _line_framer(self, stream: io.BufferedReader) -> Callable[..., Iterator[Frame]]:
-        if self.format == "json":
-            start = stream.peek(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-            return line_frames if start.startswith(b"{") else array_frames
-        framers = {"json-lines": line_frames, "csv": csv_frames, "warc": warc_frames}
-        return framers[self.format]
-
-    @cached_property
     def is_array(self) -> bool:
-        """Whether the records of the first file are those of a JSON array."""
+        """Return True if the first file is a JSON array."""
+        if self.format != "json":
+            return False
         with self._opened(self.files[0].path) as stream:
-            return self._line_framer(stream) is array_frames
+            return self._splitter(stream) is array_parts
+
+    def _parts_of(self, path: Path) -> Iterator[Part]:
+        if self.format == "html":
+            for file in files_in([path]):
+                is_page = file.name.lower().endswith(HTML_ENDINGS) or file == path
+                yield Part(os.fsencode(file), is_page)
+        elif self.format == "parquet":
+            yield from row_parts(path, self._columns, self._max_bytes)
+        elif self.format == "warc":
+            by_record = self.yields_members(path)
+            opener = partial(self._open_raw if by_record else self._opened, path)
+            yield from warc_parts(opener, self._max_bytes, by_record=by_record)
+        else:
+            with self._opened(path) as stream:
+                yield from self._splitter(stream)(stream, self._max_bytes)
+
+    def _splitter(self, stream: io.BufferedReader) -> Callable[..., Iterator[Part]]:
+        if self.format == "csv":
+            return csv_parts
+        start = stream.peek(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+        return array_parts if self.format == "json" and not start.startswith(b"{") else line_parts
 
     @contextmanager
     def _opened(self, path: Path) -> Iterator[io.BufferedReader]:
-        """A file without its gzip compression, if it has one."""
-        with _open(path) as file:
-            self._file = file
-            if file.peek(2)[:2] != GZIP_MARK:
-                yield file
-                return
-            inside = Gunzip(file)
-            yield io.BufferedReader(inside, _BUFFER_BYTES)
-            if inside.damage is not None:
-                self.damaged[self._names[path]] = inside.damage
+        with self._open_raw(path) as file, uncompressed(file) as content:
+            yield content
 
-    def _is_by_record(self, path: Path) -> bool:
-        with path.open("rb") as stream:
-            return (
-                stream.read(2) == GZIP_MARK
-                and not stream.seek(0)
-                and is_compressed_by_record(stream)
-            )
+    def _open_raw(self, path: Path) -> io.BufferedReader:
+        self._file = cast("io.BufferedReader", path.open("rb", buffering=_BUFFER_BYTES))
+        return self._file
 
     def _known_format(self) -> Format:
-        found = {format_of(file.path) for file in self.files}
-        if len(found) == 1 and (only := found.pop()) is not None:
-            return only
-        unknown = [file.name for file in self.files if format_of(file.path) is None]
-        if unknown:
-            raise SimhashError(f"{unknown[0]}: its name does not say what it is: add --format")
-        raise SimhashError(
-            "the files are of different formats: de-duplicate those of each format by themselves, "
-            "with the same --index and --incremental"
-        )
+        formats = [_format_of(file.path) for file in self.files]
+        for file, form in zip(self.files, formats, strict=True):
+            if form is None:
+                raise SimhashError(f"{file.name}: its name does not say what it is: add --format")
+        if len(set(formats)) > 1:
+            raise SimhashError(
+                "the files are of different formats: de-duplicate those of each format by "
+                "themselves, with the same --index and --incremental"
+            )
+        return cast("Format", formats[0])
 
     def _check(self, file: InputFile) -> None:
         if file.path.is_dir():
@@ -247,20 +221,19 @@ class Inputs:
         elif not file.path.is_file():
             raise SimhashError(f"{file.name} is not a regular file: it is read twice")
         else:
-            with file.path.open("rb"):
-                pass  # it can be read
+            file.path.open("rb").close()  # raises an error if it cannot be read
 
     def _read_headers(self) -> None:
         for file in self.files:
-            frame = next(iter(self.opened_lines(file.path)), None)
-            if frame is None:
+            part = next((part for part in self._undamaged_parts(file) if part.data.strip()), None)
+            if part is None:
                 continue
-            line = frame.data.removeprefix(b"\xef\xbb\xbf")
+            line = part.data.removeprefix(b"\xef\xbb\xbf")
             delimiter = csv_delimiter(line)
             try:
-                if frame.reason is not None:
-                    raise Unreadable(frame.reason)
-                header = read_csv(line, self._encoding, delimiter)
+                if part.reason is not None:
+                    raise Unreadable(part.reason)
+                header = parse_csv(line, self.encoding, delimiter)
             except Unreadable as error:
                 raise SimhashError(
                     f"{file.name}: its first line cannot be read as names of columns "
@@ -269,58 +242,69 @@ class Inputs:
             if not self.header:
                 self.header, self.header_line, self.delimiter = header, line, delimiter
             elif (header, delimiter) != (self.header, self.delimiter):
-                raise SimhashError(
-                    f"{file.name} has other columns than {self.files[0].name}: de-duplicate them "
-                    "one by one, with the same --index and --incremental"
-                )
+                raise self._other_columns(file)
 
-    def _fields(self, asked: Fields) -> Fields:
-        """Those that are asked for, or that the first records seem to have."""
+    def _read_schemas(self) -> None:
+        first = parquet_schema(self.files[0].path)
+        for file in self.files[1:]:
+            if not parquet_schema(file.path).equals(first):
+                raise self._other_columns(file)
+        self.header = list(first.names)
+
+    def _other_columns(self, file: InputFile) -> SimhashError:
+        return SimhashError(
+            f"{file.name} has other columns than {self.files[0].name}: de-duplicate them one by "
+            "one, with the same --index and --incremental"
+        )
+
+    def _find_fields(self, asked: Fields) -> Fields:
+        """Return the fields that are asked for, or those that the first records have."""
         if self.format in ("html", "warc"):
             return asked
-        names = self.header or None
-        if self.format == "parquet":
-            names = parquet.column_names(self.files[0].path)
-        records = list(islice(self._first_records(names), _PROBED_RECORDS))
-        if not self._probed:  # there is nothing to be found in them
+        probed = unreadable = 0
+        records = []
+        for part in islice(self._first_records(), _PROBED_RECORDS):
+            probed += 1
+            if part.reason is None:
+                try:
+                    records.append(self._parsed(part.content or part.data))
+                except Unreadable:
+                    unreadable += 1
+        if not probed:  # any field will do
             return asked
-        if (
-            self._unreadable
-            and not records
-            and (self.format == "json" or not (asked.text or asked.html))
-        ):
-            needed_so = (
-                f"is it in {self._encoding}? --encoding names another"
+        if unreadable and not records and (self.format == "json" or not (asked.text or asked.html)):
+            advice = (
+                f"is it in {self.encoding}? --encoding names another"
                 if self.format == "csv"
                 else "an item in each line is needed, as Scrapy writes them "
                 "(FEED_EXPORT_INDENT is 0), and the right --encoding"
             )
-            raise SimhashError(f"{self.files[0].name}: no record of it can be read; {needed_so}")
-        return find_fields(asked, names, records, self.files[0].name)
+            raise SimhashError(f"{self.files[0].name}: no record of it can be read; {advice}")
+        return find_fields(asked, self.header or None, records, self.files[0].name)
 
-    def _first_records(self, names: list[str] | None) -> Iterator[dict[str, Any]]:
+    def _first_records(self) -> Iterator[Part]:
         for file in self.files:
-            frames = (
-                parquet.row_frames(file.path, names or [], self._max_bytes)
-                if self.format == "parquet"
-                else self.opened_lines(file.path)
-            )
-            for frame in islice((f for f in frames if f.kind == "record"), _PROBED_RECORDS):
-                self._probed += 1
-                try:
-                    if frame.reason is None:
-                        yield self._parsed(frame.content or frame.data)
-                except Unreadable:
-                    self._unreadable += 1
+            yield from (part for part in self._undamaged_parts(file) if part.is_record)
+
+    def _undamaged_parts(self, file: InputFile) -> Iterator[Part]:
+        with suppress(DamagedFile):
+            yield from self._parts_of(file.path)
 
     def _parsed(self, content: bytes) -> dict[str, Any]:
         if self.format == "csv":
-            return dict(
-                zip(self.header, read_csv(content, self._encoding, self.delimiter), strict=False)
-            )
-        encoding = "utf-8" if self.format == "parquet" else self._encoding
-        return read_json(content, encoding)
+            values = parse_csv(content, self.encoding, self.delimiter)
+            return dict(zip(self.header, values, strict=False))
+        return parse_json(content, self.encoding)
 
 
-def _open(path: Path) -> io.BufferedReader:
-    return cast("io.BufferedReader", path.open("rb", buffering=_BUFFER_BYTES))
+def changed(name: str) -> SimhashError:
+    """Return an error to raise if an input has changed since the run began."""
+    return SimhashError(f"{name} has changed since the run began: begin again with --restart")
+
+
+def _format_of(path: Path) -> Format | None:
+    """Return the format that the name of a file tells."""
+    if path.is_dir():
+        return "html"
+    name = path.name.lower().removesuffix(".gz")
+    return next((form for ending, form in _ENDINGS.items() if name.endswith(ending)), None)

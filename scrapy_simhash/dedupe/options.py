@@ -1,4 +1,4 @@
-"""What a run of `dedupe` is asked for."""
+"""The options and paths of a run of `dedupe`."""
 
 from __future__ import annotations
 
@@ -32,12 +32,11 @@ STANDARD_OUTPUT = Path("-")
 
 @dataclass(frozen=True, kw_only=True)
 class Fields:
-    """Which fields of a record are what.
+    """The fields of a record that are used.
 
-    :param text: joined, they are the text.
-    :param html: the page, in the place of `text`.
-    :param key: what the record is known by; empty for FILE#NUMBER, None for ``url`` if that is
-        there.
+    :param text: fields whose texts are joined.
+    :param html: field with an HTML page, instead of `text`.
+    :param key: field with the key; empty for FILE#NUMBER, None for ``url`` if it exists.
     """
 
     text: tuple[str, ...] = ()
@@ -47,21 +46,22 @@ class Fields:
 
 @dataclass(frozen=True, kw_only=True)
 class DedupeOptions:
-    """How records are read and judged, and what becomes of them.
+    """How records are read and judged, and what happens to duplicates.
 
-    :param confirmation: what makes a record within `max_distance` bits a copy; None for that of
-        the index, or of the preset of the scheme.
-    :param format: of all files; None to know it by their names.
+    :param confirmation: what confirms that a record within `max_distance` bits is a copy; None for
+        the choice of the index, or of the scheme's preset.
+    :param format: format of all files; None to tell it from their names.
     :param fields: None to look for usual names.
-    :param action: ``drop`` leaves duplicates out, ``tag`` keeps them and says what they are.
-    :param tags: field of a verdict → field of a record, for ``tag``.
-    :param incremental: what the index held before counts as seen.
-    :param scope: gives for a key which keys may be of its representative; None for all.
-    :param scope_name: of `scope`, by which a run that goes on knows it.
-    :param max_bytes: longer records are not looked at.
-    :param encoding: of JSON and CSV.
-    :param workers: processes that read and fingerprint records; 1 to do it in this one.
-    :param timeout_ms: for a record in one of several processes.
+    :param action: ``drop`` leaves duplicates out, ``tag`` keeps them and adds fields.
+    :param tags: for ``tag``, field of a verdict → field of a record.
+    :param incremental: records that the index knew before this run count as seen.
+    :param scope: returns for a key a filter for the keys of representatives; None for all.
+    :param scope_name: name of `scope`, to compare it with that of an interrupted run.
+    :param max_bytes: longer records are not judged.
+    :param encoding: encoding of JSON and CSV.
+    :param workers: processes that read and fingerprint records; 1 to use this process, 0 to
+        choose by the size of the input.
+    :param timeout_ms: limit for one record in a worker process.
     """
 
     scheme: Scheme
@@ -82,7 +82,7 @@ class DedupeOptions:
     timeout_ms: int = DEFAULT_TIMEOUT_MS
 
     def to_dict(self) -> dict[str, Any]:
-        """All that determines the output, as plain values: not how fast it comes."""
+        """Return everything that determines the output, as values for JSON."""
         left_out = {"scheme", "confirmation", "fields", "scope", "workers", "timeout_ms"}
         values = {name: value for name, value in vars(self).items() if name not in left_out}
         return {
@@ -95,19 +95,18 @@ class DedupeOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Places:
-    """Where things are.
+class DedupePaths:
+    """The files and folders of a run.
 
     :param inputs: files and folders.
-    :param standard_input: the one of them that holds what came on standard input.
+    :param state: a folder for what an interrupted run needs to go on; deleted at the end.
     :param output: None for no output; `STANDARD_OUTPUT`.
-    :param verdicts: a JSON line for each record.
-    :param index: one that is kept; None for one of this run.
-    :param state: a directory for what is not whole, and what a run needs to go on after an
-        interruption; deleted at the end.
-    :param keep_index: leave the index of this run in the directory `state`.
-    :param overwrite: the output and verdicts may be there.
-    :param restart: forget an interrupted run.
+    :param verdicts: a file for the verdicts, a JSON line for each record.
+    :param index: an index to keep; None for one that only this run uses.
+    :param keep_index: leave the index of this run in `state`.
+    :param overwrite: replace an existing output and existing verdicts.
+    :param restart: discard an interrupted run.
+    :param standard_input: the input that is a copy of standard input.
     """
 
     inputs: Sequence[Path]
@@ -122,5 +121,14 @@ class Places:
 
     @property
     def output_file(self) -> Path | None:
-        """The output, unless that goes to standard output."""
+        """Return the output, unless it is standard output."""
         return None if self.output == STANDARD_OUTPUT else self.output
+
+    @property
+    def is_compressed(self) -> bool:
+        """Return True if the output is a gzip file."""
+        return self.output is not None and self.output.name.endswith(".gz")
+
+
+# The old name, for one release.
+Places = DedupePaths

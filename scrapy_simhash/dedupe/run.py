@@ -1,81 +1,67 @@
-"""`dedupe`: files of records → the same without near-duplicates, or with tags."""
+"""Run `dedupe`: judge all records, write the output, and move it into place."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import sys
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.dedupe import parquet, writing
-from scrapy_simhash.dedupe.inputs import Inputs
+from scrapy_simhash.dedupe import writing
+from scrapy_simhash.dedupe.fingerprinting import Job, make_job_spec
+from scrapy_simhash.dedupe.inputs import Inputs, changed
 from scrapy_simhash.dedupe.judging import Judge
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT
-from scrapy_simhash.dedupe.places import (
-    bring_to_disk,
-    check_places,
-    difference,
-    discard,
-    in_the_way,
-    put_in_place,
-    real,
-)
-from scrapy_simhash.dedupe.pool import Workers, answers_here
-from scrapy_simhash.dedupe.state import Checkpoint, State
+from scrapy_simhash.dedupe.paths import check_free, check_paths, real
+from scrapy_simhash.dedupe.state import State
 from scrapy_simhash.dedupe.summary import DedupeSummary
-from scrapy_simhash.dedupe.worker import Job, make_order
+from scrapy_simhash.dedupe.workers import Workers, fingerprints_here
+from scrapy_simhash.documents.files import discard, move_into_place, sync_file
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import index_url, open_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy_simhash.dedupe.options import DedupeOptions, Places
-    from scrapy_simhash.dedupe.writing import Sink, Writer
+    from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths
+    from scrapy_simhash.dedupe.state import Checkpoint
 
-# A job is what a worker gets at once: little enough that none waits long for another.
+# A worker gets a job at once. Jobs are small, so that no worker waits long for another.
 _JOB_RECORDS = 64
 _JOB_BYTES = 1 << 17
-# Of an index whose tables are not probed: a bucket is read several times as fast in memory as in
-# rows.
+# Without probing, reading a bucket from memory is several times as fast as from rows.
 _INDEX_BUFFER_BYTES = 256 << 20
-# Less is done before processes have started.
+# Smaller inputs are finished before worker processes have started.
 _WORTH_PROCESSES_BYTES = 4_000_000
 
 
 def dedupe(
-    places: Places,
+    paths: DedupePaths,
     options: DedupeOptions,
     *,
     progress: Callable[[int, int | None], object] = lambda _done, _of: None,
     note: Callable[[str], object] = lambda _line: None,
 ) -> DedupeSummary:
-    """De-duplicate files. A run that was interrupted goes on if it is asked for again.
+    """De-duplicate files, or go on with the same run that was interrupted.
 
-    :param progress: told of the number of records that were judged, and that there may be.
-    :param note: told what a person may want to know.
-    :raises SimhashError: it cannot be done, and why.
+    :param progress: called with (records judged, estimate of all records).
+    :param note: called with messages to the user.
+    :raises SimhashError: the run is not possible.
     :raises OSError: a file cannot be read or written.
     """
-    check_places(places)
-    inputs = Inputs(
-        places.inputs,
-        options,
-        compressed=_is_compressed(places),
-        standard_input=places.standard_input,
-    )
+    check_paths(paths)
+    inputs = Inputs(paths, options)
     writing.check_tags(inputs, options)
-    with State(places.state) as state:
-        return _Run(places, options, inputs, state, progress=progress, note=note).run()
+    with State(paths.state) as state:
+        return _Run(paths, options, inputs, state, progress=progress, note=note).run()
 
 
 class _Run:
     def __init__(
         self,
-        places: Places,
+        paths: DedupePaths,
         options: DedupeOptions,
         inputs: Inputs,
         state: State,
@@ -83,134 +69,146 @@ class _Run:
         progress: Callable[[int, int | None], object],
         note: Callable[[str], object],
     ) -> None:
-        self._places = places
+        self._paths = paths
         self._options = options
         self._inputs = inputs
         self._state = state
         self._progress = progress
         self._note = note
-        self._summary = DedupeSummary()
-        state.damaged = inputs.damaged
+        self._summary = DedupeSummary(damaged=inputs.damaged)
 
     def run(self) -> DedupeSummary:
         """Do what is left to do."""
-        state, places = self._state, self._places
-        order = self._order()
-        if places.restart:
+        state, paths = self._state, self._paths
+        spec = self._spec()
+        if paths.restart:
             self._restart()
-        before = state.order()
+        before = state.spec()
         if before is None:
-            self._begin(order)
-        elif before != order:
-            raise SimhashError(difference(before, order, state.directory))
+            self._begin(spec)
+        elif before != spec:
+            raise SimhashError(self._difference(before, spec))
         checkpoint = state.checkpoint()
-        self._summary.went_on_after = checkpoint.records
+        self._inputs.damaged.update(checkpoint.damaged)
+        done_before = self._summary.went_on_after = checkpoint.records_after
         if before is not None:
-            self._stop_if_in_the_way(checkpoint)
-            self._note(f"going on after {checkpoint.records:,} records of an interrupted run")
+            self._check_free(checkpoint)
+            self._note(f"going on after {done_before:,} records of an interrupted run")
         if checkpoint.phase == "judging":
             try:
                 self._judge(checkpoint)
             except BaseException:
-                if before is None and not state.checkpoint().records:
-                    state.remove()  # nothing was done that could be gone on with
+                if before is None and not state.checkpoint().records_after:
+                    state.remove()  # there is nothing to go on with
                 raise
             checkpoint = state.checkpoint()
         if checkpoint.phase == "judged":
-            self._inputs.unchanged_since()
+            self._inputs.check_unchanged()
             self._write()
-            if places.output != STANDARD_OUTPUT:  # of which nobody knows where it is later
-                checkpoint = Checkpoint("written", checkpoint.records, checkpoint.log_bytes)
-                state.write(checkpoint)
-        self._put_in_place(checkpoint)
-        self._summary.damaged = self._inputs.damaged
+            checkpoint = replace(checkpoint, phase="written")
+            if paths.output != STANDARD_OUTPUT:  # which has to be written again after a kill
+                state.append(checkpoint)
+        self._move_into_place(checkpoint)
         return self._summary
 
-    def _order(self) -> dict[str, Any]:
-        inputs, places, out = self._inputs, self._places, self._places.output_file
+    def _spec(self) -> dict[str, Any]:
+        """Return all that must be the same if the run goes on after an interruption."""
+        paths, out = self._paths, self._paths.output_file
         return {
-            "inputs": [[str(f.path.absolute()), *f.state()] for f in inputs.files],
-            "format": inputs.format,
-            "output": str(places.output if out is None else real(out)),
-            "verdicts": None if places.verdicts is None else str(real(places.verdicts)),
-            "index": None if places.index is None else str(real(places.index)),
+            "inputs": [[str(f.path.absolute()), *f.state()] for f in self._inputs.files],
+            "format": self._inputs.format,
+            "output": str(paths.output if out is None else real(out)),
+            "verdicts": None if paths.verdicts is None else str(real(paths.verdicts)),
+            "index": None if paths.index is None else str(real(paths.index)),
             "options": json.loads(json.dumps(self._options.to_dict())),
         }
 
+    def _difference(self, before: dict[str, Any], spec: dict[str, Any]) -> str:
+        different = [name for name in spec if before.get(name) != spec[name]]
+        if different == ["options"]:
+            old, new = before["options"], spec["options"]
+            different = [
+                f"{name} ({old.get(name)} before)" for name in new if old.get(name) != new[name]
+            ]
+        return (
+            f"{self._state.directory} is of an interrupted run that differs in "
+            f"{', '.join(different)}: ask for the same to go on with it, or begin again with "
+            "--restart"
+        )
+
     def _restart(self) -> None:
-        state = self._state
+        state, index = self._state, self._paths.index
         if (
-            self._places.index is not None
+            index is not None
+            and index.exists()
             and self._options.incremental
-            and state.order() is not None
-            and self._places.index.exists()
+            and state.spec() is not None
         ):
             raise SimhashError(
-                f"the index {self._places.index} holds what the interrupted run has judged, and "
-                "it would count as seen: go on without --restart, or restore the index and delete "
+                f"the index {index} holds what the interrupted run has judged, and it would count "
+                "as seen: go on without --restart, or restore the index and delete "
                 f"{state.directory}"
             )
-        state.clear()
+        state.clear(keep_index=state.has_kept_index)
 
-    def _begin(self, order: dict[str, Any]) -> None:
+    def _begin(self, spec: dict[str, Any]) -> None:
+        state = self._state
         try:
-            self._stop_if_in_the_way(Checkpoint())
-            index = self._state.index
-            if index.exists() and not self._places.overwrite:
+            self._check_free(None)
+            if state.has_kept_index and not self._paths.overwrite:
                 raise SimhashError(
-                    f"{index} was kept by an earlier run: move it away, or --overwrite it"
+                    f"{state.index} was kept by an earlier run: move it away, or --overwrite it"
                 )
         except SimhashError:
-            self._state.remove(keep_index=True)
+            state.remove(keep_index=state.has_kept_index)
             raise
-        self._state.clear()
-        self._state.begin(order)
+        state.begin(spec)
 
-    def _stop_if_in_the_way(self, checkpoint: Checkpoint) -> None:
-        """:raises SimhashError: what would be written over is not of this run."""
-        state = self._state
-        found = in_the_way(
-            self._places,
-            folder=self._inputs.format == "html",
-            placed=checkpoint.phase == "written" and not state.output.exists(),
-            log=state.log,
-        )
-        if found is not None:
-            raise SimhashError(found)
+    def _check_free(self, checkpoint: Checkpoint | None) -> None:
+        """Check that only files of this run are overwritten.
+
+        :raises SimhashError: another file exists.
+        """
+        paths, state = self._paths, self._state
+        is_written = checkpoint is not None and checkpoint.phase == "written"
+        for path, new in ((paths.output_file, state.output), (paths.verdicts, state.verdicts)):
+            is_in_place = is_written and not new.exists()
+            if path is not None and not is_in_place:
+                as_folder = self._inputs.format == "html" and new == state.output
+                check_free(path, overwrite=paths.overwrite, as_folder=as_folder)
 
     def _judge(self, checkpoint: Checkpoint) -> None:
         options, inputs, state = self._options, self._inputs, self._state
-        directory = self._places.index or state.index
-        order = make_order(inputs, options)
         with ExitStack() as stack:
             index = stack.enter_context(
                 open_index(
-                    index_url(directory),
+                    index_url(self._paths.index or state.index),
                     options.scheme,
                     max_distance=options.max_distance,
                     confirmation=options.confirmation,
                     expected_pages=options.expected_records,
                     incremental=options.incremental,
-                    sync="no" if self._places.index is None else "everysec",
+                    sync="no" if self._paths.index is None else "everysec",
                     buffer_bytes=_INDEX_BUFFER_BYTES,
-                    began=checkpoint.began,
+                    began=checkpoint.crawl_start,
                 )
             )
-            if len(index) and not options.incremental and not checkpoint.records:
+            if len(index) and not options.incremental and not checkpoint.records_after:
                 self._note(
                     f"the index holds {len(index):,} records of before, which do not count as "
                     "seen; with --incremental they do"
                 )
-            judge = stack.enter_context(Judge(state, index, options, checkpoint))
+            judge = Judge(state, index, options, checkpoint, inputs.damaged)
+            job_spec = make_job_spec(inputs, options)
             jobs = _jobs(inputs, judge.records)
-            if (workers := self._worker_count()) > 1:
-                pool = stack.enter_context(closing(Workers(order, workers)))
-                answered = stack.enter_context(closing(pool.answers(jobs)))
+            if (count := self._worker_count()) > 1:
+                workers = stack.enter_context(closing(Workers(job_spec, count)))
+                jobs_done = stack.enter_context(closing(workers.fingerprints(jobs)))
             else:
-                answered = stack.enter_context(closing(answers_here(order, jobs)))
-            for _job, answers in answered:
-                for answer in answers:
-                    judge.add(answer)
+                jobs_done = stack.enter_context(closing(fingerprints_here(job_spec, jobs)))
+            for records in jobs_done:
+                for record in records:
+                    judge.add(record)
                 share = inputs.share_done()
                 self._progress(judge.records, round(judge.records / share) if share else None)
             self._summary.index_entries = judge.finish()
@@ -226,96 +224,68 @@ class _Run:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
     def _write(self) -> None:
-        verdicts = self._counted()
-        output, whole, inputs = self._places.output, self._state.output, self._inputs
-        discard(whole)
-        if output is None:
-            for _ in verdicts:
-                pass
-        elif inputs.format == "parquet":
-            tags = self._options.tags if self._options.action == "tag" else None
-            parquet.write_rows(self._places.inputs, verdicts, whole, tags)
-        elif inputs.format == "html":
-            writing.write_frames(inputs, verdicts, writing.FolderWriter(inputs, whole))
-        elif output == STANDARD_OUTPUT:
-            if sys.stdout is not None:
-                writing.write_frames(inputs, verdicts, self._writer(sys.stdout.buffer))
-                sys.stdout.flush()
-        else:
-            with whole.open("wb", buffering=1 << 20) as file:
-                if _is_compressed(self._places) and inputs.format != "warc":
-                    with writing.compressing(file, max(1, self._worker_count())) as sink:
-                        writing.write_frames(inputs, verdicts, self._writer(sink))
-                else:
-                    writing.write_frames(inputs, verdicts, self._writer(file))
-        if whole.is_file():
-            bring_to_disk(whole)
+        paths, state = self._paths, self._state
+        discard(state.output)
+        discard(state.verdicts)
+        verdicts = self._verdicts()
+        writing.write_output(
+            self._inputs,
+            verdicts,
+            paths,
+            self._options,
+            state.output,
+            threads=self._worker_count(),
+        )
         if next(verdicts, None) is not None:
-            raise SimhashError("an input was changed meanwhile: begin anew, with --restart")
-        self._inputs.unchanged_since()
+            raise changed("an input")
+        self._inputs.check_unchanged()
+        if paths.verdicts is not None:
+            with state.verdicts.open("wb") as file:
+                file.writelines(state.verdict_lines())
+            sync_file(state.verdicts)
 
-    def _writer(self, sink: Sink) -> Writer:
-        inputs, options = self._inputs, self._options
-        if inputs.format == "warc":
-            return writing.WarcWriter(sink, inputs, compressed=_is_compressed(self._places))
-        if inputs.format == "csv":
-            if options.action == "drop":
-                return writing.LineWriter(sink, writing.untagged, inputs.header_line)
-            tags = writing.CsvTags(inputs, options.tags, options.encoding)
-            return writing.LineWriter(sink, tags, tags.head(inputs.header_line))
-        added = {} if options.action == "drop" else options.tags
-        tagged = writing.tagged_json(added, options.encoding)
-        if inputs.format == "json" and inputs.is_array:
-            return writing.ArrayWriter(sink, tagged)
-        return writing.LineWriter(sink, tagged)
+    def _verdicts(self) -> Iterator[dict[str, Any]]:
+        for line in self._state.verdict_lines():
+            verdict = json.loads(line)
+            self._summary.count(verdict)
+            yield verdict
 
-    def _counted(self) -> Iterator[dict[str, Any]]:
-        with self._state.log.open(encoding="ascii") as log:
-            for line in log:
-                verdict = json.loads(line)
-                self._summary.count(verdict)
-                yield verdict
-
-    def _put_in_place(self, checkpoint: Checkpoint) -> None:
-        places, state, out = self._places, self._state, self._places.output_file
-        if not self._summary.records:  # it was written by a run that was interrupted here
-            for _ in self._counted():
+    def _move_into_place(self, checkpoint: Checkpoint) -> None:
+        paths, state = self._paths, self._state
+        if not self._summary.records:  # the output was written before an interruption
+            for _ in self._verdicts():
                 pass
-        self._stop_if_in_the_way(checkpoint)
-        if out is not None:
-            if state.output.exists():
-                put_in_place(state.output, out)
-            elif not out.exists():
+        self._check_free(checkpoint)
+        for path, new in ((paths.output_file, state.output), (paths.verdicts, state.verdicts)):
+            if path is None:
+                continue
+            if new.exists():
+                move_into_place(new, path)
+            elif not path.exists():
                 raise SimhashError(
-                    f"{out} is not there, nor what was written for it: begin anew, with --restart"
+                    f"{path} does not exist, nor what was written for it: begin again with "
+                    "--restart"
                 )
-        if places.verdicts is not None:
-            shutil.copyfile(state.log, state.new_verdicts)
-            put_in_place(state.new_verdicts, places.verdicts)
-        state.remove(keep_index=places.keep_index)
+        state.remove(keep_index=paths.keep_index)
 
 
 def _jobs(inputs: Inputs, done: int) -> Iterator[Job]:
-    """Jobs of all records but the first ones."""
-    for number, frames in groupby(inputs.frames(), key=lambda pair: pair[0]):
-        name = "" if inputs.format == "html" else inputs.files[number].name
+    """Yield jobs of all records but the first `done` ones."""
+    for file_number, parts in groupby(inputs.parts(), key=lambda pair: pair[0]):
+        name = "" if inputs.format == "html" else inputs.files[file_number].name
         contents: list[bytes | str] = []
         size, first = 0, 1
-        records = (frame for _, frame in frames if frame.kind == "record")
-        for at, frame in enumerate(records, 1):
+        records = (part for _, part in parts if part.is_record)
+        for number, part in enumerate(records, 1):
             if done:
                 done -= 1
-                first = at + 1
+                first = number + 1
                 continue
-            content = frame.data if frame.content is None else frame.content
-            contents.append(content if frame.reason is None else frame.reason)
+            content = part.data if part.content is None else part.content
+            contents.append(content if part.reason is None else part.reason)
             size += len(content)
             if len(contents) == _JOB_RECORDS or size >= _JOB_BYTES:
                 yield Job(name, first, contents)
-                contents, size, first = [], 0, at + 1
+                contents, size, first = [], 0, number + 1
         if contents:
             yield Job(name, first, contents)
-
-
-def _is_compressed(places: Places) -> bool:
-    return places.output is not None and places.output.name.endswith(".gz")

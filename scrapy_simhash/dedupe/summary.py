@@ -1,4 +1,4 @@
-"""What became of the records of a run."""
+"""Count the verdicts of a run."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class DedupeSummary:
-    """What became of the records.
+    """The numbers of a run.
 
     :param dropped: duplicates that are left out.
-    :param tagged: duplicates that are kept with tags, where the action is ``tag``.
-    :param similar: records that are kept, and are similar to another one: within k bits of it,
-        and not confirmed to be a copy.
-    :param kinds: records by verdict.
-    :param skipped: those without a verdict, by the reason.
+    :param tagged: near-duplicates that are kept with tags.
+    :param similar: kept records within k bits of another one that are no confirmed copies of it.
+    :param kinds: records by kind of verdict.
+    :param skipped: records without a verdict, by reason.
     :param went_on_after: records that an interrupted run had judged before.
-    :param damaged: files that end before their end, and why.
+    :param damaged: files that cannot be read to their ends, with reasons.
     """
 
     records: int = 0
@@ -45,12 +44,12 @@ class DedupeSummary:
             self.dropped += 1
         else:
             self.kept += 1
-            # Only with the action tag are near-duplicates kept.
+            # Only the action ``tag`` keeps near-duplicates.
             self.tagged += verdict["kind"] == "near-duplicate"
         self.similar += verdict["similar_to"] is not None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return values for JSON."""
         return {
             name: dict(value) if isinstance(value, dict) else value
             for name, value in vars(self).items()

@@ -1,4 +1,4 @@
-"""Writing: the input and the verdicts → the output, without what was dropped, or with tags."""
+"""Write the output from the input and the verdicts: what is kept is copied, byte by byte."""
 
 from __future__ import annotations
 
@@ -8,314 +8,334 @@ import io
 import json
 import os
 import shutil
+import sys
 import zlib
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from scrapy_simhash.dedupe import parquet
+from scrapy_simhash.dedupe.inputs import changed
+from scrapy_simhash.dedupe.options import STANDARD_OUTPUT
+from scrapy_simhash.documents.files import import_extra, path_name, sync_file
+from scrapy_simhash.documents.lines import parse_csv
+from scrapy_simhash.documents.parquet import parquet_schema, row_batches
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.passages.reading import readable_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from typing import TypeAlias
 
-    from scrapy_simhash.dedupe.frames import Frame
+    from typing_extensions import Self
+
     from scrapy_simhash.dedupe.inputs import Inputs
-    from scrapy_simhash.dedupe.options import DedupeOptions
+    from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths
+    from scrapy_simhash.documents.lines import Part
 
-    Verdict = Mapping[str, Any]
+    Verdict: TypeAlias = Mapping[str, Any]
+    Kept: TypeAlias = Iterable[tuple[int, Part, Verdict | None]]
+    Tag: TypeAlias = Callable[[bytes, Verdict], bytes]
 
 _BLOCK_BYTES = 1 << 20
 _GZIP_LEVEL = 6
 _GZIP_WINDOW = 31
-# Reasons for which the fields of a record are not known.
-_NOT_READ = ("not_csv", "not_its_encoding", "too_large", "error", "timeout", "worker_died")
-
-
-class Writer(Protocol):
-    """Takes the frames of all files in their order."""
-
-    def frame(self, number: int, frame: Frame, verdict: Verdict | None) -> None:
-        """A frame of the file of that number. `verdict` is None for what is no record."""
-
-    def finish(self) -> None:
-        """There are no more."""
-
-
-def write_frames(inputs: Inputs, verdicts: Iterator[Verdict], writer: Writer) -> None:
-    """All that is kept. :raises SimhashError: the verdicts are not those of the input."""
-    verdict: Verdict | None = None
-    for number, frame in inputs.frames():
-        if frame.kind == "record":
-            verdict = next(verdicts, None)
-            if verdict is None or (inputs.format == "html" and verdict["key"] != _name_of(frame)):
-                raise SimhashError("an input was changed meanwhile: begin anew, with --restart")
-        elif frame.kind == "other":
-            verdict = None
-        if verdict is None or not verdict["dropped"]:
-            writer.frame(number, frame, verdict)
-    writer.finish()
-
-
-def _name_of(frame: Frame) -> str:
-    return readable_name(Path(os.fsdecode(frame.data)))
-
-
-class LineWriter:
-    """JSON lines and CSV: records as they stand in the input, each ended by a line break.
-
-    :param tagged: gives a record with its tags.
-    :param head: the first line, if there is one.
-    """
-
-    def __init__(
-        self, sink: Sink, tagged: Callable[[bytes, Verdict], bytes], head: bytes = b""
-    ) -> None:
-        self._sink = sink
-        self._tagged = tagged
-        self._open = False
-        sink.write(head)
-
-    def frame(self, _number: int, frame: Frame, verdict: Verdict | None) -> None:
-        """See `Writer.frame`."""
-        if frame.kind == "other":
-            return
-        data = frame.data
-        if frame.kind == "record":
-            self._end_line()
-            if verdict is not None:
-                data = self._tagged(data, verdict)
-        self._sink.write(data)
-        self._open = not data.endswith(b"\n")
-
-    def finish(self) -> None:
-        """See `Writer.finish`."""
-        self._end_line()
-
-    def _end_line(self) -> None:
-        if self._open:
-            self._sink.write(b"\n")
-            self._open = False
-
-
-class ArrayWriter:
-    """A JSON array, a record in each line."""
-
-    def __init__(self, sink: Sink, tagged: Callable[[bytes, Verdict], bytes]) -> None:
-        self._sink = sink
-        self._tagged = tagged
-        self._before = b"[\n"
-
-    def frame(self, _number: int, frame: Frame, verdict: Verdict | None) -> None:
-        """See `Writer.frame`."""
-        data = frame.data
-        if frame.kind == "record":
-            self._sink.write(self._before)
-            self._before = b",\n"
-            # Of what is too large this is a piece, and its white space may lie within the record.
-            data = data if frame.reason == "too_large" else data.strip()
-            if verdict is not None:
-                data = self._tagged(data, verdict)
-        self._sink.write(data)
-
-    def finish(self) -> None:
-        """See `Writer.finish`."""
-        self._sink.write(b"[\n]\n" if self._before == b"[\n" else b"\n]\n")
-
-
-class WarcWriter:
-    """WARC records to the byte, compressed one by one if the file is to be.
-
-    :param compressed: it is to be.
-    """
-
-    def __init__(self, sink: Sink, inputs: Inputs, *, compressed: bool) -> None:
-        self._sink = sink
-        self._inputs = inputs
-        self._compressed = compressed
-        self._compressor: Any = None
-
-    def frame(self, _number: int, frame: Frame, _verdict: Verdict | None) -> None:
-        """See `Writer.frame`."""
-        if not self._compressed or self._inputs.copies_members:
-            self.finish()
-            self._sink.write(frame.data)
-            return
-        if frame.kind != "rest":
-            self.finish()
-            self._compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
-        self._sink.write(self._compressor.compress(frame.data))
-
-    def finish(self) -> None:
-        """See `Writer.finish`."""
-        if self._compressor is not None:
-            self._sink.write(self._compressor.flush())
-            self._compressor = None
-
-
-class FolderWriter:
-    """Files of folders, copied.
-
-    :param folder: where to; it is made.
-    """
-
-    def __init__(self, inputs: Inputs, folder: Path) -> None:
-        self._inputs = inputs
-        self._folder = folder
-        folder.mkdir()
-
-    def frame(self, number: int, frame: Frame, _verdict: Verdict | None) -> None:
-        """See `Writer.frame`."""
-        source = Path(os.fsdecode(frame.data))
-        target = self._folder / self._inputs.place_of(number, source)
-        if target.exists():
-            raise SimhashError(f"{target} would be written twice: two inputs have the same name")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source, target)
-
-    def finish(self) -> None:
-        """See `Writer.finish`."""
+_PARQUET_ROWS = 4096
+# Records that are skipped for these reasons could not be parsed.
+_NOT_PARSED = ("not_csv", "not_its_encoding", "too_large", "error", "timeout", "worker_died")
 
 
 class Sink(Protocol):
-    """Where bytes go."""
+    """Something to write bytes to."""
 
     def write(self, data: bytes, /) -> object:
         """Write them."""
 
 
-@contextmanager
-def compressing(stream: BinaryIO, threads: int) -> Iterator[Sink]:
-    """A sink that compresses by gzip, a member for each block, in several threads."""
-    with ThreadPoolExecutor(threads) as executor:
-        blocks = _Blocks(stream, executor, 2 * threads)
-        yield blocks
-        blocks.flush()
+def write_output(
+    inputs: Inputs,
+    verdicts: Iterator[Verdict],
+    paths: DedupePaths,
+    options: DedupeOptions,
+    output: Path,
+    *,
+    threads: int,
+) -> None:
+    """Write what is kept to `output`, or to standard output if `paths` says so.
+
+    :param verdicts: the verdicts of all records, in their order.
+    :param threads: number of threads that compress.
+    :raises SimhashError: the verdicts do not fit the input.
+    """
+    is_standard_output = paths.output == STANDARD_OUTPUT
+    if paths.output is None or (is_standard_output and sys.stdout is None):
+        deque(verdicts, maxlen=0)
+    elif inputs.format == "parquet":
+        tags = options.tags if options.action == "tag" else {}
+        _write_parquet([file.path for file in inputs.files], verdicts, output, tags)
+    elif inputs.format == "html":
+        _write_folder(inputs, _kept(inputs, verdicts), output)
+    elif is_standard_output:
+        _write_kept(inputs, verdicts, options, sys.stdout.buffer, compressed=False)
+        sys.stdout.flush()
+    else:
+        with output.open("wb", buffering=1 << 20) as file:
+            if paths.is_compressed and inputs.format != "warc":
+                with _Gzip(file, threads) as sink:
+                    _write_kept(inputs, verdicts, options, sink)
+            else:
+                _write_kept(inputs, verdicts, options, file, compressed=paths.is_compressed)
+    if output.is_file():
+        sync_file(output)
 
 
-class _Blocks:
-    def __init__(self, stream: BinaryIO, executor: ThreadPoolExecutor, most: int) -> None:
-        self._stream = stream
-        self._executor = executor
-        self._most = most
+def _kept(inputs: Inputs, verdicts: Iterator[Verdict]) -> Kept:
+    """Yield (number of the file, part, verdict or None) of everything that is kept."""
+    for number, part in inputs.parts():
+        verdict = None
+        if part.is_record:
+            verdict = next(verdicts, None)
+            if verdict is None or (
+                inputs.format == "html" and verdict["key"] != path_name(_path_of(part))
+            ):
+                raise changed("an input")
+            if verdict["dropped"]:
+                continue
+        yield number, part, verdict
+
+
+def _write_kept(
+    inputs: Inputs,
+    verdicts: Iterator[Verdict],
+    options: DedupeOptions,
+    sink: Sink,
+    *,
+    compressed: bool = False,
+) -> None:
+    kept = _kept(inputs, verdicts)
+    tags = options.tags if options.action == "tag" else {}
+    if inputs.format == "warc":
+        _write_warc(inputs, kept, sink, compressed=compressed)
+    elif inputs.format == "csv":
+        csv_tags = _CsvTags(inputs, tags)
+        _write_lines(kept, sink, csv_tags.record, csv_tags.head())
+    elif inputs.is_array():
+        _write_array(kept, sink, json_tagger(tags, options.encoding))
+    else:
+        _write_lines(kept, sink, json_tagger(tags, options.encoding))
+
+
+def _copy(sink: Sink, data: bytes, rest: Iterable[bytes]) -> bytes:
+    """Write a record, and return its last piece."""
+    sink.write(data)
+    for piece in rest:
+        sink.write(piece)
+        data = piece
+    return data
+
+
+def _write_lines(kept: Kept, sink: Sink, tag: Tag, head: bytes = b"") -> None:
+    """Write JSON lines or CSV. Each record ends with a line break, blank lines are left out."""
+    sink.write(head)
+    for _, part, verdict in kept:
+        if verdict is None:
+            continue
+        if not _copy(sink, tag(part.data, verdict), part.rest).endswith(b"\n"):
+            sink.write(b"\n")
+
+
+def _write_array(kept: Kept, sink: Sink, tag: Tag) -> None:
+    """Write a JSON array with a record in each line."""
+    separator = b"[\n"
+    for _, part, verdict in kept:
+        if verdict is None:
+            continue
+        sink.write(separator)
+        separator = b",\n"
+        # What is too large is not whole here: its white space may be within the record.
+        data = part.data.strip() if part.reason is None else part.data
+        _copy(sink, tag(data, verdict), part.rest)
+    sink.write(b"[\n]\n" if separator == b"[\n" else b"\n]\n")
+
+
+def _write_warc(inputs: Inputs, kept: Kept, sink: Sink, *, compressed: bool) -> None:
+    """Write WARC records, compressed record by record if the output is compressed."""
+    is_copied = [not compressed or inputs.yields_members(file.path) for file in inputs.files]
+    for number, part, _ in kept:
+        if is_copied[number]:
+            _copy(sink, part.data, part.rest)
+            continue
+        compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+        _copy(sink, compressor.compress(part.data), map(compressor.compress, part.rest))
+        sink.write(compressor.flush())
+
+
+def _write_folder(inputs: Inputs, kept: Kept, folder: Path) -> None:
+    """Copy files to a new folder."""
+    folder.mkdir()
+    for number, part, _ in kept:
+        source, top = _path_of(part), inputs.files[number].path
+        if source == top:
+            inside = Path(source.name)
+        else:
+            inside = source.relative_to(top)
+            if len(inputs.files) > 1:
+                inside = Path(top.resolve().name, inside)
+        target = folder / inside
+        if target.exists():
+            raise SimhashError(f"{target} would be written twice: two inputs have the same name")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, target)
+
+
+def _path_of(part: Part) -> Path:
+    return Path(os.fsdecode(part.data))
+
+
+def _write_parquet(
+    paths: Collection[Path], verdicts: Iterator[Verdict], output: Path, tags: Mapping[str, str]
+) -> None:
+    """Write rows that are kept, with a column for each tag."""
+    arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
+    types = {"distance": arrow.int32(), "similarity": arrow.float64()}
+    schema = parquet_schema(next(iter(paths)))
+    for name, column in tags.items():
+        schema = schema.append(arrow.field(column, types.get(name, arrow.string())))
+    with parquet.ParquetWriter(output, schema) as writer:
+        for path in paths:
+            for batch in row_batches(path, _PARQUET_ROWS):
+                judged = [next(verdicts) for _ in range(batch.num_rows)]
+                table = arrow.Table.from_batches([batch])
+                for name, column in tags.items():
+                    values = [None if one["reason"] else one.get(name) for one in judged]
+                    column_field = schema.field(column)
+                    table = table.append_column(
+                        column_field, arrow.array(values, column_field.type)
+                    )
+                is_kept = arrow.array([not one["dropped"] for one in judged])
+                writer.write_table(table.filter(is_kept))
+
+
+class _Gzip:
+    """A sink that compresses blocks in several threads, each to a gzip member."""
+
+    def __init__(self, file: BinaryIO, threads: int) -> None:
+        self._file = file
+        self._executor = ThreadPoolExecutor(threads)
+        self._most_waiting = 2 * threads
         self._block = bytearray()
-        self._compressed: deque[Future[bytes]] = deque()
+        self._waiting: deque[Future[bytes]] = deque()
 
     def write(self, data: bytes, /) -> None:
         self._block += data
         if len(self._block) >= _BLOCK_BYTES:
             self._submit()
 
-    def flush(self) -> None:
-        self._submit()
-        while self._compressed:
-            self._stream.write(self._compressed.popleft().result())
-
     def _submit(self) -> None:
         block, self._block = bytes(self._block), bytearray()
-        self._compressed.append(self._executor.submit(gzip.compress, block, _GZIP_LEVEL, mtime=0))
-        if len(self._compressed) > self._most:
-            self._stream.write(self._compressed.popleft().result())
+        self._waiting.append(self._executor.submit(gzip.compress, block, _GZIP_LEVEL, mtime=0))
+        if len(self._waiting) > self._most_waiting:
+            self._file.write(self._waiting.popleft().result())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
+        with self._executor:
+            if kind is None:
+                self._submit()
+                for compressed in self._waiting:
+                    self._file.write(compressed.result())
 
 
 def check_tags(inputs: Inputs, options: DedupeOptions) -> None:
-    """:raises SimhashError: there is no place for the tags that are asked for."""
+    """Check that records can be tagged, if that is asked for.
+
+    :raises SimhashError: the format has no fields, or a column exists already.
+    """
     if options.action != "tag":
         return
     if inputs.format in ("html", "warc"):
         raise SimhashError(
             f"{inputs.format} has no fields for tags: --action drop, or --verdicts FILE"
         )
-    is_parquet = inputs.format == "parquet"
-    columns = parquet.column_names(inputs.files[0].path) if is_parquet else inputs.header
     for name in options.tags.values():
-        if name in columns:
+        if name in inputs.header:
             raise SimhashError(
                 f"there is a column {name!r} already: name another in SIMHASH_ITEM_TAGS"
             )
 
 
-def tagged_json(
-    tags: Mapping[str, str], encoding: str = "utf-8"
-) -> Callable[[bytes, Verdict], bytes]:
-    """Adds fields at the end of a JSON object, which is left as it is otherwise."""
-    if not tags:
-        return untagged
+def json_tagger(tags: Mapping[str, str], encoding: str = "utf-8") -> Tag:
+    """Return a function that adds fields at the end of a JSON object, and changes nothing else."""
     names = [json.dumps(name).encode("ascii") for name in tags.values()]
 
-    def tagged(data: bytes, verdict: Verdict) -> bytes:
-        if verdict["reason"]:
+    def tag(data: bytes, verdict: Verdict) -> bytes:
+        if not tags or verdict["reason"]:
             return data
         record = data.rstrip()
         inside = record.removesuffix(b"}").rstrip()
-        if any(name in record for name in names):  # a tag of an earlier run, perhaps
+        if any(name in record for name in names):  # perhaps a tag of an earlier run
             inside = _without(record.decode(encoding), tags.values()).encode(encoding)
         comma = b"" if inside.endswith(b"{") else b", "
         values = {name: verdict.get(field) for field, name in tags.items()}
         added = json.dumps(values).encode("ascii")[1:-1]
         return b"%b%b%b}%b" % (inside, comma, added, data[len(record) :])
 
-    return tagged
+    return tag
 
 
 def _without(record: str, names: Collection[str]) -> str:
-    """The text of a JSON object without some of its fields, and without its end."""
+    """Return the text of a JSON object without some of its fields, and without its end."""
     decoder = json.JSONDecoder()
-    at = _behind_space(record, record.index("{") + 1)
+    at = _after_space(record, record.index("{") + 1)
     kept = [record[:at]]
     while record[at] != "}":
         start = at
         name, at = decoder.raw_decode(record, at)
-        _, at = decoder.raw_decode(record, _behind_space(record, at))
-        at = _behind_space(record, at)
+        _, at = decoder.raw_decode(record, _after_space(record, at))
+        at = _after_space(record, at)
         if name not in names:
             kept.append(record[start:at])
     return "".join(kept).rstrip().removesuffix(",").rstrip()
 
 
-def _behind_space(record: str, at: int) -> int:
+def _after_space(record: str, at: int) -> int:
     while record[at] in ":, \t\r\n":
         at += 1
     return at
 
 
-class CsvTags:
-    """Adds columns at the end of CSV records, which are left as they are otherwise."""
+class _CsvTags:
+    """A tagger that adds columns at the end of CSV records, and changes nothing else."""
 
-    def __init__(self, inputs: Inputs, tags: Mapping[str, str], encoding: str) -> None:
+    def __init__(self, inputs: Inputs, tags: Mapping[str, str]) -> None:
+        self._inputs = inputs
         self._columns = len(inputs.header)
-        self._delimiter = inputs.delimiter
-        self._encoding = encoding
         self._tags = tags
 
-    def head(self, line: bytes) -> bytes:
-        """The names of the columns."""
+    def head(self) -> bytes:
+        """Return the first line, with a line break."""
+        line = self._inputs.header_line
+        if line and not line.endswith(b"\n"):
+            line += b"\n"
         return self._joined(line, list(self._tags.values()), self._columns)
 
-    def __call__(self, data: bytes, verdict: Verdict) -> bytes:
-        """A record with its tags."""
-        from scrapy_simhash.dedupe.records import read_csv
-
-        if verdict["reason"] in _NOT_READ:
+    def record(self, data: bytes, verdict: Verdict) -> bytes:
+        """Return a record with its tags."""
+        if not self._tags or verdict["reason"] in _NOT_PARSED:
             return data
-        count = len(read_csv(data, self._encoding, self._delimiter))
+        count = len(parse_csv(data, self._inputs.encoding, self._inputs.delimiter))
         values = [None if verdict["reason"] else verdict.get(field) for field in self._tags]
         return data if count > self._columns else self._joined(data, values, count)
 
     def _joined(self, data: bytes, values: list[Any], count: int) -> bytes:
-        if not self._tags:
+        if not self._tags or not data:
             return data
         out = io.StringIO(newline="")
         row = [""] * (self._columns - count) + ["" if v is None else str(v) for v in values]
-        csv.writer(out, delimiter=self._delimiter, lineterminator="").writerow(row)
+        csv.writer(out, delimiter=self._inputs.delimiter, lineterminator="").writerow(row)
         record = data.rstrip(b"\r\n")
-        added = (self._delimiter + out.getvalue()).encode(self._encoding, "backslashreplace")
-        return record + added + data[len(record) :]
-
-
-def untagged(data: bytes, _verdict: Verdict) -> bytes:
-    """A record as it is."""
-    return data
+        added = self._inputs.delimiter + out.getvalue()
+        return (
+            record + added.encode(self._inputs.encoding, "backslashreplace") + data[len(record) :]
+        )

@@ -8,12 +8,11 @@ machine; what matters is how they relate.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from functools import lru_cache
 from math import comb
 
 from scrapy_simhash.errors import PlanError
-from scrapy_simhash.index.plan import MAX_TABLES, MIN_RECALL, TablePlan
+from scrapy_simhash.index.plan import MIN_RECALL, TablePlan, fewest_tables
 
 DEFAULT_EXPECTED_PAGES = 1_000_000
 # Query and insert of a page: per page, per table, and per candidate with each 32 bits of it.
@@ -95,61 +94,38 @@ def choose_plan(
     *,
     probing: bool = True,
 ) -> TablePlan:
-    """The cheapest tables that find at least 95 % of the pairs at `max_distance`; or, for
-    fingerprints of 128 bits and more, tables that are probed and find 98.5 % of real
-    near-duplicates within it, by the model of `scrapy_simhash.index.probing`.
+    """Return the cheapest tables that find at least 95 % of the pairs at `max_distance`.
+
+    For fingerprints of 128 bits and more, also consider tables that are probed and find 98.5 % of
+    real near-duplicates within it, by the model of `scrapy_simhash.index.probing`.
 
     :param probing: whether pages come with the certainty of their bits.
     :raises PlanError: that would take prefixes shorter than 10 bits.
     """
     if not 0 <= max_distance < bits:
         raise PlanError(f"distance {max_distance} of {bits} bits: from 0 to {bits - 1}")
+    chosen = range(1, _MAX_CHOSEN + 1)
     plans = [
-        plan
-        for chosen in range(1, _MAX_CHOSEN + 1)
-        if (plan := _fewest_tables(bits, max_distance, chosen)) is not None
+        fewest_tables(bits, max_distance, blocks, min_prefix_bits=_MIN_PREFIX_BITS)
+        for blocks in chosen
     ]
-    if probing and bits >= _MIN_PROBED_BITS:
-        plans += _probed(bits, max_distance)
-    if not plans:
-        raise PlanError(
-            f"no tables with prefixes of {_MIN_PREFIX_BITS} bits or more find {MIN_RECALL:.0%} of "
-            f"the pairs at distance {max_distance} of {bits} bits: lower the distance, or take "
-            "more bits"
-        )
+    if probing and bits >= _MIN_PROBED_BITS and max_distance <= _MAX_SHARE * bits:
+        plans += [
+            TablePlan(bits, tables, prefix_bits=width, probes=probes)
+            for width, tables, probes in _PROBING
+            if width * tables <= bits
+        ]
 
     def cost(plan: TablePlan) -> float:
         later = expected_pages * HEADROOM if plan.prefix_bits else expected_pages
         return cost_us(plan, max_distance, later)
 
-    return min(plans, key=cost)
-
-
-def _probed(bits: int, max_distance: int) -> list[TablePlan]:
-    """Tables that are probed, and find enough."""
-    from scrapy_simhash.index.probing import typical_recall
-
-    if max_distance > _MAX_SHARE * bits:
-        return []
-    plans = [
-        TablePlan(bits, tables, prefix_bits=width, probes=probes)
-        for width, tables, probes in _PROBING
-        if width * tables <= bits
-    ]
-    return [plan for plan in plans if typical_recall(plan, max_distance) >= MIN_TYPICAL_RECALL]
-
-
-def _fewest_tables(bits: int, max_distance: int, chosen: int) -> TablePlan | None:
-    """More blocks find more, but mean more tables and shorter prefixes: never cheaper."""
-    most = max(chosen, chosen * bits // _MIN_PREFIX_BITS)
-    while comb(most, chosen) > MAX_TABLES:
-        most -= 1
-    choices = range(chosen, min(most, bits) + 1)
-
-    def finds_enough(blocks: int) -> bool:
-        return TablePlan(bits, blocks, chosen).expected_recall(max_distance) >= MIN_RECALL
-
-    position = bisect_left(choices, True, key=finds_enough)  # noqa: FBT003 - what is looked for
-    if position == len(choices):
-        return None
-    return TablePlan(bits, choices[position], chosen)
+    for plan in sorted((plan for plan in plans if plan is not None), key=cost):
+        # The recall of probed tables is simulated, which takes 20 ms: the cheapest come first.
+        if not plan.prefix_bits or plan.recall(max_distance) >= MIN_TYPICAL_RECALL:
+            return plan
+    raise PlanError(
+        f"no tables with prefixes of {_MIN_PREFIX_BITS} bits or more find {MIN_RECALL:.0%} of "
+        f"the pairs at distance {max_distance} of {bits} bits: lower the distance, or take "
+        "more bits"
+    )

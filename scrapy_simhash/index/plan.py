@@ -17,6 +17,7 @@ tables 0 and 1 find the pair.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -180,6 +181,31 @@ class TablePlan:
         count = len(self.tables)
         probed = f", {self.probes} probes" if self.probes else ""
         return f"{count} table{'s' * (count > 1)} with {prefix}-bit prefixes{probed}"
+
+
+def fewest_tables(
+    bits: int,
+    max_distance: int,
+    chosen: int,
+    min_recall: float = MIN_RECALL,
+    *,
+    min_prefix_bits: int = 1,
+) -> TablePlan | None:
+    """Return the plan with the fewest blocks that finds enough of the pairs at a distance.
+
+    More blocks find more, but mean more tables and shorter prefixes. Return None if no prefixes of
+    so many bits find enough.
+    """
+    most = min(max(chosen, chosen * bits // min_prefix_bits), bits)
+    while comb(most, chosen) > MAX_TABLES:
+        most -= 1
+    choices = range(chosen, most + 1)
+
+    def finds_enough(blocks: int) -> bool:
+        return TablePlan(bits, blocks, chosen).expected_recall(max_distance) >= min_recall
+
+    position = bisect_left(choices, True, key=finds_enough)  # noqa: FBT003 - what is looked for
+    return TablePlan(bits, choices[position], chosen) if position < len(choices) else None
 
 
 def _cut(bits: list[Block], parts: int) -> list[tuple[Block, ...]]:

@@ -16,8 +16,8 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.passages.result import SHOWN_DIGITS
-from scrapy_simhash.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

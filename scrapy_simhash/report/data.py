@@ -14,8 +14,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import IndexCorrupt
-from scrapy_simhash.index.clusters import duplication
 from scrapy_simhash.index.texts import MAX_CHARACTERS
+from scrapy_simhash.maintenance.duplication import duplication
 from scrapy_simhash.report.places import places
 from scrapy_simhash.report.selection import select
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy_simhash.index.base import NearDuplicate
-    from scrapy_simhash.index.clusters import Duplication
-    from scrapy_simhash.index.rewriting import Source
     from scrapy_simhash.index.texts import Texts
+    from scrapy_simhash.maintenance.duplication import Duplication
+    from scrapy_simhash.maintenance.rewriting import Source
 
 MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000

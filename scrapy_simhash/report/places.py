@@ -10,14 +10,14 @@ from collections import Counter
 from itertools import chain, combinations_with_replacement
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.index.clusters import host_of
+from scrapy_simhash.maintenance.duplication import host_of
 from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from scrapy_simhash.index.clusters import Duplication
-    from scrapy_simhash.index.rewriting import Source
+    from scrapy_simhash.maintenance.duplication import Duplication
+    from scrapy_simhash.maintenance.rewriting import Source
 
 _TOP = 100
 # In a cluster with more patterns, only the most frequent ones are paired.

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_simhash.index.base import NearDuplicate
-    from scrapy_simhash.index.clusters import Duplication, IndexCluster
-    from scrapy_simhash.index.rewriting import Source
+    from scrapy_simhash.maintenance.duplication import Duplication, IndexCluster
+    from scrapy_simhash.maintenance.rewriting import Source
 
 
 class ListedPage(NamedTuple):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 
+from scrapy_simhash.documents.escaping import escaped
+
 _WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x20\x7f-\x9f\ud800-\udfff]+", re.IGNORECASE)
 _LONGEST_SHOWN = 400
 _SHOWN_AT_EACH_END = 190
@@ -20,9 +22,7 @@ def visible(text: object) -> str:
     shown = str(text)
     if len(shown) > _LONGEST_SHOWN:
         shown = f"{shown[:_SHOWN_AT_EACH_END]}…{shown[-_SHOWN_AT_EACH_END:]}"
-    return "".join(
-        character if character.isprintable() else ascii(character)[1:-1] for character in shown
-    )
+    return escaped(shown)
 
 
 def address(text: object) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.index.offline import read_manifest
-from scrapy_simhash.index.record_files import whole_or_nothing
-from scrapy_simhash.index.rewriting import opened_source
 from scrapy_simhash.index.texts import opened_texts
-from scrapy_simhash.index.upkeep import file_bytes
+from scrapy_simhash.maintenance.rewriting import opened_source
+from scrapy_simhash.maintenance.statistics import file_bytes
 from scrapy_simhash.report.data import build
 from scrapy_simhash.report.page import render
 
@@ -33,7 +33,7 @@ def write_report(path: Path, directory: Path, **options: Any) -> Mapping[str, An
         if path.exists() and not path.is_file():
             path.write_bytes(content)  # a pipe or a device cannot be replaced
         else:
-            with whole_or_nothing(path) as temporary:
+            with replaced(path) as temporary:
                 temporary.write_bytes(content)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error

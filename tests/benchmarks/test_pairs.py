@@ -42,7 +42,7 @@ def run_script(*arguments):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("bits", "k", "contenders"), [(64, 3, 7), (256, 36, 4)])
+@pytest.mark.parametrize(("bits", "k", "contenders"), [(64, 3, 6), (256, 36, 3)])
 def test_it_measures_each_contender_and_misses_nothing(tmp_path, bits, k, contenders):
     report = tmp_path / "report.json"
     sizes = ["--fingerprints", "2e3", "4000", "--bits", bits, "--max-distance", k]
@@ -67,11 +67,11 @@ def test_it_runs_on_skewed_inputs(tmp_path):
     names = ["100,000 equal", "50,000 share 16 bits"]
     out = run_script("--skew", *names, "--json", tmp_path / "report.json")
     results = json.loads((tmp_path / "report.json").read_text())["results"]
-    assert [result["skew"] for result in results] == [names[0]] * 4 + [names[1]] * 4
+    assert [result["skew"] for result in results] == [names[0]] * 3 + [names[1]] * 3
     assert "100,000 equal, among 100,000 random fingerprints of 64 bits" in out
-    assert [result["count"] for result in results] == [200_000] * 4 + [150_000] * 4
+    assert [result["count"] for result in results] == [200_000] * 3 + [150_000] * 3
     equal = [result["note"] for result in results if result["skew"] == "100,000 equal"]
-    assert equal[2:] == ["100,001 clusters"] * 2
+    assert equal[1:] == ["100,001 clusters"] * 2
 
 
 @pytest.mark.parametrize(("bits", "k"), [(64, 3), (256, 36)])

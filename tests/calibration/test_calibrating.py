@@ -11,8 +11,8 @@ from scrapy_simhash.calibration.counting import Pairs
 from scrapy_simhash.calibration.sampling import Sample
 from scrapy_simhash.confirmation import Confirmation, names_agree
 from scrapy_simhash.detector import Detector
+from scrapy_simhash.documents.reader import Document, DocumentReader, HtmlDocument
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.passages.reading import Document, HtmlDocument, Reading
 from scrapy_simhash.resemblance import resemblance
 from scrapy_simhash.scheme import PRESETS
 
@@ -246,12 +246,12 @@ def test_on_real_pages_the_k_is_one_of_the_best(shared, name):
     lines = (folder / "docs.jsonl").read_text(encoding="utf-8").splitlines()
     docs = [json.loads(line) for line in lines]
     files = [folder / doc["file"] for doc in docs]
-    wide = calibrated(Reading(keep_html=True).documents(files)).presets[0]
+    wide = calibrated(DocumentReader(keep_html=True).documents(files)).presets[0]
     long = {doc["id"]: doc for doc in docs if doc["ntok"] >= 50}
     detector = Detector(wide.preset.scheme)
     prints = {}
     for doc in long.values():
-        (read,) = Reading(keep_html=True).file(folder / doc["file"])
+        (read,) = DocumentReader(keep_html=True).file(folder / doc["file"])
         prints[doc["id"]] = detector.fingerprint_page(read.text).fingerprint
     judged = {}
     with (folder / "pairs.tsv").open(encoding="utf-8") as rows:

@@ -6,8 +6,8 @@ from collections import Counter
 
 from scrapy_simhash.calibration.sampling import Sample
 from scrapy_simhash.detector import Detector
+from scrapy_simhash.documents.reader import Document, HtmlDocument, Skipped
 from scrapy_simhash.inspection import content_text
-from scrapy_simhash.passages.reading import Document, HtmlDocument, Skipped
 from scrapy_simhash.scheme import Scheme
 
 from .pages import articles, page

@@ -4,42 +4,35 @@ from types import SimpleNamespace
 
 import pytest
 
-from scrapy_simhash.clustering import distinct, every, found, leader, partition, search
+from scrapy_simhash.clustering import clusters, pairs
+from scrapy_simhash.clustering.distinct import Distinct
 
 # What is meant for millions, at sizes that an oracle can follow: pieces of a few fingerprints,
 # runs that count as long, tiles of a few pairs, and so on.
 SIZES = {
     "usual": {},
-    "pieces": {(partition, "_PIECE"): 3, (partition, "_CHUNK"): 4, (found, "BATCH"): 2},
-    "threads": {
-        (distinct, "thread_count"): lambda _threads, _count: 3,
-        (partition, "_PIECE"): 3,
-        (partition, "_CHUNK"): 4,
-        (found, "BATCH"): 1,
-    },
+    "pieces": {(pairs, "_PIECE"): 3, (pairs, "BATCH"): 2},
     "runs": {
-        (search, "_LONG_RUN"): 2,
-        (search, "_LONG_RUN_APART"): 2,
-        (search, "_FEW"): 3,
-        (search, "_COMPARISONS"): 1,
-        (every, "_BEGINNINGS"): 1,
-        (every, "_TILE_PAIRS"): 5,
-        (every, "_TILE_WIDTH"): 2,
+        (pairs, "_LONG_RUN"): 2,
+        (pairs, "_LONG_RUN_OF_LINKS"): 2,
+        (pairs, "_FEW"): 3,
+        (pairs, "_SAMPLE"): 1,
+        (pairs, "_TILE_PAIRS"): 5,
+        (pairs, "_TILE_WIDTH"): 2,
     },
     "links": {
-        (search, "_LONG_RUN"): 4,
-        (search, "_LONG_RUN_APART"): 1,
-        (search, "_MANY_PAIRS"): 0,
-        (every, "_TILE_PAIRS"): 7,
+        (pairs, "_LONG_RUN"): 4,
+        (pairs, "_LONG_RUN_OF_LINKS"): 1,
+        (pairs, "_TILE_PAIRS"): 7,
     },
-    "dense": {(search, "_WORTH_MOVING"): 100, (search, "_DENSE"): 100},
+    "sparse": {(pairs, "_DENSE"): 0},
     "chunks": {
-        (leader, "_HELD_PAIRS"): 0,
-        (leader, "_HELD_PER_INPUT"): 0,
-        (leader, "_SMALLEST_CHUNK"): 2,
-        (leader, "_MOST_ROUNDS"): 1,
-        (search, "_LONG_RUN_APART"): 1,
-        (every, "_TILE_PAIRS"): 3,
+        (clusters, "_HELD_PAIRS"): 0,
+        (clusters, "_HELD_PER_INPUT"): 0,
+        (clusters, "_SMALLEST_CHUNK"): 2,
+        (clusters, "_MOST_ROUNDS"): 1,
+        (pairs, "_TILE_PAIRS"): 3,
+        (pairs, "BATCH"): 3,
     },
 }
 
@@ -56,22 +49,22 @@ def sizes(request):
 def work(monkeypatch):
     """Counts the pairs that are compared, and those that are handed on."""
     counted = SimpleNamespace(compared=0, handed=0)
-    near, within, at = every._near, search.Search._within, search.Search._counted
+    near, all_near, found = pairs._near, pairs._all_near, Distinct.pairs
 
-    def counting_near(rows, others, max_distance):
-        counted.compared += len(rows[0]) * len(others[0])
-        return near(rows, others, max_distance)
-
-    def counting_within(self, columns, sides, first, second):
+    def counting_near(ones, others, first, second, max_distance):
         counted.compared += len(first)
-        return within(self, columns, sides, first, second)
+        return near(ones, others, first, second, max_distance)
 
-    def counting_counted(self, columns, pairs, number):
-        for batch in at(self, columns, pairs, number):
+    def counting_all_near(rows, others, max_distance):
+        counted.compared += len(rows[0]) * len(others[0])
+        return all_near(rows, others, max_distance)
+
+    def counting_pairs(*arguments, **named):
+        for batch in found(*arguments, **named):
             counted.handed += len(batch.first)
             yield batch
 
-    monkeypatch.setattr(every, "_near", counting_near)
-    monkeypatch.setattr(search.Search, "_within", counting_within)
-    monkeypatch.setattr(search.Search, "_counted", counting_counted)
+    monkeypatch.setattr(pairs, "_near", counting_near)
+    monkeypatch.setattr(pairs, "_all_near", counting_all_near)
+    monkeypatch.setattr(Distinct, "pairs", counting_pairs)
     return counted

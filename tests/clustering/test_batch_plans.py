@@ -16,9 +16,8 @@ def test_what_is_chosen_finds_enough(count, bits, max_distance):
     assert plan is None or plan.expected_recall(max_distance) >= 0.95
     complete = batch_plan(bits, max_distance, count, min_recall=1.0)
     assert complete is None or complete.guaranteed_distance >= max_distance
-    words = -(-bits // 64)
-    assert cost_s(plan, words, max_distance, count) <= cost_s(complete, words, max_distance, count)
-    if cost_s(complete, words, max_distance, count) < 2:
+    assert cost_s(plan, bits, max_distance, count) <= cost_s(complete, bits, max_distance, count)
+    if cost_s(complete, bits, max_distance, count) < 2:
         assert plan == complete
 
 
@@ -32,10 +31,10 @@ def test_few_are_compared_with_each_other_and_many_are_not():
 
 
 def test_a_run_is_searched_by_tables_only_where_that_is_faster():
-    assert exact_plan(64, 3, 50_000, 50_000**2 / 2).guaranteed_distance >= 3
-    assert exact_plan(64, 3, 50_000, 1_000) is None
-    assert exact_plan(256, 36, 5_000, 5_000**2 / 2) is None
-    assert exact_plan(3, 3, 8, 28) is None
+    assert exact_plan(64, 3, 50_000).guaranteed_distance >= 3
+    assert exact_plan(64, 3, 50) is None
+    assert exact_plan(256, 36, 5_000) is None
+    assert exact_plan(3, 3, 8) is None
 
 
 def test_bad_distances_are_refused():

@@ -76,11 +76,11 @@ def test_pairs_and_clusters_are_those_that_stand_under_one_prefix(sizes, example
     assert found.representative.tolist() == components(values, k, meet)
 
 
-def test_pieces_and_threads_change_nothing(fingerprints, monkeypatch):
+def test_pieces_change_nothing(fingerprints, monkeypatch):
     wanted = {"bits": 256, "max_distance": 52, "plan": WIDE}
     whole = triples(near_pairs(fingerprints, **wanted).arrays())
-    monkeypatch.setattr("scrapy_simhash.clustering.search._PIECE", 100)
-    assert triples(near_pairs(fingerprints, threads=2, **wanted).arrays()) == whole != []
+    monkeypatch.setattr("scrapy_simhash.clustering.pairs._PIECE", 100)
+    assert triples(near_pairs(fingerprints, **wanted).arrays()) == whole != []
 
 
 def test_near_duplicates_of_texts_are_found(fingerprints):

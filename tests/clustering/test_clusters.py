@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash import Scheme, cluster, open_index
-from scrapy_simhash.clustering import leader
-from scrapy_simhash.clustering.found import Found
+from scrapy_simhash.clustering import clusters
+from scrapy_simhash.clustering.pairs import Pairs
 from scrapy_simhash.index import TablePlan
 from tests.clustering.oracle import as_array, components, crowded, leaders, plans
 
@@ -95,10 +95,10 @@ def test_the_distance_is_inclusive():
 
 @pytest.mark.parametrize("rounds", [0, 1, 32])
 def test_chains_are_followed_to_their_end(monkeypatch, rounds):
-    monkeypatch.setattr(leader, "_MOST_ROUNDS", rounds)
+    monkeypatch.setattr(clusters, "_MOST_ROUNDS", rounds)
     chain = np.arange(499)
-    pairs = Found(chain, chain + 1, np.ones(499, dtype=np.uint16))
-    assert leader.leaders(500, pairs).tolist() == [True, False] * 250
+    pairs = Pairs(chain, chain + 1, np.ones(499, dtype=np.uint16))
+    assert clusters.leaders(500, pairs).tolist() == [True, False] * 250
 
 
 def chain(length):

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.clustering import near_pairs, search
+from scrapy_simhash.clustering import near_pairs
+from scrapy_simhash.clustering import pairs as pairs_module
 from scrapy_simhash.index import TablePlan
 from tests.clustering.oracle import as_array, crowded, pairs, plans, triples
 
@@ -142,7 +143,7 @@ def test_a_search_that_is_left_and_one_that_is_interrupted_leave_nothing(monkeyp
     for _ in found:
         break
     whole = triples(found.arrays())
-    real = search._sorted_keys
+    real = pairs_module.hashed
     calls = iter(range(100))
 
     def interrupted(*arguments):
@@ -150,7 +151,7 @@ def test_a_search_that_is_left_and_one_that_is_interrupted_leave_nothing(monkeyp
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(search, "_sorted_keys", interrupted)
+    monkeypatch.setattr(pairs_module, "hashed", interrupted)
     with pytest.raises(KeyboardInterrupt):
         found.arrays()
     monkeypatch.undo()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scrapy_simhash import cluster, near_pairs
-from scrapy_simhash.clustering import leader
+from scrapy_simhash.clustering import clusters
 from scrapy_simhash.index import TablePlan
 from tests.clustering.oracle import triples
 
@@ -143,15 +143,15 @@ def test_chunks_of_leaders_change_nothing(monkeypatch, chunks):
     plan = TablePlan(64, 4)
     whole = cluster(words, bits=64, max_distance=3, plan=plan)
     entered = []
-    real = leader._leaders_in_chunks
+    real = clusters._leaders_in_chunks
 
     def entering(distinct):
         entered.append(len(distinct))
         return real(distinct)
 
-    monkeypatch.setattr(leader, "_leaders_in_chunks", entering)
+    monkeypatch.setattr(clusters, "_leaders_in_chunks", entering)
     if chunks:
-        monkeypatch.setattr(leader, "_HELD_PAIRS", 1000)
+        monkeypatch.setattr(clusters, "_HELD_PAIRS", 1000)
     found = cluster(words, bits=64, max_distance=3, plan=plan)
     assert bool(entered) == chunks
     assert found.representative.tolist() == whole.representative.tolist()

@@ -16,8 +16,8 @@ import pytest
 from scrapy_simhash.commands.main import build_parser
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import TablePlan, index_url, open_index
-from scrapy_simhash.index.exchange import entry_records, near_duplicate_records
 from scrapy_simhash.index.manifest import FILE_NAME
+from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
 from scrapy_simhash.scheme import PRESETS, Scheme
 from tests.calibration.pages import articles, page, write_pages
 

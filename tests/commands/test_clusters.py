@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from scrapy_simhash.index import index_url, new_manifest, open_index
-from scrapy_simhash.index.exchange import (
+from scrapy_simhash.maintenance.export import (
     Given,
     entry_records,
     import_entries,

@@ -48,9 +48,9 @@ def left(folder):
         (["in.jsonl", "-o", "in.jsonl", "--overwrite"], "in.jsonl is an input"),
         (["in.jsonl", "-o", "nowhere/o"], "there is no folder nowhere"),
         (["in.jsonl", "-o", "o", "--verdicts", "o"], "both the output and the verdicts"),
-        (["in.jsonl", "-o", "there.jsonl"], "is there already: --overwrite"),
-        (["in.jsonl", "-o", "o", "--verdicts", "there.jsonl"], "is there already: --overwrite"),
-        (["in.jsonl", "-o", "full"], "full is a folder that is there already"),
+        (["in.jsonl", "-o", "there.jsonl"], "exists already: --overwrite"),
+        (["in.jsonl", "-o", "o", "--verdicts", "there.jsonl"], "exists already: --overwrite"),
+        (["in.jsonl", "-o", "full"], "full is a folder that exists already"),
         (["strange", "-o", "o"], "its name does not say what it is: add --format"),
         (["in.jsonl", "page.html", "-o", "o"], "of different formats"),
         (["full", "-o", "o", "--format", "csv"], "full is a folder: only HTML"),
@@ -157,7 +157,7 @@ def test_streams_that_are_closed(run_process, folder, feed, redirected):
 def test_ctrl_c_then_the_same_command(folder, many, run, workers):
     command = ("dedupe", many, "-o", "out.jsonl", "--verdicts", "v.jsonl")
     process = start(*MODULE, *command, "--workers", workers, in_folder=folder)
-    log = folder / "out.jsonl.dedupe" / "verdicts.jsonl"
+    log = folder / "out.jsonl.dedupe" / "journal"
     deadline = time.monotonic() + DEADLINE_S
     while not (log.exists() and log.stat().st_size > 30_000):
         assert process.poll() is None, process.stderr.read()
@@ -193,7 +193,8 @@ def test_ctrl_c_where_records_go_to_standard_output(folder, many, run, monkeypat
 
     def interrupted(self):
         commit(self)
-        raise KeyboardInterrupt
+        if self.records:
+            raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(Judge, "commit", interrupted)
@@ -207,7 +208,7 @@ def test_ctrl_c_where_records_go_to_standard_output(folder, many, run, monkeypat
 @pytest.mark.thorough
 def test_workers_go_with_their_parent(folder, many):
     process = start(*MODULE, "dedupe", many, "-o", "out.jsonl", "--workers", 2, in_folder=folder)
-    log = folder / "out.jsonl.dedupe" / "verdicts.jsonl"
+    log = folder / "out.jsonl.dedupe" / "journal"
     deadline = time.monotonic() + DEADLINE_S
     while not (log.exists() and log.stat().st_size):
         assert time.monotonic() < deadline

@@ -16,9 +16,9 @@ import pytest
 
 from scrapy_simhash.commands.main import SUBCOMMANDS
 from scrapy_simhash.index import index_url, open_index
-from scrapy_simhash.index.check import check
-from scrapy_simhash.index.exchange import entry_records
 from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.maintenance.check import check
+from scrapy_simhash.maintenance.export import entry_records
 
 from .conftest import MODULE, finish, start
 
@@ -146,7 +146,7 @@ def test_an_index_that_is_open_elsewhere(run, index, folder, command):
 @pytest.mark.parametrize("version", [2, 99])
 def test_an_index_of_another_format(run, index, folder, command, version):
     if (command, version) == ("rebuild", 2):
-        pytest.skip("that is what it is for: tests/index/test_upkeep.py")
+        pytest.skip("that is what it is for: tests/maintenance/test_rewriting.py")
     manifest = index / "manifest.json"
     made = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**made, "format_version": version}))

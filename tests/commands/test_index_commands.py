@@ -12,11 +12,11 @@ import pytest
 
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.index import index_url, open_index
-from scrapy_simhash.index.check import check
-from scrapy_simhash.index.exchange import entry_records, near_duplicate_records
 from scrapy_simhash.index.kinds import default_kind_name
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.probing import expected_recall_bare
+from scrapy_simhash.maintenance.check import check
+from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
 
 MINE = "<p>" + " ".join(f"Nobody else wrote sentence {n} of mine." for n in range(40))
 

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from scrapy_simhash.index.check import check
+from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.passages.index import open_passages
 
 from .conftest import DEADLINE_S, MODULE, finish, start

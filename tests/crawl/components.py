@@ -17,14 +17,14 @@ from scrapy import Request
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DropItem
 
-from tests.crawl.second_chance_spiders import until
+from tests.crawl.retry_spiders import until
 from tests.crawl.spiders import PagesSpider
 
 FAILING_MARK = "give up on this page"
 
 
 class StrictPipeline:
-    """Raises for items of ``/failing…``, drops those of ``/dropped…``, replaces the rest."""
+    """Raises for items of ``/failing…``, drops items of ``/dropped…``, replaces the rest by a dict."""
 
     def process_item(self, item: Any) -> Any:
         path = urlsplit(ItemAdapter(item)["url"]).path
@@ -45,12 +45,12 @@ def _giving_up(document: Any, *args: Any, **kwargs: Any) -> str:
 
 
 def make_readability_fail() -> None:
-    """For pages that hold the mark; nothing on a real page is known to make it raise."""
+    """Make readability raise for pages with the mark; no real page is known to do that."""
     readability.Document.summary = _giving_up
 
 
 class ForgivingMiddleware:
-    """Makes an item of what a callback raised."""
+    """Returns an item for an exception of a callback."""
 
     def process_spider_exception(self, response: Any, exception: Exception) -> Any:
         if isinstance(exception, RuntimeError):
@@ -66,7 +66,7 @@ class RefusingMiddleware:
 
 
 class SwallowingMiddleware:
-    """Lets nothing through."""
+    """Drops all items."""
 
     async def process_spider_output(self, response: Any, result: Any) -> Any:
         async for output in result:
@@ -75,7 +75,7 @@ class SwallowingMiddleware:
 
 
 def log_dictionaries() -> None:
-    """A line of the log for each tokenizer that loads jieba's dictionary, without rjieba."""
+    """Log each tokenizer that loads jieba's dictionary, without rjieba."""
     sys.modules["rjieba"] = None  # type: ignore[assignment]
     initialize = jieba.Tokenizer.initialize
     lock = threading.Lock()
@@ -92,27 +92,27 @@ def log_dictionaries() -> None:
 
 
 def story_of(html: str) -> str:
-    """An extractor: the text of the story."""
+    """Return the text of the story; an extractor."""
     return Selector(html).css(".story").xpath("string()").get("")
 
 
 def no_story(html: str) -> str:
-    """An extractor that fails."""
+    """Raise; an extractor that fails."""
     raise RuntimeError(f"no story in {len(html)} characters")
 
 
 def story_in_bytes(html: str) -> bytes:
-    """An extractor that gives the wrong type."""
+    """Return the wrong type; a wrong extractor."""
     return story_of(html).encode()
 
 
 def no_way_out(html: str) -> str:
-    """An extractor that ends the program."""
+    """Exit; an extractor that would end the program."""
     raise SystemExit(len(html))
 
 
 class AnsweringMiddleware:
-    """Answers for every exception, as a middleware made from Scrapy's project template may."""
+    """Handles every exception, as a middleware made from Scrapy's project template may."""
 
     def __init__(self, crawler: Any) -> None:
         self._stats = crawler.stats
@@ -136,7 +136,7 @@ class AddingMiddleware:
 
 
 class SlowPipeline:
-    """Items of the first page of a family fail, once all pages have come (``PAGES``)."""
+    """Raises for items of the first page of a family, once all pages have arrived (``PAGES``)."""
 
     def __init__(self, crawler: Any) -> None:
         self._stats = crawler.stats
@@ -155,9 +155,9 @@ class SlowPipeline:
 
 
 class BannedSpider(PagesSpider):
-    """Asks again for ban pages, as Scrapy's documentation does, until it gives up.
+    """Retries ban pages, as in Scrapy's documentation, until it gives up.
 
-    :param reports: an item says so then.
+    :param reports: yield an item then.
     """
 
     reports = False
@@ -172,3 +172,16 @@ class BannedSpider(PagesSpider):
                 yield {"url": response.url, "banned": True}
             return
         yield {"url": response.url}
+
+
+class SlowBannedSpider(BannedSpider):
+    """Finishes the first callback for ``/slow`` once three pages have been judged."""
+
+    reports = True
+
+    async def parse(self, response: Any) -> Any:
+        if response.url.endswith("/slow") and not response.meta.get("retry_times"):
+            stats = self.crawler.stats
+            await until(lambda: stats.get_value("simhash/checked", 0) >= 3, "a third verdict")
+        for output in super().parse(response):
+            yield output

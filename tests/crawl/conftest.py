@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    """A site of the module's own; what tests put there stays until the module ends."""
+    """Return a site for the tests of one module."""
     with serving() as site:
         yield site
 
 
 @pytest.fixture(scope="module")
 def module_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory for what fixtures of a module make."""
+    """Return a directory for the fixtures of a module."""
     return tmp_path_factory.mktemp("crawl")

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-# Neither a reactor nor anything that starts threads.
+# No reactor, and nothing that starts threads.
 IMPORTED = (
     "scrapy.cmdline",
     "scrapy.crawler",
@@ -46,7 +46,7 @@ IMPORTED = (
     "aiohttp.web",
     "OpenSSL",
     "tldextract",
-    # Most of what the plugin needs; a test looks whether a crawl imports the rest.
+    # Most of what the plugin needs; a test checks what a crawl imports itself.
     "numpy",
     "rapidfuzz.fuzz",
     "rjieba",
@@ -122,14 +122,14 @@ class Forking:
 
 
 def serve() -> None:
-    """Fork for each line; in a child, return when its module has run."""
+    """Fork for each line; in a child, return after its module has run."""
     for name in IMPORTED:
-        with suppress(ImportError):  # not every Scrapy has or needs it
+        with suppress(ImportError):  # not in every Scrapy
             import_module(name)
     # Children neither visit nor copy the pages of what was imported here.
     gc.collect()
     gc.freeze()
-    # Nothing of a child may go where the answers go.
+    # A child must not write to the pipe of the answers.
     answers = os.dup(1)
     while line := sys.stdin.readline():
         order = json.loads(line)

@@ -17,7 +17,7 @@ FILE_LIMIT_BYTES = 200_000
 
 
 def _fail(fails: Callable[[int], bool]) -> None:
-    """Let those writes fail of which it says so by their number, from 0."""
+    """Make the writes fail whose numbers, from 0, are chosen."""
     from scrapy_simhash.index.leveldb import LevelDB
 
     write, numbers = LevelDB.write, count()
@@ -47,7 +47,7 @@ def for_a_while() -> None:
 
 
 class FileLimitSpider(PagesSpider):
-    """No file of its process may grow beyond a limit, until the spider is closed."""
+    """Limits the size of all files of its process until the spider is closed."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class UrllibDownloadHandler(BaseDownloadHandler):
-    """Downloads in threads, where the library is not installed that Scrapy's own handler needs."""
+    """Downloads in threads, because the library of Scrapy's own handler is not installed."""
 
     async def download_request(self, request: Request) -> Response:
         return await asyncio.to_thread(self._download, request)

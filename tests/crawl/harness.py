@@ -38,7 +38,7 @@ class Crawl:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What happened in a crawl.
+    """The events, items, stats and log of a crawl.
 
     :param events: what the spider saw, in its order; see `tests.crawl.spiders`.
     :param error: type and message of the exception that kept the crawl from starting.
@@ -54,20 +54,20 @@ class Result:
     log: str
 
     def seen(self, what: str = "callback") -> list[str]:
-        """Paths of the pages that callbacks (or errbacks) saw, in their order."""
+        """Return the paths of the pages that callbacks (or errbacks) saw, in order."""
         return [event["path"] for event in self.events if event["what"] == what]
 
     def event(self, path: str, what: str = "callback") -> dict[str, Any]:
-        """The one event of a page."""
+        """Return the only event of a page."""
         [event] = [e for e in self.events if e["path"] == path and e["what"] == what]
         return event
 
     def stat(self, name: str) -> Any:
-        """A count under ``simhash/``; 0 if there is none."""
+        """Return a count under ``simhash/``; 0 if there is none."""
         return self.stats.get(f"simhash/{name}", 0)
 
     def simhash_stats(self) -> dict[str, Any]:
-        """All of our stats but the times, without the prefix."""
+        """Return our stats except the times, without the prefix."""
         return {
             name.removeprefix("simhash/"): value
             for name, value in self.stats.items()
@@ -75,12 +75,12 @@ class Result:
         }
 
     def lines(self, *parts: str) -> list[str]:
-        """Lines of the log that hold all of the parts."""
+        """Return the lines of the log that hold all of the parts."""
         return [line for line in self.log.splitlines() if all(part in line for part in parts)]
 
 
 def child_environment(**changes: str) -> dict[str, str]:
-    """The environment of a child; jieba's cache goes where that of this process goes."""
+    """Return the environment of a child; it shares jieba's cache with this process."""
     environment = {name: value for name, value in os.environ.items() if "SCRAPY" not in name}
     environment.setdefault(
         "XDG_CACHE_HOME", str(Path(tempfile.gettempdir(), "scrapy-simhash-tests"))
@@ -137,7 +137,7 @@ def run_all(
 
 
 def run(directory: Path, *groups: Crawl | list[Crawl], **how: Any) -> list[Result]:
-    """The results of `run_all`."""
+    """Return the results of `run_all`."""
     return run_all(directory, *groups, **how)[0]
 
 
@@ -157,7 +157,7 @@ def _plain(crawl: Crawl, directory: Path, process_settings: dict[str, Any]) -> d
     return {
         "spider": crawl.spider,
         "name": crawl.name,
-        # Not in the process's settings alone, for whose come first depends on the Scrapy.
+        # Not only in the process's settings: the order of precedence depends on the Scrapy version.
         "settings": _base_settings()
         | {"SIMHASH_DIR": str(directory / "simhash")}
         | process_settings

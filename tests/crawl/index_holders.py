@@ -1,4 +1,4 @@
-"""Another process that has the index when a crawl has ended, for the child process."""
+"""Another process that opens the index when a crawl has ended, for the child process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ with opened_database(Path(sys.argv[1])):
 
 
 def hold_the_index() -> None:
-    """It takes it between the crawl and its report."""
+    """Open the index between the crawl and its report."""
     write = extension.write_crawl_report
 
     def held(crawler: Any, settings: Any, reason: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 
-from tests.crawl.second_chance_spiders import ScriptedSpider, until
+from tests.crawl.retry_spiders import ScriptedSpider, until
 from tests.crawl.spiders import PagesSpider
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def pause() -> None:
-    """As Ctrl-C does."""
+    """Pause the crawl, as Ctrl-C does."""
     os.kill(os.getpid(), signal.SIGINT)
 
 
 class JobSpider(PagesSpider):
-    """Follows links, and writes down what became of each page.
+    """Follows links, and records the verdict on each page.
 
     :param pause_after: number of responses.
     """
@@ -52,7 +52,7 @@ class JobSpider(PagesSpider):
 
 
 class PausedSpider(ScriptedSpider):
-    """Is paused while the callback of its original runs, which then goes on by the script.
+    """Is paused while the callback of its original runs; the callback then follows the script.
 
     :param pauses: false when it goes on after the pause.
     """

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 
 
 class LatePipeline:
-    """Items with a true ``fails`` wait until so many items were dropped, and fail."""
+    """Raises for items with ``fails_after`` once that many items were dropped."""
 
     def __init__(self, crawler: Any) -> None:
         self._dropped = 0

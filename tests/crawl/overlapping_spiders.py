@@ -1,4 +1,4 @@
-"""Spiders with more than one thing under way, that wait for each other; for the child process."""
+"""Spiders whose callbacks wait for each other, for the child process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
 
-from tests.crawl.second_chance_spiders import ScriptedSpider, until
+from tests.crawl.retry_spiders import ScriptedSpider, until
 from tests.crawl.spiders import path_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ HAPPENED: set[str] = set()
 
 
 class EagerSpider(ScriptedSpider):
-    """Asks for its original again while the callback of a ban page goes on."""
+    """Requests its original again while the callback of a ban page runs."""
 
     has_asked = False
 
@@ -38,12 +38,12 @@ class EagerSpider(ScriptedSpider):
     def is_stored(self) -> bool:
         from scrapy_simhash.crawl.extension import SimhashExtension
 
-        index = SimhashExtension.of(self.crawler).index
-        return index is not None and len(index.index) > 0
+        index = SimhashExtension.of(self.crawler).pages.index
+        return index is not None and len(index) > 0
 
 
 class TwiceSpider(ScriptedSpider):
-    """Gets its original twice at once; the first of the two callbacks fails."""
+    """Requests its original twice at once; the first of the two callbacks fails."""
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         self.note(response)
@@ -56,7 +56,7 @@ class TwiceSpider(ScriptedSpider):
 
 
 class FirstOfTwoSpider(ScriptedSpider):
-    """Its callback fails when the other crawl of the process has nothing to do."""
+    """Fails in its callback when the other crawl of the process is idle."""
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         self.note(response)
@@ -67,7 +67,7 @@ class FirstOfTwoSpider(ScriptedSpider):
 
 
 class SecondOfTwoSpider(ScriptedSpider):
-    """Begins when the callback of the other crawl of the process has begun."""
+    """Starts when the callback of the other crawl of the process has started."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SecondOfTwoSpider:
@@ -85,7 +85,7 @@ class SecondOfTwoSpider(ScriptedSpider):
 
 
 class AskingAgain:
-    """A spider middleware that asks again for pages whose callback raised."""
+    """A spider middleware that retries pages whose callback raised."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -99,7 +99,7 @@ class AskingAgain:
 
 
 class RefusingOriginals:
-    """A spider middleware behind ours that refuses pages which are no copies."""
+    """A spider middleware behind ours that refuses pages that are not copies."""
 
     def process_spider_input(self, response: Response) -> None:
         if "copy" not in response.url:

@@ -156,7 +156,7 @@ def page(
     append: str = "",
     head: str = "",
 ) -> str:
-    """An article as a page.
+    """Return an article as a page.
 
     :param copy: makes a near-duplicate: another number in the text, another navigation.
     :param links: followed by the test spiders.

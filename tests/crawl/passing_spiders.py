@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FilesSpider(PagesSpider):
-    """Each page's item has files to be downloaded."""
+    """Yields items with files to download."""
 
     def __init__(self, *args: Any, files: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

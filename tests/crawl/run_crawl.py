@@ -68,7 +68,7 @@ class Recorder:
 
     def result(self) -> dict[str, Any]:
         stats = None
-        with suppress(RuntimeError):  # newer Scrapys say so where the crawl did not get that far
+        with suppress(RuntimeError):  # newer Scrapys raise if the crawl did not get that far
             stats = self._crawler.stats
         return {
             "events": getattr(self._spider, "events", []),

@@ -1,4 +1,4 @@
-"""A site on loopback whose pages the tests write, and which remembers what was asked for."""
+"""A site on loopback whose pages the tests write, and which records its requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the site says; a barrier makes it wait until as many requests are there."""
+    """An answer of the site; with a barrier, it waits for that many requests."""
 
     body: bytes
     status: int = 200
@@ -50,7 +50,7 @@ class Site:
         return self._address + path
 
     def hit(self, path: str) -> int:
-        """How often a path was asked for."""
+        """Return the number of requests for a path."""
         return self.hits.count(path)
 
     def answer(self, path: str) -> Answer:
@@ -64,7 +64,7 @@ class _Server(ThreadingHTTPServer):
     site: Site
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is none."""
+        """Ignore a client that went away."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -91,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving() -> Iterator[Site]:
-    """A site that is up for as long as the block runs."""
+    """Serve a site while the block runs."""
     with _Server(("127.0.0.1", 0), _Handler) as server:
         server.site = Site(f"http://127.0.0.1:{server.server_port}")
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})

@@ -1,4 +1,4 @@
-"""Spiders that write down what they see, for the child process."""
+"""Spiders that record what they see, for the child process."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PartialItem(Item):
 
 
 class PlainObject:
-    """Not an item to itemadapter; Scrapy hands it to pipelines all the same."""
+    """An object that itemadapter does not accept; Scrapy hands it to pipelines all the same."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -92,7 +92,7 @@ ITEM_TYPES: dict[str, Any] = {
 
 
 class PagesSpider(Spider):
-    """Asks for pages, yields an item for each, and follows links of class ``next``.
+    """Requests pages, yields an item for each, and follows links of class ``next``.
 
     :param requests: URLs, or arguments of Request; ``callback`` names a method, ``errback`` is
         true for one that writes down the failure.
@@ -139,7 +139,7 @@ class PagesSpider(Spider):
             yield request
 
     def go_on(self) -> None:
-        """The page before is done, with its items and links: the next may come."""
+        """Request the next page: the one before is done, with its items and links."""
         for request in self.waiting:
             self.crawler.engine.crawl(request)
             raise DontCloseSpider
@@ -172,7 +172,7 @@ class PagesSpider(Spider):
         found = []
         if isinstance(response, HtmlResponse):
             found = response.css("a.next::attr(href)").getall()
-        # As spiders do that pass their state on.
+        # As in spiders that pass their state on.
         meta = response.meta if self.copies_meta else None
         links = [response.follow(link, meta=meta) for link in found]
         return [self.item_type(url=response.url), *links]
@@ -221,7 +221,7 @@ def path_of(response: Response) -> str:
 
 
 class ItemsSpider(PagesSpider):
-    """Yields for each page the items that are given for its path, and nothing else."""
+    """Yields the items that are given for the path of a page."""
 
     def __init__(self, *args: Any, items: dict[str, list[Any]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

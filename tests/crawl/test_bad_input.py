@@ -17,7 +17,7 @@ def encoded(name: str, codec: str, declared: str | None) -> bytes:
     return page(name, head=head).encode(codec, "ignore")
 
 
-# Path → (body, content type). Each but the first five has a text that is not another's.
+# Path → (body, content type). All but the first five have different texts.
 PAGES: dict[str, tuple[bytes, str | None]] = {
     "no-text": (b"<html><body><article></article></body></html>", "text/html"),
     "five-words": (b"<html><body><p>Five words are not enough.</p></body></html>", "text/html"),
@@ -52,7 +52,7 @@ PAGES: dict[str, tuple[bytes, str | None]] = {
         b"<html><body><p>" + b"&#xD800; &#57343;".join(WORDS.split()[1::2]) + b"</p></body></html>",
         "text/html; charset=utf-8",
     ),
-    # Scrapy decodes by any codec that a server names, and this one knows lone surrogates.
+    # Scrapy uses any codec that a server names, and this one decodes lone surrogates.
     "lone-surrogates": (
         b"<html><body><p>" + b" word\\ud800 ".join(WORDS.split()[::3]) + b"</p></body></html>",
         "text/html; charset=unicode-escape",
@@ -90,7 +90,7 @@ def result(site, module_path):
         module_path,
         Crawl(
             requests=[{"url": site.url(path), "callback": "parse_nothing"} for path in paths],
-            # What the setup changes, it changes in the crawl's own process.
+            # The setup changes the crawl's own process, not the workers.
             settings={"SIMHASH_ACTION": "tag", "DOWNLOAD_WARNSIZE": 0, "SIMHASH_WORKERS": 0},
         ),
         setup="tests.crawl.components.make_readability_fail",
@@ -154,7 +154,7 @@ def test_nul_bytes_and_the_encoding_do_not_change_the_content(site, tmp_path):
 
 
 def test_a_page_that_cannot_be_decoded_passes(site, tmp_path):
-    # A codec that Python knows, but not one of text. Scrapy itself trips over it elsewhere.
+    # A codec of Python that is not for text. Scrapy itself fails with it elsewhere.
     url = site.put("/base64", page("bees"), content_type="text/html; charset=base64")
     [result] = run(
         tmp_path,

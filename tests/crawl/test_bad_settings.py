@@ -11,7 +11,7 @@ from scrapy_simhash.scheme import PRESETS
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 
-# Setting → bad values, and what the message says is allowed.
+# Setting → bad values, and the allowed ones in the message.
 BAD = {
     "SIMHASH_ENABLED": (["yes please", "", []], "True"),
     "SIMHASH_ACTION": (["delete", "DROP", 1, True, []], "'drop', 'tag'"),

@@ -23,7 +23,7 @@ HTTP_LIBRARIES = {"_aiohttp": "aiohttp", "_httpx": "httpx"}
 
 
 def reactorless_handlers() -> dict[str, str]:
-    """Ours, where the library that Scrapy's own handler needs is missing."""
+    """Return settings for our handler if the library of Scrapy's own handler is missing."""
     for handler, library in HTTP_LIBRARIES.items():
         if find_spec(f"scrapy.core.downloader.handlers.{handler}"):
             if find_spec(library):

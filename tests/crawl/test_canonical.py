@@ -1,4 +1,4 @@
-"""Pages that name a canonical URL: what verdicts say of it, and which page is kept."""
+"""Pages that name a canonical URL: their verdicts, and which page is kept."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Request, Response
+from scrapy.settings import Settings
 
 from scrapy_simhash import Detector, Scheme, open_index
-from scrapy_simhash.crawl import crawl_index
-from scrapy_simhash.crawl.crawl_index import CrawlIndex
+from scrapy_simhash.crawl import lane
 from scrapy_simhash.crawl.identity import Identity, canonical_url, comparable
+from scrapy_simhash.crawl.lane import Lane
+from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import index_url
+from scrapy_simhash.policy import PASS, Policy
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 
@@ -83,7 +86,7 @@ def test_nothing_that_a_page_says_raises(text, start):
     assert isinstance(comparable(start + text), str)
 
 
-# Article → (first page, what it names), (second page, what it names), and what is said of that.
+# Article → (first page, its canonical URL), (second page, its canonical URL), expected verdict.
 FAMILIES = {
     "mill": (("/mill", None), ("/mill-copy", "{site}/mill"), "representative"),
     "bees": (("/bees?session=1", "/bees?y=1&x=2"), ("/bees?y=1&x=2", None), "page"),
@@ -144,7 +147,7 @@ PREFERRING = {
     "failing": (PREFER, ("/mill",)),
     "failing, tag": (PREFER | {"SIMHASH_ACTION": "tag"}, ("/mill",)),
 }
-# In this order; the second is the one that those before and after it name.
+# In this order; the others name the second as their canonical page.
 STORY = ("/mill?s=1", "/mill", "/mill?s=2", "/mill-copy")
 
 
@@ -163,7 +166,7 @@ def preferring(site, module_path):
 
 
 def log_of(module_path, name, site):
-    """(page, representative) of the near-duplicate log of a crawl."""
+    """Return (page, representative) of each line of the near-duplicate log."""
     url = index_url(module_path / "simhash" / "spiders" / name.replace(",", "%2C"))
     with open_index(url) as index:
         lines = [(line.key, line.representative) for line in index.near_duplicates()]
@@ -200,7 +203,7 @@ def test_in_drop_mode_it_is_the_only_copy_that_passes(preferring):
     result = preferring["drop"]
     assert [path for path in result.seen() if path in STORY] == ["/mill?s=1", "/mill"]
     assert (result.stat("kept/canonical"), result.stat("dropped")) == (1, 2)
-    # The story, and what the two pages link to.
+    # The story, and the targets of the links on both pages.
     assert result.stat("index/size") == 3
     followed = preferring["drop, follow"]
     assert (followed.stat("kept/canonical"), followed.stat("dropped_items")) == (1, 2)
@@ -241,7 +244,7 @@ def test_the_next_crawl_knows_the_page_that_took_the_place(site, preferring, tmp
 
 
 class Collector(Counter):
-    """Of stats."""
+    """A stats collector."""
 
     def inc_value(self, name, by):
         self[name] += by
@@ -251,26 +254,36 @@ class Collector(Counter):
 
 
 class Judged:
-    """A `CrawlIndex` in memory, which judges texts."""
+    """A `Lane` with an index in memory, which judges texts."""
 
-    def __init__(self, scope="all"):
+    def __init__(self, tmp_path, scope="all"):
+        settings = Settings({"SIMHASH_DIR": str(tmp_path), "SIMHASH_PREFER_CANONICAL": True})
         self.detector = Detector(Scheme.preset("wide"), min_tokens=3)
         self.failures = []
-        self.index = CrawlIndex(
-            open_index("memory:"),
+        self.lane = Lane(
+            "page",
+            SimhashSettings.from_settings(settings, "pages"),
             self.detector,
-            Identity(Request, scope),
-            CrawlStats(Collector(), "simhash"),
-            what="page",
-            failed=lambda error, key: self.failures.append((str(error), key)),
-            debug=False,
-            spider=None,
+            Policy(),
+            identity=Identity(Request, scope),
+            stats=CrawlStats(Collector(), "simhash"),
+            errors=self,
+            schedule=lambda request: None,
         )
+        self.lane.index = open_index("memory:")
+
+    spider = None
+
+    def failed(self, step, error, key):
+        self.failures.append((str(error), key))
+
+    def warn_once(self, *_):
+        pass
 
     def judge(self, key, text, canonical=None):
-        verdict = self.index.judge(key, self.detector.fingerprint_text(text), canonical)
+        verdict = self.lane.judge(key, self.detector.fingerprint_text(text), canonical)
         if verdict.kind != "near-duplicate":
-            self.index.settle(verdict.observation, confirmed=True)
+            self.lane.settle(verdict.observation, confirmed=True)
         return verdict
 
 
@@ -279,8 +292,8 @@ ROOF = "Eleven hives stand on a roof above the market, and nobody but the attend
 PAPER = "Making paper by hand needs three vats, two people, some cotton shirts and no conversation."
 
 
-def test_what_a_page_named_before_it_changed_counts_no_more():
-    judged = Judged()
+def test_what_a_page_named_before_it_changed_counts_no_more(tmp_path):
+    judged = Judged(tmp_path)
     judged.judge("http://a/old", FERRY, "http://a/new")
     assert judged.judge("http://a/old", ROOF).kind == "changed"
     assert judged.judge("http://a/new", ROOF).canonical is None
@@ -288,9 +301,9 @@ def test_what_a_page_named_before_it_changed_counts_no_more():
     assert judged.judge("http://a/new", FERRY).canonical == "page"
 
 
-def test_the_pages_that_name_another_are_remembered_up_to_a_number(monkeypatch):
-    monkeypatch.setattr(crawl_index, "_REMEMBERED_CANONICALS", 1)
-    judged = Judged()
+def test_the_pages_that_name_another_are_remembered_up_to_a_number(monkeypatch, tmp_path):
+    monkeypatch.setattr(lane, "_REMEMBERED_CANONICALS", 1)
+    judged = Judged(tmp_path)
     judged.judge("http://a/old", FERRY, "http://a/new")
     judged.judge("http://b/itself", ROOF, "http://b/itself")
     assert judged.judge("http://a/new", FERRY).canonical == "page"
@@ -298,16 +311,16 @@ def test_the_pages_that_name_another_are_remembered_up_to_a_number(monkeypatch):
     assert judged.judge("http://a/new", FERRY).canonical is None
 
 
-def test_an_index_that_fails_lets_the_canonical_page_pass(monkeypatch):
-    judged = Judged()
+def test_an_index_that_fails_lets_the_canonical_page_pass(monkeypatch, tmp_path):
+    judged = Judged(tmp_path)
     judged.judge("http://a/old", FERRY, "http://a/new")
     verdict = judged.judge("http://a/new", FERRY)
 
     def fail(_):
         raise StorageError("/index", "the disk is full")
 
-    monkeypatch.setattr(judged.index.index, "supersede", fail)
-    judged.index.supersede(verdict)
+    monkeypatch.setattr(judged.lane.index, "supersede", fail)
+    assert judged.lane.decide(verdict, Request("http://a/new")) == PASS
     [(message, key)] = judged.failures
     assert "the disk is full" in message
     assert key == "http://a/new"

@@ -25,7 +25,7 @@ AT_ONCE = {
 
 @pytest.fixture(scope="module")
 def site_with_family(site):
-    """64 near-duplicates that the site hands out only when all of them were asked for."""
+    """Crawl 64 near-duplicates that the site serves only when all were requested."""
     barrier = threading.Barrier(FAMILY, timeout=30)
     for number in range(FAMILY):
         site.put(f"/{number}", page("mill", copy=number + 1), barrier=barrier)
@@ -96,7 +96,7 @@ def test_crawlers_of_one_process_share_a_handle(site_with_family, tmp_path, proc
     results = run(tmp_path, *two(site_with_family, names=names, **shared), process=process)
     assert [result.finish_reason for result in results] == ["finished"] * 2
     assert not any(result.stat("errors/index") for result in results)
-    # Running at once, they are as one crawl.
+    # Crawls that run at once count as one.
     assert len(kept(results)) == 1
     assert sum(result.stat("near_duplicate") for result in results) == 1
     assert max(result.stat("index/size") for result in results) == 2
@@ -117,7 +117,7 @@ def test_the_handle_is_given_back_when_the_crawls_end(site_with_family, tmp_path
 
 
 class FirstToEnd(PagesSpider):
-    """Says when its crawl has ended, with all that its extensions do at the end."""
+    """Signals when its crawl has ended, after all extensions."""
 
     ended = asyncio.Event()
 
@@ -129,7 +129,7 @@ class FirstToEnd(PagesSpider):
 
 
 class LastToEnd(PagesSpider):
-    """Asks for its last page when the other crawl has ended."""
+    """Requests its last page when the other crawl has ended."""
 
     async def start(self):
         *first, last = self.waiting
@@ -177,7 +177,7 @@ def test_spider_names_may_be_anything(site_with_family, tmp_path):
 
 
 def test_many_first_pages_at_once_load_the_dictionary_once(site, tmp_path):
-    # It takes a second and eighty megabytes each time.
+    # Loading takes a second and 80 MB.
     count = 8
     barrier = threading.Barrier(count, timeout=30)
     urls = [

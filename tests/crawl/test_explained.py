@@ -1,4 +1,4 @@
-"""A dropped page can be asked for afterwards, whatever happened to its crawl."""
+"""`explain` knows a dropped page, whatever happened to its crawl."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from scrapy_simhash.index.explain import explain
+from scrapy_simhash.maintenance.explain import explain
 from tests.crawl.harness import child_environment
 from tests.crawl.pages import page
 

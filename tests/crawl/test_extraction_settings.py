@@ -1,4 +1,4 @@
-"""How pages become texts and fingerprints, as settings say."""
+"""Settings for the extraction of texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Children of the process that has imported Scrapy: as ``python -m``, each by itself."""
+"""Children forked from a process that has imported Scrapy behave as ``python -m`` does."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_child_is_as_a_module_that_python_runs(run, tmp_path):
         ended, said = run(str(code))
         assert ended == code
         assert f"['{code}'] {tmp_path} {code} True __main__" in said
-        # Neither the project nor a reactor comes from the process that forks.
+        # The forking process imports neither the project nor a reactor.
         assert "False False" in said
         assert said[-1] == "ended"
     assert not os.environ.get("WORD")

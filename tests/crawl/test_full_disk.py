@@ -11,7 +11,7 @@ from scrapy_simhash.index import index_url, open_index
 from tests.crawl.full_disks import FILE_LIMIT_BYTES, WRITES_BEFORE
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
-from tests.crawl.second_chance_spiders import COMPONENTS
+from tests.crawl.retry_spiders import COMPONENTS
 
 pytest.importorskip("plyvel", reason="the indexes here are in LevelDB")
 
@@ -39,14 +39,14 @@ def urls(site):
 
 
 def kept(*results):
-    """How many pages of each family were kept."""
+    """Return the number of kept pages of each family."""
     return Counter(
         item["url"].split("/")[3] for result in results for item in result.items if "url" in item
     )
 
 
 def checked_size(index):
-    """It opens, and finds no fault with itself."""
+    """Check that the index opens and has no damage."""
     assert main(["check", "--index", str(index)]) == 0
     with open_index(index_url(index)) as opened:
         return len(opened)
@@ -72,7 +72,7 @@ def test_all_content_is_kept_while_writes_fail(failed):
     name, result, _ = failed
     assert_ended_well(result)
     assert set(kept(result)) == set(NAMES)
-    # What could be written does drop copies.
+    # Pages that could be written have their copies dropped.
     if name == "always":
         assert kept(result) == dict.fromkeys(NAMES, COPIES)
         assert result.stat("errors/index") == COPIES * len(NAMES)
@@ -96,18 +96,18 @@ def test_a_later_crawl_drops_nothing_that_was_not_kept(failed, urls, tmp_path):
     assert later.stat("index/size") >= result.stat("index/size")
 
 
-def test_second_chances_without_an_index(site, tmp_path):
+def test_retries_without_an_index(site, tmp_path):
     original, *copies = [
         site.put(f"/lost/{number}", page("clock", copy=number or None)) for number in range(4)
     ]
     crawl = Crawl(
         requests=[original],
-        spider="tests.crawl.second_chance_spiders.ScriptedSpider",
+        spider="tests.crawl.retry_spiders.ScriptedSpider",
         settings=SETTINGS | COMPONENTS,
         arguments={"copies": copies, "script": ["raise"] * 2},
     )
     # The copies are dropped; then nothing is written any more, and two pages fail.
-    # Each is two writes: that it is a copy, and that it was dropped.
+    # Each copy takes two writes: the copy, and that it was dropped.
     assert 2 * len(copies) < WRITES_BEFORE
     [result] = run(tmp_path, crawl, setup=f"{DISKS}.after_a_while")
     assert_ended_well(result)

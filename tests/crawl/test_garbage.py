@@ -1,4 +1,4 @@
-"""What a crawl asks of Python's garbage collector."""
+"""The garbage collector ignores objects that live as long as the crawl."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrapy_simhash.crawl.extension import SimhashExtension
 
 
 class NoSpider(Spider):
-    """It asks for nothing."""
+    """A spider without requests."""
 
     name = "none"
 

@@ -1,4 +1,4 @@
-"""What a page is known by: its URL, its request's fingerprint, or the key it was given."""
+"""The key of a page: its URL, its request's fingerprint, or the key in its meta."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_posts_are_known_by_method_url_and_body(results, site):
     ]
     first, other_body, same_body, get = result.events
     assert first["verdict"]["kind"] == "new"
-    # Answers to forms may be as like as forms are: only answers to GET are dropped.
+    # Answers to forms resemble each other: only answers to GET are dropped.
     assert other_body["verdict"]["kind"] == "near-duplicate"
     assert other_body["flags"] == ["near-duplicate"]
     assert (result.stat("kept/method"), result.stat("dropped")) == (1, 1)

@@ -1,4 +1,4 @@
-"""An index that cannot be used stops the crawl, says why and what to do, and loses nothing."""
+"""An index that cannot be used stops the crawl with a message, and loses nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.crawl.harness import Result
 
 plyvel = pytest.importorskip("plyvel", reason="the indexes here are in LevelDB")
-# LevelDB's own, rewritten whenever it looks at a directory.
+# LevelDB rewrites these files whenever it opens a directory.
 VOLATILE = {"LOCK", "LOG", "LOG.old"}
 
 

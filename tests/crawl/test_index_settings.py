@@ -1,4 +1,4 @@
-"""Settings of the index: where it lies, what tables it has, and when it is forced to the disk."""
+"""Settings of the index: its directory, its tables, and when it is synced."""
 
 from __future__ import annotations
 

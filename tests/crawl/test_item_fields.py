@@ -23,7 +23,7 @@ def item(name: str, copy: int | None = None, **more: Any) -> dict[str, Any]:
 
 
 def crawl(site, items, settings, **arguments):
-    """A crawl over pages of which each has its own content, and the items given."""
+    """Return a crawl over different pages that yields the given items."""
     return Crawl(
         requests=[site.url(path) for path in items],
         spider="tests.crawl.spiders.ItemsSpider",
@@ -122,7 +122,7 @@ def test_items_are_counted_apart_from_pages(results):
 def test_items_are_tagged_with_their_own_verdict(results, site):
     kept = {item["id"]: item for item in results["tag"].items}
     assert kept["mill"]["simhash_kind"] == "new"
-    # Too short for one of its own: that of its page.
+    # Too short for a verdict of its own; it has that of its page.
     assert kept["short"]["simhash_kind"] == "new"
     assert kept["short"]["simhash_fingerprint"] != kept["mill"]["simhash_fingerprint"]
 

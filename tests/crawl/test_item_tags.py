@@ -58,7 +58,7 @@ def test_items_get_the_verdict_on_their_page(results, site, item_type):
             "simhash_representative": verdict["representative"],
             "simhash_distance": verdict["distance"],
             "simhash_fingerprint": verdict["fingerprint"],
-            # The other classes declare the first four alone.
+            # The other classes declare only the first four.
             **(
                 {"simhash_similarity": verdict["similarity"]}
                 if item_type == "dict" and item is copy

@@ -13,7 +13,7 @@ ITEMS_ONLY = FIELDS | {"SIMHASH_PAGES": False}
 CONTENT = {
     "/a": [item("mill"), item("kite")],
     "/b": [item("bees"), item("mill", 1)],
-    # A copy of the page /a, with items that are its own.
+    # A copy of the page /a, with different items.
     "/a-copy": [item("paper")],
 }
 

@@ -1,4 +1,4 @@
-"""JOBDIR: a crawl that is paused and goes on is one crawl."""
+"""JOBDIR: a crawl that is paused and resumed counts as one crawl."""
 
 from __future__ import annotations
 
@@ -43,21 +43,25 @@ def job(directory):
 def test_without_a_directory_nothing_is_remembered(tmp_path):
     nothing = job(None)
     nothing.opened(FakeIndex(tmp_path / "index", 7))
-    assert nothing.began(tmp_path / "index") is None
+    assert nothing.crawl_start(tmp_path / "index") is None
     nothing.finished()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_job_knows_where_it_began_in_each_index(tmp_path):
     first = job(tmp_path / "job")
-    assert first.began(tmp_path / "pages") is None
+    assert first.crawl_start(tmp_path / "pages") is None
     first.opened(FakeIndex(tmp_path / "pages", 7))
     first.opened(FakeIndex(tmp_path / "items", 0))
     again = job(tmp_path / "job")
-    assert [again.began(tmp_path / name) for name in ("pages", "items", "other")] == [7, 0, None]
+    assert [again.crawl_start(tmp_path / name) for name in ("pages", "items", "other")] == [
+        7,
+        0,
+        None,
+    ]
     # Another index comes into use later.
     again.opened(FakeIndex(tmp_path / "other", 9))
-    assert job(tmp_path / "job").began(tmp_path / "pages") == 7
+    assert job(tmp_path / "job").crawl_start(tmp_path / "pages") == 7
     assert [path.name for path in (tmp_path / "job").iterdir()] == [FILE_NAME]
 
 
@@ -65,7 +69,7 @@ def test_a_job_knows_an_index_by_its_directory(tmp_path):
     directory = tmp_path / "index"
     with open_index(index_url(directory)) as index:
         job(tmp_path / "job").opened(index)
-        assert job(tmp_path / "job").began(directory) == index.began
+        assert job(tmp_path / "job").crawl_start(directory) == index.began
 
 
 def test_a_finished_job_is_forgotten(tmp_path):
@@ -74,7 +78,7 @@ def test_a_finished_job_is_forgotten(tmp_path):
     done.finished()
     done.finished()
     assert list(tmp_path.iterdir()) == []
-    assert job(tmp_path).began(tmp_path / "pages") is None
+    assert job(tmp_path).crawl_start(tmp_path / "pages") is None
 
 
 @pytest.mark.parametrize(
@@ -100,9 +104,9 @@ def test_a_damaged_file_is_one_warning_and_no_knowledge(tmp_path, caplog, conten
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert str(tmp_path / FILE_NAME) in record.message
-    assert damaged.began("/index") is None
+    assert damaged.crawl_start("/index") is None
     damaged.opened(FakeIndex("/index", 3))
-    assert job(tmp_path).began("/index") == 3
+    assert job(tmp_path).crawl_start("/index") == 3
     assert len(caplog.records) == 1
 
 
@@ -110,7 +114,7 @@ def test_a_file_that_cannot_be_written_or_deleted_is_a_warning(tmp_path, caplog)
     (tmp_path / FILE_NAME).mkdir()
     in_the_way = job(tmp_path)
     in_the_way.opened(FakeIndex("/index", 3))
-    assert in_the_way.began("/index") == 3
+    assert in_the_way.crawl_start("/index") == 3
     in_the_way.finished()
     read, written, deleted = (record.message for record in caplog.records)
     assert "cannot be read" in read
@@ -123,7 +127,7 @@ def test_a_file_that_cannot_be_written_or_deleted_is_a_warning(tmp_path, caplog)
 
 @pytest.fixture(scope="module")
 def start(site):
-    """A site of articles, each in several copies, all of which link to those of the next."""
+    """Put articles in several copies, each with links to the copies of the next article."""
     names = [name for name in ARTICLES if name.isascii()]
     families = [[f"/{name}/{copy}" for copy in range(FAMILY)] for name in names]
     for name, family, following in zip(names, families, [*families[1:], []], strict=True):
@@ -144,7 +148,7 @@ def crawl(start, directory, *, name="pages", pause_after=0, **settings):
 
 
 def run_on(directory, start, *pauses, **settings):
-    """Pause a crawl after so many responses, and again, and let it then go on to its end."""
+    """Pause a crawl twice, each time after some responses, and resume it to its end."""
     results = []
     for pause_after in (*pauses, 0):
         results += run(directory, crawl(start, directory, pause_after=pause_after, **settings))
@@ -154,7 +158,7 @@ def run_on(directory, start, *pauses, **settings):
 
 
 def verdicts(results):
-    """What was found about each page, in the order of the crawl."""
+    """Return the verdicts on all pages, in the order of the crawl."""
     found = []
     for result in results:
         for event in result.events:
@@ -171,7 +175,7 @@ def titles(results):
 
 @pytest.fixture(scope="module")
 def whole(start, module_path):
-    """Crawls that are not paused, of several names."""
+    """Run crawls that are not paused, under several names."""
     ordered = crawl(start, module_path / "ordered", name="ordered", **ONE_BY_ONE)
     at_once = crawl(start, module_path / "at-once", name="at-once", **AT_ONCE)
     results = run(module_path / "whole", ordered, at_once)
@@ -202,7 +206,7 @@ def test_one_by_one_a_paused_crawl_finds_the_same_in_the_same_order(start, whole
 )
 def test_at_once_a_paused_crawl_keeps_the_same_content(start, whole, tmp_path, pause_after):
     results = run_on(tmp_path, start, pause_after, SIMHASH_WORKERS=1, **AT_ONCE)
-    # Each once, whichever of its copies was the first.
+    # Each article once, whichever of its copies came first.
     assert titles(results) == titles([whole["at once"]])
 
 

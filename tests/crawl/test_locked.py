@@ -1,4 +1,4 @@
-"""SIMHASH_ON_LOCKED: what a crawl does whose index another process has open."""
+"""SIMHASH_ON_LOCKED: what a crawl does if another process has the index open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user sees of a crawl: lines of the log, stats, a summary at its end."""
+"""The log lines, stats and final summary of a crawl."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
 
-# Article → near-duplicates of it that the crawl meets.
+# Article → number of its near-duplicates in the crawl.
 COPIES = {"mill": 1, "bees": 1, "paper": 2, "tram": 1, "ice": 3, "clock": 1, "茶园": 0}
 
 
@@ -78,7 +78,7 @@ def test_stats_count_every_outcome(crawls):
         "dropped": near,
         "dropped/near_duplicate": near,
         "tagged/unchanged": 1,
-        "exact_duplicate": 1,  # the first page, once more
+        "exact_duplicate": 1,  # the first page again
         "extraction/readability": stats["checked"] + 1,
         "skipped/few_tokens": 1,
         "skipped/empty": 1,
@@ -135,7 +135,7 @@ def test_a_crawl_without_pages_to_judge_says_so_briefly(crawls):
 
 
 def test_reading_is_quiet_beyond_that(crawls):
-    # Start, first near-duplicate, summary: nothing for each page, nothing of our libraries.
+    # Start, first near-duplicate, summary: no line for each page, none from our libraries.
     for name in ("first", "second"):
         assert len(crawls[name].lines("INFO [scrapy_simhash")) == 3
         assert not crawls[name].lines("[readability")

@@ -1,4 +1,4 @@
-"""What a crawl loses with the plugin, counted beside the same crawl without it.
+"""Compare what a crawl finds with the plugin and without it.
 
 A family is a page and its copies. Each family of the crawl without the plugin must give an item
 with it, too, whatever components of users do on the way.
@@ -20,7 +20,7 @@ CALLBACKS = ["parse", "parse_list", "parse_coroutine", "parse_async_generator"]
 
 
 def story(number: int, copy: int = 0) -> str:
-    """A page of 200 words of its own; a copy has one word more."""
+    """Return a page of 200 random words; a copy has one more word."""
     chosen = random.Random(number)
     words = ["".join(chosen.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(200)]
     text = " ".join([*words, f"copy{copy}" if copy else ""])
@@ -40,7 +40,7 @@ BAN = (
 
 @pytest.fixture(scope="module")
 def urls(site):
-    """Of all pages, family by family."""
+    """Return the URLs of all pages, family by family."""
     return [
         site.put(f"/story/{number}/{copy}", story(number, copy))
         for number in range(FAMILIES)
@@ -49,7 +49,7 @@ def urls(site):
 
 
 def beside(path, crawl, **how):
-    """The crawl with the plugin, and without."""
+    """Run a crawl with the plugin, and without it."""
     off = Crawl(
         requests=crawl.requests,
         settings=crawl.settings | {"SIMHASH_ENABLED": False},
@@ -61,7 +61,7 @@ def beside(path, crawl, **how):
 
 
 def families(result):
-    """Those that gave an item of their own."""
+    """Return the families with an item from the spider."""
     return {item["url"].rsplit("/", 1)[0] for item in result.items if not item.get("added")}
 
 
@@ -77,7 +77,7 @@ def test_a_middleware_that_answers_for_exceptions(urls, tmp_path, callback):
     )
     assert (len(off.items), len(families(off))) == (FAMILIES * COPIES, FAMILIES)
     assert (len(on.items), families(on)) == (FAMILIES, families(off))
-    # Nobody else sees our own exception.
+    # No other middleware sees our exception.
     assert on.stat("dropped") == FAMILIES
     answered = {name: on.stats[name] for name in on.stats if name.startswith("answered/")}
     assert answered == {"answered/RuntimeError": FAMILIES}
@@ -101,7 +101,7 @@ def test_items_that_a_middleware_adds(urls, tmp_path, order):
     )
     assert len(families(off)) == FAMILIES
     assert families(on) == families(off)
-    # What a middleware adds of its own passes for dropped pages, too.
+    # Items that a middleware adds pass also for dropped pages.
     assert {item["url"] for item in on.items if item.get("added")} == set(urls)
 
 
@@ -126,3 +126,25 @@ def test_a_ban_that_ends_a_retry(site, tmp_path, at_once, reports):
             )
         on, off = run(tmp_path, *crawls)
     assert len(off.items) == len(on.items) == 20 + reports
+
+
+def test_the_last_retry_of_a_ban_is_a_copy_of_a_pending_page(site, tmp_path):
+    """The repeated request still knows the content that its callback refused."""
+    with in_turns(site) as turns:
+        banned = turns.put("/banned", html(BAN))
+        slow = turns.put("/slow", html(BAN), html(BAN), html(story(1)))
+        [crawl] = run(
+            tmp_path,
+            Crawl(
+                requests=[{"url": banned, "meta": {"max_retry_times": 1}}, slow],
+                spider=f"{COMPONENTS}.SlowBannedSpider",
+                settings={
+                    "CONCURRENT_REQUESTS": 1,
+                    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+                },
+                arguments={"at_once": True},
+            ),
+        )
+    # The last retry of /banned is dropped while /slow is pending, and repeated when that fails.
+    assert crawl.stat("dropped") == 1
+    assert {item["url"] for item in crawl.items} == {banned, slow}

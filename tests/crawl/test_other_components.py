@@ -1,4 +1,4 @@
-"""Together with Scrapy's own components and with those of users."""
+"""The plugin together with components of Scrapy and of users."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_failure_of_the_download_is_none_of_our_business(tmp_path):
 
 
 def test_a_middleware_may_handle_what_a_callback_raises(site, urls, tmp_path):
-    # Its item stays; but the callback failed, so the page's copy gets its turn.
+    # Its item stays; but the callback failed, so the page's copy is requested.
     settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.ForgivingMiddleware": 900}}
     [result] = run(
         tmp_path,

@@ -1,4 +1,4 @@
-"""What was done with pages that were seen before: the counts of crawls add up, in every mode."""
+"""The counts of what happened to seen pages add up, in every mode."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def observed(result):
     for event in result.events:
         if event["what"] == "callback":
             verdicts.setdefault(event["path"], []).append(event["verdict"]["kind"])
-    # Of a page that was met twice, the item of the first time comes first.
+    # If a page was crawled twice, its first item comes first.
     scraped = of(
         verdicts[urlsplit(item["url"])._replace(scheme="", netloc="").geturl()].pop(0)
         for item in result.items

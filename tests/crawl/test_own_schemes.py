@@ -96,7 +96,7 @@ def test_items_with_weighted_fields(pages, tmp_path):
     assert [item["id"] for item in by_text.items] == ["mill bees", "mill paper"]
     assert [item["id"] for item in by_name.items] == ["mill bees", "paper bees"]
     assert len(unweighed.items) == 3
-    # Each spider has an index of its own; the weights belong to its scheme.
+    # Each spider has its own index, with the weights in its scheme.
     [path] = (tmp_path / "simhash" / "spider-items" / "text").glob("manifest.json")
     scheme = Scheme.from_dict(json.loads(path.read_text("utf-8"))["scheme"])
     assert scheme.field_weights == (("name", 0.01), ("text", 1.0))

@@ -1,4 +1,4 @@
-"""The pages of these tests are what they are said to be."""
+"""The test pages have the distances that the other tests rely on."""
 
 from __future__ import annotations
 

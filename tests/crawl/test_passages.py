@@ -1,4 +1,4 @@
-"""SIMHASH_PASSAGES: a crawl fills a passage index and asks it."""
+"""SIMHASH_PASSAGES: a crawl fills and queries a passage index."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_what_was_found_is_counted(results):
 
 def test_what_earlier_crawls_added_is_known_and_a_page_is_not_its_own_source(results, pages):
     items = items_by_path(pages, results["again"])
-    # Two paragraphs of it stand in one other page each.
+    # Two of its paragraphs are each in one other page.
     sources = {source["document"] for source in items["/mill"]["sources"]}
     assert sources == {pages.url("/bees"), pages.url("/tram")}
     assert 0.5 < items["/mill"]["known"] < 0.9

@@ -1,4 +1,4 @@
-"""Responses that are none of our business pass untouched, and are counted by reason."""
+"""Responses that are not judged pass unchanged, and are counted by reason."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_responses_without_a_verdict_are_counted_by_reason(results):
 
 
 def test_responses_without_a_verdict_are_not_extracted(results):
-    # /json and its like have enough words, and would be near-duplicates of each other.
+    # /json and similar paths have enough words, and would be near-duplicates of each other.
     assert results["kinds"].stat("index/size") == 2
 
 
@@ -142,7 +142,7 @@ def test_inline_downloads_pass_whatever_they_hold(results):
     assert result.seen() == ["/page"]
     for path in ("/side", "/no-callback"):
         assert result.event(path, "inline")["flags"] == []
-    # Not judged, and not stored: the page of the callback is the only one.
+    # Inline downloads are neither judged nor stored; the page of the callback is.
     assert result.stat("checked") == 2
     assert result.stat("index/size") == 1
 

@@ -1,4 +1,4 @@
-"""SIMHASH_REPORT and SIMHASH_KEEP_TEXT: what a crawl leaves to look at."""
+"""SIMHASH_REPORT and SIMHASH_KEEP_TEXT: the report of a crawl."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_report_that_cannot_be_written_is_an_error_in_the_log(pages, tmp_path)
 
 
 def reported(crawl, path, directory, **how):
-    """A crawl, and what its report says of it; None if there is none."""
+    """Return a crawl and the facts in its report; None without a report."""
     crawl = replace(crawl, settings={"SIMHASH_REPORT": str(path)} | crawl.settings)
     [result] = run(directory, crawl, **how)
     return result, text_of(path) if path.exists() else None

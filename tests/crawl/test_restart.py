@@ -1,4 +1,4 @@
-"""The index survives the crawl: what the next one makes of it."""
+"""A second crawl uses the index of the first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PIPELINE = {"ITEM_PIPELINES": {"tests.crawl.components.StrictPipeline": 300}}
 
 @pytest.fixture(scope="module")
 def directory(site, module_path):
-    """An index of one crawl over /mill, /bees and a copy of /mill."""
+    """Crawl /mill, /bees and a copy of /mill."""
     site.put("/mill", page("mill"))
     site.put("/mill-copy", page("mill", copy=1))
     site.put("/bees", page("bees"))
@@ -44,7 +44,7 @@ def crawl(site, *paths, **settings):
 def test_an_earlier_crawl_drops_nothing_of_this_one(site, directory, tmp_path):
     paths = ("/mill-copy", "/mill", "/bees", "/tram", "/bees-copy")
     [result] = run(copy_of(directory, tmp_path), crawl(site, *paths))
-    # As with an empty index, but that /bees is known again.
+    # As with an empty index, except that /bees is known.
     assert result.seen() == ["/mill-copy", "/bees", "/tram"]
     assert result.seen("errback") == ["/mill", "/bees-copy"]
     assert result.event("/mill", "errback")["judged"]["representative"] == site.url("/mill-copy")
@@ -104,13 +104,13 @@ def test_reset_starts_anew_and_says_so(site, directory, tmp_path):
     assert reset.stat("index/size") == 1
     assert reset.lines("SIMHASH_RESET", str(path / "simhash" / "spiders" / "pages"))
     assert reset.lines("with 0 fingerprints")
-    # Where there was none, nothing was deleted.
+    # Without an index, nothing was deleted.
     assert not empty.lines("SIMHASH_RESET deleted")
 
 
 @pytest.fixture(scope="module")
 def failures(site, module_path):
-    """Pages that were not handled well, and in the next crawl copies of them."""
+    """Crawl pages whose handling fails, and then copies of them."""
     copies = {}
     for path, name in (
         ("/raises", "paper"),

@@ -1,5 +1,5 @@
-"""What is judged, once and under which name: retries, redirects, caches, cookies, pages met again,
-and pages of the same bytes.
+"""Which responses are judged, and under which key: retries, redirects, caches, cookies, repeated
+pages and pages of the same bytes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from scrapy.http import HtmlResponse
 
-from scrapy_simhash.crawl import fingerprinting
-from scrapy_simhash.crawl.fingerprinting import MEMO_BODY_BYTES, BodyMemo
-from scrapy_simhash.detector import PageFingerprint
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.site import Answer, Site, _Handler, _Server
@@ -33,14 +29,14 @@ CALLS = "SIMHASH_TEST_CALLS"
 
 
 class MoodySite(Site):
-    """Knows cookies as parts of paths, and answers to some paths with other pages each time."""
+    """Serves cookies as parts of paths, and changing pages under some paths."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
         self._turns: dict[str, list[Answer]] = {}
 
     def in_turn(self, path: str, *answers: str | int) -> str:
-        """Pages, or the status of one that says nothing; the last one stays. Returns the URL."""
+        """Serve pages (or statuses) one after the other; the last one stays. Return the URL."""
         self._turns[path] = [
             Answer(b"<p>Come again.</p>", answer, HTML)
             if isinstance(answer, int)
@@ -80,7 +76,7 @@ def site() -> Iterator[MoodySite]:
 
 
 class VisitsSpider(PagesSpider):
-    """Its callback fails where the page says so."""
+    """Fails in its callback if the page says so."""
 
     def outputs(self, response):
         if FAILS.encode() in response.body:
@@ -114,7 +110,7 @@ def test_a_retried_page_is_judged_once_by_its_last_answer(site, tmp_path):
     assert result.event("/retried")["verdict"]["kind"] == "new"
     assert result.event("/retried-copy", "errback")["verdict"]["representative"] == retried
     assert result.event("/down", "errback")["verdict"] is None
-    # What was retried is not looked at; what nothing came of is.
+    # Responses that were retried are not judged; the last one is.
     assert (result.stat("checked"), result.stat("skipped/status")) == (2, 1)
     assert result.stat("extraction/readability") == 2
     assert result.stats["retry/count"] == 4
@@ -131,7 +127,7 @@ def test_redirected_pages_are_judged_once_under_the_url_where_they_end(site, tmp
     refresh = '<meta http-equiv="refresh" content="0; url=/target">'
     site.put("/refreshed", page("ice", head=refresh))
     copy = site.put("/target-copy", page("bees", copy=1))
-    # The texts on the way are pages of their own, which nobody was shown.
+    # The redirecting responses have texts, too, but no callback got them.
     other = [site.put("/kite", page("kite")), site.put("/ice", page("ice"))]
     paths = ("/moved", "/moved-too", "/far", "/refreshed", "/target")
     requests = [*(again(site.url(path)) for path in paths), again(copy), *other]
@@ -170,7 +166,7 @@ def test_pages_of_the_cache_have_the_same_verdicts(site, tmp_path):
 
 
 def by_cookie(site, path, **contents):
-    """Requests for a page that depends on a cookie, one for each content."""
+    """Return requests for a page that depends on a cookie, one for each content."""
     for visitor, content in contents.items():
         site.put(f"{path} visitor={visitor}", content)
     return [again(site.url(path), cookies={"visitor": visitor}) for visitor in contents]
@@ -241,7 +237,7 @@ def test_a_changed_page_that_fails_stays_as_it_was_for_the_next_crawl(site, tmp_
 
 
 def counted(html: str) -> str:
-    """An extractor that writes down which pages it was asked about."""
+    """Return the text; an extractor that records its pages."""
     name = re.search("<title>(.*?)</title>", html)
     with Path(os.environ[CALLS]).open("a", encoding="utf-8") as file:
         file.write(f"{name[1] if name else ''}\n")
@@ -274,7 +270,7 @@ def test_the_same_bytes_are_extracted_once(site, tmp_path, monkeypatch, workers)
     }
     [result] = run(tmp_path, Crawl(requests=requests, settings=settings))
     assert not result.lines("Traceback")
-    # What workers warm up with has no title.
+    # The warm-up page of workers has no title.
     asked = [name for name in calls.read_text(encoding="utf-8").splitlines() if name]
     tram, ice = ARTICLES["tram"][0], ARTICLES["ice"][0]
     assert asked == [tram, tram, "few", ice, tram]
@@ -287,64 +283,3 @@ def test_the_same_bytes_are_extracted_once(site, tmp_path, monkeypatch, workers)
     one, _ = [event["verdict"] for event in result.events if event["path"] == "/one"]
     assert two["fingerprint"] == one["fingerprint"]
     assert kinds(result)[-2:] == ["unchanged", "near-duplicate"]
-
-
-def response(body=b"body", **headers):
-    names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return HtmlResponse("http://a/", body=body, headers=names)
-
-
-class TestBodyMemo:
-    def test_what_is_remembered_took_no_time_again(self):
-        memo = BodyMemo()
-        checksum = memo.checksum(response())
-        assert memo.get(checksum) is None
-        page = PageFingerprint(fingerprint=7, tokens=99, way="text", canonical="/a", excerpt="a")
-        timed = PageFingerprint(
-            **vars(page) | {"extraction_ms": 1.5, "tokenization_ms": 2.5, "fingerprint_ms": 3.5}
-        )
-        memo.put(checksum, timed)
-        assert memo.get(checksum) == page
-        assert memo.get(memo.checksum(response(b"other"))) is None
-
-    def test_the_body_and_its_type_are_what_counts(self):
-        memo = BodyMemo()
-        responses = [
-            response(),
-            response(b"bodies"),
-            response(Content_Type="text/html"),
-            response(Content_Type="text/html; charset=gbk"),
-            response(b"", Content_Type="body"),
-            response(b"xbody", Content_Type="text/html"),
-            response(b"body", Content_Type="text/htmlx"),
-        ]
-        checksums = [memo.checksum(response) for response in responses]
-        assert len(set(checksums)) == len(responses)
-        same = HtmlResponse("http://b/", status=203, headers={"Date": "today"}, body=b"body")
-        assert memo.checksum(same) == checksums[0]
-
-    def test_bodies_up_to_a_megabyte_are_remembered(self):
-        memo = BodyMemo()
-        assert memo.checksum(response(bytes(MEMO_BODY_BYTES))) is not None
-        too_large = memo.checksum(response(bytes(MEMO_BODY_BYTES + 1)))
-        assert too_large is None
-        memo.put(too_large, PageFingerprint(fingerprint=7))
-        assert memo.get(too_large) is None
-
-    @pytest.mark.parametrize("skipped", ["timeout", "worker_died"])
-    def test_what_was_not_for_the_page_is_not_remembered(self, skipped):
-        memo = BodyMemo()
-        memo.put(b"sum", PageFingerprint(skipped=skipped))
-        assert memo.get(b"sum") is None
-        memo.put(b"sum", PageFingerprint(skipped="few_tokens", error="none"))
-        assert memo.get(b"sum") == PageFingerprint(skipped="few_tokens", error="none")
-
-    def test_the_body_that_was_not_met_for_the_longest_time_is_forgotten(self, monkeypatch):
-        monkeypatch.setattr(fingerprinting, "MEMO_PAGES", 3)
-        memo = BodyMemo()
-        for number in range(3):
-            memo.put(b"%d" % number, PageFingerprint(fingerprint=number))
-        assert memo.get(b"0") is not None
-        memo.put(b"3", PageFingerprint(fingerprint=3))
-        known = [memo.get(b"%d" % number) for number in range(4)]
-        assert [page and page.fingerprint for page in known] == [0, None, 2, 3]

@@ -24,13 +24,13 @@ def identity(scope):
 
 
 def counts(scope, one, other):
-    """Whether a page that is known as `other` may be the representative of `one`."""
-    among = identity(scope).among(one)
+    """Return True if `other` may be the representative of `one`."""
+    among = identity(scope).scope_filter(one)
     return among is None or among(other)
 
 
 def test_all_asks_about_no_key():
-    assert identity("all").among("http://example.com/") is None
+    assert identity("all").scope_filter("http://example.com/") is None
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_all_asks_about_no_key():
         ("http://example.com/", "http://example.org/", False, False),
         ("http://example.com/", "http://example.com.evil.org/", False, False),
         ("http://xn--hre-pla.de/", "http://www.xn--hre-pla.de/", False, True),
-        # Under a suffix that a company keeps, each user has a site of their own.
+        # Under a private suffix, each user has a site.
         ("http://one.github.io/", "http://two.github.io/", False, False),
-        # Suffixes themselves, and hosts without one, stand for themselves.
+        # Suffixes, and hosts without one, are their own sites.
         ("http://co.uk/", "http://example.co.uk/", False, False),
         ("http://localhost/", "http://127.0.0.1/", False, False),
         ("http://one.intranet/", "http://two.intranet/", False, False),
@@ -56,13 +56,13 @@ def test_all_asks_about_no_key():
         ("http://10.0.0.1/", "http://11.0.0.1/", False, False),
         ("http://[2001:db8::1]:80/", "http://[2001:DB8::1]/", True, True),
         ("http://[2001:db8::1]/", "http://[2001:db8::2]/", False, False),
-        # Keys of requests with a body, of items, and those that were given.
+        # Keys of requests with a body, of items, and from the meta.
         ("POST http://example.com/ 0aff", "http://example.com/", True, True),
         ("PUT http://a.example.com/ 0aff", "POST http://b.example.com/ 0aff", False, True),
         ("http://example.com/ item 3 00ff", "http://example.com/other item 0 00ff", True, True),
         ("http://example.com/ item 3 00ff", "http://example.org/ item 3 00ff", False, False),
         ("the mill http://example.com/", "http://example.com/mill", True, True),
-        # Without a URL they are apart from all that have one, and together.
+        # Keys without a URL form one scope.
         ("crawl 00ff item 0 00ff", "crawl 00ff item 1 00ff", True, True),
         ("no url", "http://example.com/", False, False),
         ("http://[", "http://example.com/", False, False),
@@ -135,7 +135,7 @@ def hook(event, arguments):
         happened.append((event, str(arguments)))
 
 sys.addaudithook(hook)
-among = Identity(lambda request: b"", "domain").among("http://a.example.co.uk/")
+among = Identity(lambda request: b"", "domain").scope_filter("http://a.example.co.uk/")
 assert among("http://b.example.co.uk/")
 assert not among("http://other.co.uk/")
 print(happened)
@@ -228,7 +228,7 @@ def test_keys_that_were_given_count_within_the_host_behind_them(site, tmp_path):
         Crawl(requests=named, name="all"),
     )
     kinds = [event["verdict"]["kind"] for event in host.events]
-    # The last but one is another page than the first, on a host that has a copy of it.
+    # The last but one differs from the first; its host has a copy of the first.
     assert kinds == ["new", "new", "near-duplicate", "near-duplicate", "unchanged"]
     representatives = [event["verdict"]["representative"] for event in host.events]
     assert representatives[2] == f"a {site.url('/')}"

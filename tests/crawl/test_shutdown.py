@@ -1,4 +1,4 @@
-"""However a crawl ends: no worker is left, and the index holds what was confirmed."""
+"""However a crawl ends, no worker is left, and the index holds what was confirmed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ REACTORS = {
     "select": ["-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
     "none": ["-s", "TWISTED_REACTOR_ENABLED=False"],
 }
-# Long enough to send two signals on a machine that is busy, and to be told from what ends at once.
+# Long enough to send two signals on a busy machine, and to differ from an immediate end.
 TIMEOUT_S = 2
 NEVER_S = 300
 AT_ONCE_S = 20
@@ -66,7 +66,7 @@ BAD = ("Traceback", "Unhandled", "CRITICAL", "never retrieved")
 
 
 def put_pages(site, *, last, directory=None, barrier=None):
-    """/0 to /4, each linked by the one before; the last one links to others."""
+    """Put /0 to /4, each linked by the one before; the last one links to others."""
     bodies = {
         f"/{number}": page_with(
             number=number, links=[f"/{number + 1}"] if number + 1 < HANDLED else last
@@ -87,7 +87,7 @@ def put_pages(site, *, last, directory=None, barrier=None):
 
 
 def stored(site, directory, bodies):
-    """Paths of the pages in the index, which has no problem."""
+    """Return the paths of the pages in the index, after a check of it."""
     index = directory / "simhash" / "spiders" / "end"
     assert index_command(["check", "--index", str(index)]) == 0
     scheme = replace(Scheme.preset("wide"), extractor=OBEDIENT)
@@ -95,7 +95,7 @@ def stored(site, directory, bodies):
     found = set()
     with open_index(index_url(index), scheme) as opened:
         for path, body in bodies.items():
-            # Its order is not for us.
+            # The order is irrelevant.
             page = detector.fingerprint_page(re.sub("<!--.*?-->", "", body))
             matches = opened.query(page.fingerprint)
             found |= {path for match in matches if match.key == site.url(path)}
@@ -105,7 +105,7 @@ def stored(site, directory, bodies):
 
 @dataclass
 class RunningCrawl:
-    """A crawl in a process group of its own, as a terminal gives it one."""
+    """A crawl in its own process group, as in a terminal."""
 
     process: subprocess.Popen[bytes]
     directory: Path
@@ -115,14 +115,14 @@ class RunningCrawl:
         return (self.directory / "log").read_text(encoding="utf-8")
 
     def send(self, number: int) -> None:
-        """A signal for the crawl and its workers."""
+        """Send a signal to the crawl and its workers."""
         os.killpg(self.process.pid, number)
 
     def workers(self) -> set[int]:
         return children_of(self.process.pid)
 
     def wait_for_jam(self, barrier: threading.Barrier, *behind: str) -> None:
-        """A page keeps the worker, and some wait behind it."""
+        """Let a page block the worker, with others behind it."""
         eventually(lambda: arrived(self.directory))
         barrier.wait()
         eventually(lambda: all(f"{path}\n" in self.log for path in behind))
@@ -138,7 +138,7 @@ class RunningCrawl:
         assert not re.search(r"\[scrapy_simhash\S*\] (?!INFO)", self.log)
 
     def ends(self, within_s: float) -> int:
-        """The exit code."""
+        """Return the exit code."""
         code = self.process.wait(within_s)
         eventually(lambda: not members_of(self.process.pid), AT_ONCE_S)
         return code
@@ -183,7 +183,7 @@ def assert_graceful(crawl, code, reason):
     assert code == 0
     assert f"Spider closed ({reason})" in crawl.log
     assert "simhash/index/size" in crawl.log
-    # Not with two signals: Scrapy 2.15 without a reactor then tells of tasks that it dropped.
+    # Not with two signals: Scrapy 2.15 without a reactor then logs the tasks that it dropped.
     assert "ERROR" not in crawl.log
     assert not [bad for bad in BAD if bad in crawl.log]
 
@@ -219,7 +219,7 @@ def test_a_callback_that_closes_the_spider_while_a_page_hangs(site, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal(site, tmp_path, number):
-    """The page that is on its way is waited for, and no further one is asked for."""
+    """The crawl waits for the page in progress, and requests no further one."""
     barrier = threading.Barrier(2, timeout=60)
     bodies = put_pages(site, last=["/slow"], barrier=barrier)
     with crawling(site, tmp_path) as crawl:
@@ -236,7 +236,7 @@ def test_a_signal(site, tmp_path, number):
 
 @pytest.mark.thorough
 def test_a_signal_while_the_worker_starts(site, tmp_path):
-    """Which cannot ignore it yet."""
+    """The worker cannot ignore the signal yet."""
     bodies = put_pages(site, last=[])
     with crawling(site, tmp_path) as crawl:
         eventually(lambda: site.hit("/0"))
@@ -249,7 +249,7 @@ def test_a_signal_while_the_worker_starts(site, tmp_path):
 
 @pytest.mark.parametrize("reactor", ["asyncio", pytest.param("none", marks=pytest.mark.thorough)])
 def test_a_signal_while_a_page_hangs(site, tmp_path, reactor):
-    """It is waited for as long as its time-out; the pages behind it are not lost."""
+    """The crawl waits until the time-out; the pages behind are not lost."""
     barrier = threading.Barrier(1 + len(QUEUED), timeout=60)
     bodies = put_pages(site, last=["/hanging", *QUEUED], directory=tmp_path, barrier=barrier)
     with crawling(site, tmp_path, reactor=reactor) as crawl:
@@ -262,7 +262,7 @@ def test_a_signal_while_a_page_hangs(site, tmp_path, reactor):
 
 
 def test_two_signals(site, tmp_path):
-    """The site is not waited for."""
+    """The crawl does not wait for the site."""
     barrier = threading.Barrier(2, timeout=60)
     bodies = put_pages(site, last=["/slow"], barrier=barrier)
     with crawling(site, tmp_path) as crawl:
@@ -275,7 +275,7 @@ def test_two_signals(site, tmp_path):
 @pytest.mark.thorough
 @pytest.mark.parametrize("reactor", REACTORS)
 def test_two_signals_while_a_page_hangs(site, tmp_path, reactor):
-    """Neither the page nor those behind it are waited for."""
+    """The crawl waits neither for the page nor for those behind it."""
     barrier = threading.Barrier(1 + len(QUEUED), timeout=60)
     bodies = put_pages(site, last=["/hanging", *QUEUED], directory=tmp_path, barrier=barrier)
     with crawling(site, tmp_path, timeout_s=NEVER_S, reactor=reactor) as crawl:

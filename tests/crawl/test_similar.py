@@ -1,10 +1,10 @@
-"""Pages of one template: within k bits of each other, but not confirmed to be copies."""
+"""Pages of one template: within k bits of each other, but not confirmed as copies."""
 
 from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.index.explain import explain
+from scrapy_simhash.maintenance.explain import explain
 from scrapy_simhash.url_patterns import MIN_PAGES
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page

@@ -1,4 +1,4 @@
-"""Two lines of settings, or five components by hand, switch the plugin on; off, it costs nothing."""
+"""Two settings, or five components by hand, switch the plugin on; off, it costs nothing."""
 
 from __future__ import annotations
 

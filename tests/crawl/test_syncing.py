@@ -1,4 +1,4 @@
-"""The thread that brings an index to the disk."""
+"""The thread that syncs indexes to disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrapy_simhash.errors import StorageError
 
 
 class Index:
-    """Notes who syncs it, and fails every second time."""
+    """An index that records its syncs, and fails every second time."""
 
     def __init__(self):
         self.threads = []

@@ -1,4 +1,4 @@
-"""Crawls whose pages are fingerprinted in worker processes, and what pages and workers may do."""
+"""Crawls whose pages are fingerprinted in worker processes, also if pages or workers misbehave."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def kinds(result):
 
 @pytest.fixture(scope="module")
 def with_and_without(site, module_path):
-    """The same pages with 0, 1 and 2 workers, in three crawls at once; and by default."""
+    """Crawl the same pages with 0, 1 and 2 workers, in three crawls at once, and by default."""
     bodies = {
         "/mill": page("mill"),
         "/mill-copy": page("mill", copy=1),
@@ -88,7 +88,7 @@ def test_verdicts_do_not_depend_on_workers(with_and_without, workers):
     ],
 )
 def rough(request, site, tmp_path_factory):
-    """Pages that hang, kill and fail among others, under every reactor and under none."""
+    """Crawl pages that hang, kill or fail, among others, under every reactor and under none."""
     bodies = {f"/{number}": page_with(number=number) for number in range(8)}
     orders = {
         "/sleep": "sleep",
@@ -135,7 +135,7 @@ def test_failures_are_told_in_a_line_each(rough):
 
 
 def test_what_was_not_the_pages_fault_is_tried_again(site, tmp_path):
-    """The same bytes as those of a page that was skipped, which is not remembered of them."""
+    """A page with the bytes of a skipped page is fingerprinted again."""
     body = page_with(f"die 2 {tmp_path}")
     paths = ("/died", "/lived", "/remembered")
     [result] = run(
@@ -215,7 +215,7 @@ process.start()
 
 
 def run_script(directory, process, urls, settings):
-    """A script without a guard for those who import it."""
+    """A script without a ``__main__`` guard works, too."""
     path = directory / "script.py"
     path.write_text(SCRIPT.format(process=process))
     child = subprocess.run(
@@ -260,7 +260,7 @@ def test_an_extractor_in_a_script_is_for_a_crawl_without_workers(site, tmp_path)
 
 
 class CountingResponse(HtmlResponse):
-    """Counts how often a text was made."""
+    """Counts its conversions to text."""
 
     made = 0
 
@@ -271,7 +271,7 @@ class CountingResponse(HtmlResponse):
 
 
 class CountingMiddleware:
-    """Lets the first page go on when the last one has come."""
+    """Releases the first page when the last one has arrived."""
 
     def __init__(self, crawler):
         self._crawler = crawler
@@ -290,7 +290,7 @@ class CountingMiddleware:
 
 
 def test_pages_that_wait_for_a_worker_are_not_decoded(tmp_path):
-    """However many there are: each would take several times its size."""
+    """The number of bodies in memory is limited: each would take several times its size."""
 
     def url(order="", number=0):
         return "data:text/html;charset=utf-8," + quote(page_with(order, number=number))
@@ -314,6 +314,6 @@ def test_pages_that_wait_for_a_worker_are_not_decoded(tmp_path):
     assert result.finish_reason == "finished"
     assert len(result.events) == IN_FLIGHT
     assert {event["verdict"]["kind"] for event in result.events} == {"new"}
-    # That of the page that the worker had, unless it was not yet ready for it.
+    # The body of the page that the worker had, unless the worker was not ready yet.
     assert result.stats["made_meanwhile"] <= 1
     assert result.stat("workers_replaced") == 0

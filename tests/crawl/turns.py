@@ -1,4 +1,4 @@
-"""Answers of the site that change from one request for a path to the next."""
+"""Answers of the site that change from request to request."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
 class HangUp:
-    """Where an answer waits for others, this one's connection ends."""
+    """Ends the connection of an answer, in place of a barrier."""
 
     def wait(self) -> None:
         raise ConnectionAbortedError
 
 
 class Silence:
-    """Lets clients wait until it is broken."""
+    """Makes clients wait until it ends."""
 
     def __init__(self) -> None:
         self._broken = Event()
@@ -42,7 +42,7 @@ def html(body: str) -> Answer:
 
 
 class Turns:
-    """The answers of a path, one after the other; the last one for ever."""
+    """Answers of paths, one after the other; the last one stays."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -50,7 +50,7 @@ class Turns:
         self._otherwise = site.answer
 
     def put(self, path: str, *answers: Answer) -> str:
-        """Serve these under a path. Returns its URL."""
+        """Serve the answers under a path. Return its URL."""
         self._answers[path] = list(answers)
         return self._site.url(path)
 
@@ -64,7 +64,7 @@ class Turns:
 
 @contextmanager
 def in_turns(site: Site) -> Iterator[Turns]:
-    """A site that also has answers in turns."""
+    """Make a site serve answers in turns."""
     turns = Turns(site)
     site.answer = turns.answer  # type: ignore[method-assign]
     try:

@@ -1,4 +1,4 @@
-"""Extractors that do what a page tells them to, in the worker that fingerprints it."""
+"""Extractors that follow commands in the page, in the worker that fingerprints it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SYLLABLES = "ba de fi go hu ka le mi no pu ra se ti vo wu xa ye zi".split()
 
 
 def page_with(order: str = "", *, number: int = 0, links: Iterable[str] = ()) -> str:
-    """A page with an order in it. Pages of different numbers have nothing in common."""
+    """Return a page with a command in it. Pages of different numbers have nothing in common."""
     chance = random.Random(number)
     words = (" ".join("".join(chance.choices(_SYLLABLES, k=3)) for _ in range(12)) for _ in "12345")
     text = "".join(f"<p>{sentence.capitalize()}.</p>" for sentence in words)
@@ -34,7 +34,7 @@ def page_with(order: str = "", *, number: int = 0, links: Iterable[str] = ()) ->
 
 
 def obedient(html: str) -> str:
-    """Follow the order of a page, then give its text."""
+    """Follow the command of a page, then return its text."""
     found = re.search(r"<!-- order:(\w+) ?(.*?) -->", html)
     if found:
         ORDERS[found[1]](found[2])
@@ -42,7 +42,7 @@ def obedient(html: str) -> str:
 
 
 def never(html: str) -> NoReturn:
-    """An extractor that comes back for no page."""
+    """Never return; an extractor that hangs."""
     while True:
         time.sleep(3600)
 
@@ -59,7 +59,7 @@ def _sleep(_: str) -> NoReturn:
 
 
 def _hold(_: str) -> None:
-    """In C, and with the lock that all threads of Python need."""
+    """Hang in C code that holds the GIL."""
     re.match(r"(a+)+$", "a" * 64 + "b")
 
 
@@ -72,7 +72,7 @@ def _exit(status: str) -> None:
 
 
 def _die(times_and_directory: str) -> None:
-    """So many times, then no more."""
+    """Do it only so many times."""
     times, _, directory = times_and_directory.partition(" ")
     deaths = len(list(Path(directory).glob("death-*")))
     if deaths < int(times):
@@ -98,14 +98,14 @@ def _print(text: str) -> None:
 
 
 def _meet(directory: str) -> None:
-    """Say which process is here, and wait until all may go on."""
+    """Record the process id, and wait for the others."""
     _write(f"{directory}/{os.getpid()}", "")
     while not Path(directory, GO).exists():
         time.sleep(0.01)
 
 
 def _arrive(directory: str) -> NoReturn:
-    """Say which process is here, and stay."""
+    """Record the process id, and stay."""
     _write(f"{directory}/{os.getpid()}", "")
     _sleep("")
 
@@ -128,7 +128,7 @@ def _thread(_: str) -> None:
 
 
 def _describe(path: str) -> None:
-    """Write down what this process is and has."""
+    """Record the state of this process."""
     files = {}
     for link in Path("/proc/self/fd").iterdir():
         with suppress(OSError):  # that of listing them
@@ -148,7 +148,7 @@ def _describe(path: str) -> None:
 
 
 def _write(path: str, content: object) -> None:
-    """All of it at once: somebody waits for it."""
+    """Write the file at once, because a test waits for it."""
     temporary = Path(f"{path}.part")
     temporary.write_text(json.dumps(content), encoding="ascii")
     temporary.replace(path)

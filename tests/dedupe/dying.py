@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 from scrapy_simhash.dedupe import run as run_module
-from scrapy_simhash.dedupe.judging import Judge
+from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.state import State
-from scrapy_simhash.dedupe.writing import LineWriter
 from scrapy_simhash.index import ObservingIndex
 
 from .samples import run
@@ -19,15 +18,13 @@ from .samples import run
 # Before, and half through where there is a half.
 STEPS = {
     "begin": (State, "begin"),
-    "journal": (State, "write"),
-    "log": (Judge, "_write"),
+    "journal": (State, "append"),
     "observe": (ObservingIndex, "observe"),
     "acted": (ObservingIndex, "acted"),
     "confirm": (ObservingIndex, "confirm"),
     "close": (ObservingIndex, "close"),
-    "output": (LineWriter, "frame"),
+    "output": (writing, "_copy"),
     "replace": (Path, "replace"),
-    "copy": (shutil, "copyfile"),
     "remove": (State, "remove"),
     "forget": (Path, "unlink"),
     "rmtree": (shutil, "rmtree"),

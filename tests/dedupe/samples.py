@@ -6,7 +6,7 @@ import json
 import random
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupeOptions, Places
+from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupeOptions, DedupePaths
 from scrapy_simhash.dedupe.run import dedupe
 from scrapy_simhash.scheme import PRESETS
 
@@ -76,7 +76,7 @@ def run(
         if name in changes
     }
     return dedupe(
-        Places(
+        DedupePaths(
             inputs=[folder / file for file in files],
             output=out if out in (None, STANDARD_OUTPUT) else folder / out,
             verdicts=folder / "verdicts",

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from scrapy_simhash.dedupe import run as run_module
+from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.options import Fields
 from scrapy_simhash.errors import SimhashError
 
@@ -44,7 +44,7 @@ def test_parquet(tmp_path, row_group):
 
 
 def test_parquet_of_many_rows_and_odd_types(tmp_path, monkeypatch):
-    monkeypatch.setattr("scrapy_simhash.dedupe.parquet._ROWS", 16)  # 256 are written at once
+    monkeypatch.setattr("scrapy_simhash.documents.parquet._ROWS", 16)  # 256 are written at once
     values = [{"body": r["text"].encode(), "url": r["url"]} for r in records(600)]
     values[7] = {"body": None, "url": None}
     values[8] = {"body": b"\xff" * 20_000, "url": "big"}
@@ -114,7 +114,7 @@ def test_folders_of_html(tmp_path):
     run(tmp_path, "site", "one", out="both", format="html")
     both = tmp_path / "both"
     assert sorted(p.name for p in both.iterdir()) == ["site"]
-    with pytest.raises(SimhashError, match="is a folder that is there already"):
+    with pytest.raises(SimhashError, match="is a folder that exists already"):
         run(tmp_path, "site", out="both")
 
 
@@ -122,14 +122,14 @@ def test_a_folder_in_which_files_come_and_go(tmp_path, monkeypatch):
     (tmp_path / "site").mkdir()
     for name in ("b", "c"):
         (tmp_path / "site" / f"{name}.html").write_text(page(text(ord(name))))
-    write = run_module.writing.write_frames
+    write = writing.write_output
 
-    def later(*arguments):
+    def later(*arguments, **options):
         (tmp_path / "site" / "b.html").rename(tmp_path / "site" / "d.html")
-        write(*arguments)
+        write(*arguments, **options)
 
-    monkeypatch.setattr(run_module.writing, "write_frames", later)
-    with pytest.raises(SimhashError, match="was changed meanwhile"):
+    monkeypatch.setattr(writing, "write_output", later)
+    with pytest.raises(SimhashError, match="has changed since"):
         run(tmp_path, "site")
     assert not (tmp_path / "out").exists()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -11,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.dedupe.pool import Workers
+from scrapy_simhash.dedupe.workers import Workers
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import index_url, open_index
-from scrapy_simhash.index.check import check
+from scrapy_simhash.maintenance.check import check
 
 from .dying import STEPS
 from .samples import json_lines, records, run, words
@@ -83,17 +84,15 @@ def test_the_whole_is_what_it_should_be(whole):
 CALLS = {
     "begin": [1],
     "journal": [1, 2, 9, 60],
-    "log": [1, 9, 60],
     "observe": [1, 300],
     "acted": [1, 300],
     "confirm": [1, 2, 130, 900],
     "close": [1],
     "output": [1, 900],
     "replace": [2, 3],
-    "copy": [1],
     "remove": [1],
     # Those before it begins, that of an earlier output, and those at the end.
-    "forget": [1, 2, 7, 8, 9, 10, 11, 12, 15, 17, 18],
+    "forget": [1, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14],
 }
 
 
@@ -115,9 +114,9 @@ def test_killed_at_a_step(tmp_path, lines, whole, step, call):
     command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, step, str(call)]
     died = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S)
     assert died.returncode == -signal.SIGKILL, died.stderr
-    if (tmp_path / "out").exists() and not any((tmp_path / "state").glob("order.json")):
+    if (tmp_path / "out").exists() and not any((tmp_path / "state").glob("spec.json")):
         # It was done but for the last file of its state.
-        with pytest.raises(SimhashError, match="is there already"):
+        with pytest.raises(SimhashError, match="exists already"):
             run(tmp_path, "in.jsonl", index=tmp_path / "index")
         assert left_in(tmp_path) == whole
         return
@@ -131,7 +130,7 @@ def test_killed_at_a_step(tmp_path, lines, whole, step, call):
     [
         ("confirm", 400),
         ("remove", 1),
-        *(("forget", n) for n in (1, 8, 9, 10, 11, 17)),
+        *(("forget", n) for n in (1, 5, 8, 9, 10, 11, 12, 13)),
         ("rmtree", 1),
     ],
 )
@@ -140,7 +139,7 @@ def test_killed_with_an_index_of_its_own(tmp_path, lines, whole, step, call):
     command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, step, str(call), "own=1"]
     died = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S)
     assert died.returncode == -signal.SIGKILL, died.stderr
-    if not (tmp_path / "out").exists() or (tmp_path / "state" / "order.json").exists():
+    if not (tmp_path / "out").exists() or (tmp_path / "state" / "spec.json").exists():
         run(tmp_path, "in.jsonl")
         assert not (tmp_path / "state").exists()
     assert [(tmp_path / name).read_bytes() for name in ("out", "verdicts")] == list(whole[:2])
@@ -152,7 +151,7 @@ def test_killed_at_random_moments(tmp_path, lines, whole, seed):
     """Several times in a row, with any number of workers."""
     chance = random.Random(seed)
     (tmp_path / "in.jsonl").write_bytes(lines)
-    log = tmp_path / "state" / "verdicts.jsonl"
+    log = tmp_path / "state" / "journal"
     size, kills = 0, 0
     for _ in range(4):
         workers = f"workers={chance.choice((1, 2))}"
@@ -179,7 +178,7 @@ def test_killed_at_random_moments(tmp_path, lines, whole, seed):
 
 def test_a_run_that_differs_does_not_go_on(tmp_path, lines, monkeypatch):
     (tmp_path / "in.jsonl").write_bytes(lines)
-    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "log", "3"]
+    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "journal", "4"]
     subprocess.run(command, cwd=ROOT, capture_output=True, timeout=DEADLINE_S)
     index = tmp_path / "index"
     with pytest.raises(SimhashError, match=r"min_tokens \(30 before\)"):
@@ -198,7 +197,7 @@ def test_a_run_that_differs_does_not_go_on(tmp_path, lines, monkeypatch):
 
 def test_to_restart_would_drop_what_the_index_met_before(tmp_path, lines):
     (tmp_path / "in.jsonl").write_bytes(lines)
-    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "log", "3"]
+    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "journal", "4"]
     subprocess.run(command, cwd=ROOT, capture_output=True, timeout=DEADLINE_S)
     with pytest.raises(SimhashError, match="it would count as seen"):
         run(tmp_path, "in.jsonl", index=tmp_path / "index", incremental=True, restart=True)
@@ -206,14 +205,16 @@ def test_to_restart_would_drop_what_the_index_met_before(tmp_path, lines):
 
 def test_an_input_that_changes_meanwhile(tmp_path, lines, monkeypatch):
     (tmp_path / "in.jsonl").write_bytes(lines)
-    judged = Workers.answers
+    judged = Workers.fingerprints
 
     def changing(self, jobs):
         yield from judged(self, jobs)
         (tmp_path / "in.jsonl").write_bytes(lines + lines)
 
-    monkeypatch.setattr(Workers, "answers", changing)
-    with pytest.raises(SimhashError, match="was changed meanwhile: begin anew, with --restart"):
+    monkeypatch.setattr(Workers, "fingerprints", changing)
+    with pytest.raises(
+        SimhashError, match="has changed since the run began: begin again with --restart"
+    ):
         run(tmp_path, "in.jsonl", workers=2)
     assert not (tmp_path / "out").exists()
 
@@ -222,36 +223,35 @@ def test_an_input_that_changes_meanwhile(tmp_path, lines, monkeypatch):
     "damage",
     [
         "journal",
-        pytest.param("order", marks=pytest.mark.thorough),
-        pytest.param("log", marks=pytest.mark.thorough),
+        pytest.param("spec", marks=pytest.mark.thorough),
     ],
 )
 def test_a_state_that_is_damaged(tmp_path, lines, damage):
     (tmp_path / "in.jsonl").write_bytes(lines)
-    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "log", "4"]
+    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "journal", "5"]
     subprocess.run(command, cwd=ROOT, capture_output=True, timeout=DEADLINE_S)
     state = tmp_path / "state"
     if damage == "journal":
-        for slot in (state / "journal-0", state / "journal-1"):
-            # Behind a short batch stands the end of an earlier one.
-            slot.write_bytes(slot.read_bytes()[:1000])
-    elif damage == "order":
-        (state / "order.json").write_text("{")
+        # The index has more than is left of it.
+        os.truncate(state / "journal", 1000)
     else:
-        (state / "verdicts.jsonl").write_bytes(b"")
-    with pytest.raises(SimhashError, match=r"damaged, as after a power loss: .* --restart"):
+        (state / "spec.json").write_text("{")
+    with pytest.raises(SimhashError, match=r"damaged, as after a power loss, .* --restart"):
         run(tmp_path, "in.jsonl", index=tmp_path / "index")
     run(tmp_path, "in.jsonl", index=tmp_path / "index", restart=True)
     assert (tmp_path / "out").exists()
 
 
 @pytest.mark.thorough
-def test_one_slot_of_the_journal_is_enough(tmp_path, lines, whole):
+@pytest.mark.parametrize(
+    "torn", [b'{"key": "x"', b'{"key": "x"}\n', b"{}\n#00000000 {}\n", b"#zz\n"]
+)
+def test_an_incomplete_batch_is_cut_off(tmp_path, lines, whole, torn):
     (tmp_path / "in.jsonl").write_bytes(lines)
-    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "log", "4"]
+    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "journal", "5"]
     subprocess.run(command, cwd=ROOT, capture_output=True, timeout=DEADLINE_S)
-    # The youngest was being written: that batch was neither logged nor confirmed.
-    (tmp_path / "state" / "journal-1").write_bytes(b"half of a jour")
+    with (tmp_path / "state" / "journal").open("ab") as journal:
+        journal.write(torn)
     run(tmp_path, "in.jsonl", index=tmp_path / "index")
     assert left_in(tmp_path) == whole
 
@@ -260,7 +260,7 @@ def test_two_at_once(tmp_path, lines):
     from scrapy_simhash.dedupe.state import State
 
     (tmp_path / "in.jsonl").write_bytes(lines)
-    with State(tmp_path / "state"), pytest.raises(SimhashError, match="another process is at it"):
+    with State(tmp_path / "state"), pytest.raises(SimhashError, match="another process uses it"):
         run(tmp_path, "in.jsonl")
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from scrapy_simhash.dedupe.writing import tagged_json
+from scrapy_simhash.dedupe.writing import json_tagger
 from scrapy_simhash.errors import SimhashError
 
 from .samples import RECORDS, json_lines, read_lines, run, text
@@ -32,7 +32,7 @@ NUMBERS = '"p":1e400, "q" : 1.10,"n":12345678901234567890.123456789,"é":[{"was"
     ],
 )
 def test_tags_of_an_earlier_run_are_cut_out(record, tagged):
-    assert tagged_json({"kind": "was"})(record.encode(), VERDICT) == tagged.encode()
+    assert json_tagger({"kind": "was"})(record.encode(), VERDICT) == tagged.encode()
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp932", "gb18030"])

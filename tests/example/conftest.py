@@ -1,4 +1,4 @@
-"""Makes the example project importable; it is a project of its own and isn't installed."""
+"""Makes the example project importable; it is a separate project and isn't installed."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A pipeline that has an item on its way to the disk before its page is confirmed."""
+"""A pipeline that writes an item to disk before its page is confirmed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class FlushingPipeline:
-    """Appends each item to FLUSHED_ITEMS, as a line of JSON."""
+    """Appends each item to FLUSHED_ITEMS as a line of JSON."""
 
     def __init__(self, path: str) -> None:
         self._file = Path(path).open("a", encoding="utf-8")  # noqa: SIM115 - for the whole crawl

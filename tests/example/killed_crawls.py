@@ -1,4 +1,4 @@
-"""Crawls of the demo site that are killed, and others on the same index that go on to their end."""
+"""Crawls of the demo site that are killed, and crawls on the same index that finish."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Moment:
 
 
 def moments(seed: int, count: int, most_items: int) -> list[Moment]:
-    """Moments at random, of which one lies in each part of a crawl."""
+    """Return random moments, one in each part of a crawl."""
     rng = random.Random(seed)
     bounds = [part * most_items // count for part in range(count + 1)]
     return [
@@ -64,7 +64,7 @@ def moments(seed: int, count: int, most_items: int) -> list[Moment]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Which content was kept by the crawl that was killed, and by the next."""
+    """The content that the killed crawl kept, and the next one."""
 
     moment: Moment
     killed: bool
@@ -96,21 +96,21 @@ class Crawls:
         directory.mkdir(parents=True)
 
     def whole(self, *, workers: int = 0) -> set[str]:
-        """The content that a crawl keeps which nobody kills."""
+        """Return the content that a crawl keeps if it is not killed."""
         items = self._directory / "whole.jsonl"
         with self._started(items, workers) as process:
             assert process.wait(DEADLINE_S) == 0
         return self._families(items)
 
     def killed(self, moment: Moment) -> Outcome:
-        """Kill a crawl, and start it anew."""
+        """Kill a crawl, and start it again."""
         items = self._directory / "killed.jsonl"
         with self._started(items, moment.workers) as process:
             latest = time.monotonic() + DEADLINE_S
             while process.poll() is None and not self._has_come(moment, items):
                 assert time.monotonic() < latest
                 time.sleep(0.001)
-            time.sleep(moment.delay_s)  # not for luck: any moment will do
+            time.sleep(moment.delay_s)  # any moment will do
             process.kill()
             killed = process.wait() == -signal.SIGKILL
             before = self._families(items)
@@ -125,7 +125,7 @@ class Crawls:
     def _families(self, items: Path) -> set[str]:
         if not items.exists():
             return set()
-        # A line that was not flushed whole does not count.
+        # An incomplete last line does not count.
         lines = items.read_text(encoding="utf-8").split("\n")[:-1]
         site: Site = self._server.site
         return families_of(site, [json.loads(line)["url"] for line in lines])

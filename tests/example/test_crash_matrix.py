@@ -1,4 +1,4 @@
-"""Crawls that are killed at any moment and started anew on the same index lose no content."""
+"""Crawls that are killed at any moment and started again on the same index lose no content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT_ONCE = 2
 INCREMENTAL = ("SIMHASH_INCREMENTAL=True",)
 MODES = {
     "default": (),
-    # Else the links of pages that were stored are lost, which the killed crawl had in memory.
+    # Otherwise the links of stored pages, which the killed crawl had in memory, are lost.
     "incremental": (*INCREMENTAL, "SIMHASH_FOLLOW=True"),
 }
 
@@ -31,7 +31,7 @@ def server():
 
 @pytest.fixture(scope="module", params=MODES)
 def matrix(request, server, tmp_path_factory):
-    """The content of a crawl that is not killed, and outcomes of others."""
+    """Return the content of a crawl that is not killed, and the outcomes of killed ones."""
     directory, settings = tmp_path_factory.mktemp("killed"), MODES[request.param]
     whole = Crawls(server, directory / "whole", settings).whole()
     crawls = [Crawls(server, directory / f"{kill}", settings) for kill in range(KILLS)]
@@ -49,7 +49,7 @@ def test_no_content_is_lost(matrix):
     lost = [sorted(whole - (outcome.before | outcome.after)) for outcome in outcomes]
     assert lost == [[]] * KILLS, report
     if mode == "default":
-        # What the killed crawl met is no reason to drop what this one meets.
+        # Pages of the killed crawl are no reason to drop pages of this one.
         assert [sorted(whole - outcome.after) for outcome in outcomes] == [[]] * KILLS, report
 
 
@@ -65,7 +65,7 @@ def test_crawls_were_killed_at_many_moments(matrix):
 def test_what_was_confirmed_is_not_kept_again_by_an_incremental_crawl(matrix):
     mode, _, outcomes, _, report = matrix
     if mode == "incremental":
-        # But for pages whose item was written before they were confirmed: as many as are in the
+        # Except pages whose item was written before they were confirmed: as many as are in the
         # downloader, and as many again that wait for a worker or for the spider.
         both = [len(outcome.before & outcome.after) for outcome in outcomes]
         assert max(both) <= 2 * CONCURRENCY, report

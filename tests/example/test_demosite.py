@@ -1,4 +1,4 @@
-"""The demo site keeps to its own rules, is served as built, and scores a crawl correctly."""
+"""The demo site follows its own rules, is served as built, and scores a crawl correctly."""
 
 from __future__ import annotations
 

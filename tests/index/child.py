@@ -301,7 +301,7 @@ def race(kind: str, directory: str, bits: int) -> None:
 
 def repair(directory: str, dies_at: str) -> None:
     """Repair an index, and die before or after a write of it."""
-    from scrapy_simhash.index.repair import repair as repair_index
+    from scrapy_simhash.maintenance.repair import repair as repair_index
 
     made = manifest.Manifest.read(Path(directory))
     Killer(made.database, dies_at).install()
@@ -310,9 +310,11 @@ def repair(directory: str, dies_at: str) -> None:
 
 def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
     """Make an index anew, and die at a step: a write, a sync, or a change of files."""
-    from scrapy_simhash.index import upkeep
-    from scrapy_simhash.index.exchange import Given, entry_records, import_entries
     from scrapy_simhash.index.kinds import database_kind
+    from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
+    from scrapy_simhash.maintenance.merge import merge
+    from scrapy_simhash.maintenance.rebuild import rebuild
+    from scrapy_simhash.maintenance.remove import expire
 
     shrink(kind)
     step = count(1)
@@ -344,9 +346,9 @@ def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
     if task == "import_entries":
         import_entries(paths[1], made, [Given("?", record) for record in exported])
     elif task == "expire":
-        upkeep.expire(paths[0], 0)
+        expire(paths[0], 0)
     else:
-        getattr(upkeep, task)(*paths)
+        {"merge": merge, "rebuild": rebuild}[task](*paths)
     say("done")
 
 
@@ -364,8 +366,8 @@ def serve() -> None:
     for package, module in (("plyvel", "leveldb"), ("rocksdict", "rocksdb")):
         if find_spec(package):
             import_module(f"scrapy_simhash.index.{module}")
-    import_module("scrapy_simhash.index.repair")
-    import_module("scrapy_simhash.index.upkeep")
+    import_module("scrapy_simhash.maintenance.repair")
+    import_module("scrapy_simhash.maintenance.rebuild")
     say("ready")
     while line := read_line():
         what, arguments = json.loads(line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
-from scrapy_simhash.index.check import check
+from scrapy_simhash.maintenance.check import check
 
 from .backends import MemoryBackend, checked_entries, rows
 from .child import PLAN, carry_out, operations

@@ -18,12 +18,13 @@ from scrapy_simhash.confirmation import (
 from scrapy_simhash.errors import IndexMismatch
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import ACTIONS, Entry
-from scrapy_simhash.index.check import check
-from scrapy_simhash.index.exchange import Given, entry_records, import_entries
-from scrapy_simhash.index.explain import foresee
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.rules import Neighbour, Own, Rules, decide
-from scrapy_simhash.index.upkeep import merge, rebuild
+from scrapy_simhash.maintenance.check import check
+from scrapy_simhash.maintenance.explain import foresee
+from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
+from scrapy_simhash.maintenance.merge import merge
+from scrapy_simhash.maintenance.rebuild import rebuild
 
 from .backends import PLAN, SCHEME, K, make_backend, seen
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.check import check
+from scrapy_simhash.maintenance.check import check
 
 from .backends import DATABASE_KINDS, checked_entries
 from .child import PLAN

@@ -10,9 +10,9 @@ import pytest
 
 from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.index import TablePlan, open_index, records, reset_index
-from scrapy_simhash.index.check import check
 from scrapy_simhash.index.kinds import database_kind
-from scrapy_simhash.index.repair import repair
+from scrapy_simhash.maintenance.check import check
+from scrapy_simhash.maintenance.repair import repair
 
 from .backends import DATABASE_KINDS, checked_entries, files, make_backend
 from .child import PLAN

@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.index.buckets import Buckets
-from scrapy_simhash.index.check import check
+from scrapy_simhash.maintenance.check import check
 
 from .backends import DATABASE_KINDS
 

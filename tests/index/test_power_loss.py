@@ -13,7 +13,7 @@ import random
 import pytest
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.check import check
+from scrapy_simhash.maintenance.check import check
 
 from .backends import DATABASE_KINDS
 from .child import database_class

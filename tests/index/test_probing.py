@@ -15,13 +15,13 @@ from scrapy_simhash.confirmation import Evidence
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, choose_plan, open_index
-from scrapy_simhash.index.check import check
 from scrapy_simhash.index.probing import (
     Prober,
     expected_recall,
     expected_recall_bare,
     typical_recall,
 )
+from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.scheme import PRESETS
 
 from .backends import make_backend

@@ -19,13 +19,13 @@ from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, records, runs
 from scrapy_simhash.index.base import Entry
-from scrapy_simhash.index.check import check
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.probing import Prober
-from scrapy_simhash.index.repair import repair
 from scrapy_simhash.index.run_files import RunFiles
 from scrapy_simhash.index.runs import Runs
-from scrapy_simhash.index.statistics import statistics
+from scrapy_simhash.maintenance.check import check
+from scrapy_simhash.maintenance.repair import repair
+from scrapy_simhash.maintenance.statistics import statistics
 
 from .backends import make_backend, rows
 from .dict_database import LOCATION, DictDatabase

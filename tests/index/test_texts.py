@@ -20,7 +20,9 @@ from scrapy_simhash.index.texts import (
     opened_texts,
     texts_path,
 )
-from scrapy_simhash.index.upkeep import expire, merge, rebuild
+from scrapy_simhash.maintenance.merge import merge
+from scrapy_simhash.maintenance.rebuild import rebuild
+from scrapy_simhash.maintenance.remove import expire
 
 from .backends import INSTALLED_KINDS, PLAN, SCHEME, K
 

@@ -16,9 +16,10 @@ from scrapy_simhash.confirmation import Confirmation, Evidence
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.index import index_url
 from scrapy_simhash.index.base import NearDuplicate
-from scrapy_simhash.index.rewriting import rewriting
 from scrapy_simhash.index.texts import KeptText
-from scrapy_simhash.index.upkeep import expire, rebuild
+from scrapy_simhash.maintenance.rebuild import rebuild
+from scrapy_simhash.maintenance.remove import expire
+from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.report.selection import _joined
 from scrapy_simhash.report.writing import report_data
 from scrapy_simhash.sketch import sketch

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from scrapy_simhash.index.clusters import host_of
+from scrapy_simhash.maintenance.duplication import host_of
 from tests.report.samples import BITS, columns, flipped, head, placed
 
 pytestmark = pytest.mark.thorough

@@ -8,8 +8,8 @@ import pytest
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.index import index_url
-from scrapy_simhash.index.clusters import duplication, host_of
-from scrapy_simhash.index.rewriting import rewriting
+from scrapy_simhash.maintenance.duplication import duplication, host_of
+from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.report.places import Places, places
 from scrapy_simhash.url_patterns import url_pattern
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy_simhash import open_index
 from scrapy_simhash.index import index_url
 from scrapy_simhash.index.base import NearDuplicate
-from scrapy_simhash.index.rewriting import rewriting
+from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.report.writing import report_data
 from tests.report.test_data import SCHEME, K, sizes
 

@@ -1,0 +1,216 @@
+"""Assign each fingerprint to a cluster, by leader or by connection.
+
+By leader, in the order of the input: each is a near-duplicate of the nearest earlier
+representative within the distance (the oldest of equally near ones), or becomes one. By
+connection: chains of pairs within the distance form a cluster.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scrapy_simhash.clustering.pairs import gathered, together
+from scrapy_simhash.clustering.words import distances
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from scrapy_simhash.clustering.distinct import Distinct
+    from scrapy_simhash.clustering.pairs import Pairs
+    from scrapy_simhash.clustering.words import Positions
+
+# Pairs are held at once if there are not more than these, or than two for each fingerprint.
+_HELD_PAIRS = 1 << 20
+_HELD_PER_INPUT = 2
+_SMALLEST_CHUNK = 1 << 10
+# Chains of near-duplicates that are longer are followed one by one.
+_MOST_ROUNDS = 32
+# A distance and a position in one number that sorts as they do.
+_PLACE_BITS = 48
+_PLACE = (1 << _PLACE_BITS) - 1
+_NOTHING = np.iinfo(np.int64).max
+
+
+class Assigned(NamedTuple):
+    """The position of each input's representative, and the distance to it."""
+
+    representative: Positions
+    distance: NDArray[np.uint16]
+
+
+def by_leader(distinct: Distinct) -> Assigned:
+    """Assign each input to its leader."""
+    count = len(distinct)
+    held = _held(distinct.pairs(), max(_HELD_PAIRS, _HELD_PER_INPUT * count))
+    pairs: Iterable[Pairs]
+    if held is not None:
+        leads = leaders(count, held)
+        pairs = [held]
+    else:
+        leads = _leaders_in_chunks(distinct)
+        pairs = gathered(distinct.pairs_across(np.flatnonzero(leads), np.flatnonzero(~leads)))
+    nearest = np.full(count, _NOTHING)
+    nearest[leads] = np.flatnonzero(leads)
+    later = _enter_nearest(distinct, pairs, leads, nearest)
+    return _with_copies(distinct, nearest, later)
+
+
+def by_connection(distinct: Distinct) -> Assigned:
+    """Assign each input to the earliest member of its connected component.
+
+    The distance to this member may be larger than that of a pair.
+    """
+    # Each refers to an earlier member of its component, or to itself if it is the earliest.
+    earlier = np.arange(len(distinct))
+    for found in gathered(distinct.pairs(links=True)):
+        _connect(earlier, found.first, found.second)
+    everyone = np.arange(len(distinct))
+    earliest = _earliest(earlier, everyone)
+    apart = distances(distinct.columns, distinct.columns, everyone, earliest)
+    firsts = distinct.places(distinct.copies.first)
+    return Assigned(
+        distinct.inputs(distinct.spread(earliest, earliest[firsts])),
+        distinct.spread(apart, apart[firsts]),
+    )
+
+
+def leaders(count: int, pairs: Pairs) -> NDArray[np.bool_]:
+    """Return which of so many are representatives, given all pairs.
+
+    In rounds: an item without an undecided earlier neighbour is a leader, and its neighbours are
+    covered.
+    """
+    leads = np.ones(count, dtype=bool)
+    first, second = pairs.first, pairs.second
+    decided = np.zeros(count, dtype=bool)
+    for _ in range(_MOST_ROUNDS):
+        if not len(first):
+            return leads
+        has_earlier = np.zeros(count, dtype=bool)
+        has_earlier[second] = True
+        leading = ~has_earlier[first]
+        covered = second[leading]
+        leads[covered] = False
+        decided[first[leading]] = True
+        decided[covered] = True
+        left = ~(decided[first] | decided[second])
+        first, second = first[left], second[left]
+    order = np.lexsort((first, second))
+    for one, other in zip(first[order].tolist(), second[order].tolist(), strict=True):
+        if leads[one]:
+            leads[other] = False
+    return leads
+
+
+def _held(pairs: Iterable[Pairs], most: int) -> Pairs | None:
+    """Return all pairs, or None if there are more than that."""
+    held = []
+    count = 0
+    for found in pairs:
+        held.append(found)
+        count += len(found.first)
+        if count > most:
+            return None
+    return together(held)
+
+
+def _leaders_in_chunks(distinct: Distinct) -> NDArray[np.bool_]:
+    """Return which are representatives where there are too many pairs to hold.
+
+    Items near earlier representatives are left out, chunk by chunk. A chunk that has too many pairs
+    is halved.
+    """
+    count = len(distinct)
+    leads = np.zeros(count, dtype=bool)
+    start, size = 0, max(count // 2, _SMALLEST_CHUNK)
+    while start < count:
+        chunk = np.arange(start, min(start + size, count))
+        covered = np.zeros(count, dtype=bool)
+        for found in distinct.pairs_across(np.flatnonzero(leads), chunk):
+            covered[found.second] = True
+        open_ones = chunk[~covered[chunk]]
+        most = _HELD_PAIRS if size > _SMALLEST_CHUNK else size * size
+        held = _held(distinct.pairs(open_ones), most)
+        if held is None:
+            size = max(size // 2, _SMALLEST_CHUNK)
+            continue
+        leads[open_ones] = leaders(len(open_ones), held)
+        start, size = start + size, size * 2
+    return leads
+
+
+def _enter_nearest(
+    distinct: Distinct,
+    pairs: Iterable[Pairs],
+    leads: NDArray[np.bool_],
+    nearest: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Enter the distance and place of each one's leader; return what copies may need.
+
+    :return: rows of those with copies, and of the distance and place of a representative that came
+        later and is nearer than their own.
+    """
+    later = [np.empty((2, 0), dtype=np.int64)]
+    last = distinct.last_copies()
+    for first, second, distance in pairs:
+        numbers = distance.astype(np.int64) << _PLACE_BITS
+        leading = np.flatnonzero(leads[first])
+        np.minimum.at(nearest, second[leading], numbers[leading] | first[leading])
+        if len(last):
+            following = np.flatnonzero(leads[second] & (last[first] > distinct.inputs(second)))
+            later.append(np.stack([first[following], numbers[following] | second[following]]))
+    found = np.concatenate(later, axis=1)
+    return found[:, found[1] < nearest[found[0]]]
+
+
+def _with_copies(
+    distinct: Distinct, nearest: NDArray[np.int64], later: NDArray[np.int64]
+) -> Assigned:
+    """Return the leaders of all inputs: a copy may have a nearer one than the first of its kind."""
+    firsts = distinct.places(distinct.copies.first)
+    of_copies = nearest[firsts]
+    if later.shape[1]:
+        member, number = later[:, np.lexsort((later[1] & _PLACE, later[0]))]
+        best = _running_minimum(member, number)
+        inputs = distinct.input_count
+        came = member * inputs + distinct.inputs(number & _PLACE)
+        before = np.searchsorted(came, firsts * inputs + distinct.copies.position) - 1
+        some = np.flatnonzero((before >= 0) & (member[before] == firsts))
+        of_copies[some] = np.minimum(of_copies[some], best[before[some]])
+    return Assigned(
+        distinct.inputs(distinct.spread(nearest & _PLACE, of_copies & _PLACE)),
+        distinct.spread(nearest >> _PLACE_BITS, of_copies >> _PLACE_BITS).astype(np.uint16),
+    )
+
+
+def _running_minimum(group: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the least number so far in each one's group; groups are contiguous."""
+    in_order = np.sort(numbers)
+    ranks = np.searchsorted(in_order, numbers)
+    # Each group starts lower than the one before, so that nothing of that one is less.
+    fall = np.cumsum(np.append(0, group[1:] != group[:-1])) * len(numbers)
+    least: NDArray[np.int64] = in_order[np.minimum.accumulate(ranks - fall) + fall]
+    return least
+
+
+def _connect(earlier: Positions, first: Positions, second: Positions) -> None:
+    while len(first):
+        one, other = _earliest(earlier, first), _earliest(earlier, second)
+        apart = np.flatnonzero(one != other)
+        first, second = one[apart], other[apart]
+        np.minimum.at(earlier, np.maximum(first, second), np.minimum(first, second))
+
+
+def _earliest(earlier: Positions, members: Positions) -> Positions:
+    """Return the ends of the chains that begin at these, and shorten the chains."""
+    found = earlier[members]
+    while True:
+        further = earlier[found]
+        if np.array_equal(further, found):
+            return found
+        earlier[members] = further
+        found = further

@@ -1,0 +1,187 @@
+"""Request copies again that were dropped because of a page that failed afterwards.
+
+A near-duplicate may be dropped while its representative is still in its callback or in the
+pipelines. If the representative fails, its copies are requested again, one after the other, until
+one is confirmed. If the first one now has other content, for example because the copies were
+answers to a ban, all are requested at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy import Request
+    from typing_extensions import Self
+
+    from scrapy_simhash.confirmation import Evidence
+    from scrapy_simhash.index import Observation
+    from scrapy_simhash.index.rules import Rules, Text
+
+META_KEY = "simhash_second_chance"
+ITEM_META_KEY = "simhash_item_second_chance"
+MAX_HELD = 10_000
+# How often an idle crawl waits for another that shares its index; Scrapy asks every five seconds.
+_MAX_WAITS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class DroppedCopy:
+    """A page (or item) that was dropped as the near-duplicate of a pending one.
+
+    :param evidence: confirmed it as a copy.
+    :param request: for the page, or for the page of the item.
+    """
+
+    key: str
+    fingerprint: int
+    evidence: Evidence
+    request: Request
+
+    @classmethod
+    def of(cls, observation: Observation, request: Request) -> Self:
+        """Return the copy that an observation found."""
+        return cls(observation.key, observation.fingerprint, observation.evidence, request)
+
+
+class Retries:
+    """Dropped copies, held until their representatives are confirmed or discarded.
+
+    :param observe: returns what the index says of a copy now; None if it fails.
+    :param schedule: schedules a request.
+    :param rules: what makes a copy.
+    :param meta_key: marks the requests that were scheduled here.
+    :param max_held: upper limit for held copies.
+    """
+
+    def __init__(
+        self,
+        observe: Callable[[DroppedCopy], Observation | None],
+        schedule: Callable[[Request], None],
+        rules: Rules,
+        *,
+        meta_key: str = META_KEY,
+        max_held: int = MAX_HELD,
+    ) -> None:
+        self._observe = observe
+        self._schedule = schedule
+        self._rules = rules
+        self._meta_key = meta_key
+        self._max_held = max_held
+        self._count = 0
+        # Key of a pending page → copies of it.
+        self._held: dict[str, list[DroppedCopy]] = {}
+        # Token → a copy that was requested, and the copies that wait for its outcome.
+        self._requested: dict[str, tuple[DroppedCopy, Sequence[DroppedCopy]]] = {}
+        self._waits = 0
+        self._closing = False
+
+    @property
+    def full(self) -> bool:
+        """Return True if no further copy can be held."""
+        return self._count >= self._max_held
+
+    def hold(self, representative: str, copy: DroppedCopy) -> None:
+        """Hold a copy while its representative is pending. Check `full` first."""
+        self._count += 1
+        self._held.setdefault(representative, []).append(copy)
+
+    def confirmed(self, key: str, page: Text | None = None) -> None:
+        """Release the copies of a confirmed page.
+
+        :param page: what was confirmed. Copies of other content, which is pending under the same
+            key, stay held. None releases all.
+        """
+        held = self._held.pop(key, [])
+        others = [copy for copy in held if page is not None and not self._rules.is_copy(copy, page)]
+        self._count -= len(held) - len(others)
+        if others:
+            self._held[key] = others
+
+    def discarded(self, key: str) -> None:
+        """Request a copy of a page that failed."""
+        self._look_again(self._held.pop(key, ()))
+
+    def requested_by_callback(self, key: str) -> None:
+        """Release the copies with a key, because a callback requests that page again."""
+        for awaited, copies in [*self._held.items()]:
+            others = [copy for copy in copies if copy.key != key]
+            self._count -= len(copies) - len(others)
+            if others:
+                self._held[awaited] = others
+            else:
+                del self._held[awaited]
+
+    def arrived(self, request: Request, page: Text | None) -> bool:
+        """Return True if a page was requested here, now or before a pause of the crawl.
+
+        :param page: what was observed; None if the page was not judged.
+        """
+        token = request.meta.pop(self._meta_key, None)
+        requested = self._requested.pop(token, None)
+        if requested is not None:
+            copy, waiting = requested
+            self._count -= 1
+            is_other = page is not None and not self._rules.same_text(copy, page)
+            self._look_again(waiting, all_at_once=is_other)
+        return token is not None
+
+    def idle(self) -> bool:
+        """Return True if the idle crawl has to go on.
+
+        Requested pages that have not arrived will not come any more, and pages that are still
+        pending belong to another crawl that shares the index.
+        """
+        requested, held = [*self._requested.values()], [*self._held.values()]
+        self._requested.clear()
+        self._held.clear()
+        for _, waiting in requested:
+            self._count -= 1
+            self._look_again(waiting)
+        for copies in held:
+            self._look_again(copies)
+        self._waits = self._waits + 1 if self._held and not self._requested else 0
+        return bool(self._requested) or 0 < self._waits <= _MAX_WAITS
+
+    def close(self) -> None:
+        """Leave all copies to the scheduler, because the crawl ends or pauses."""
+        self._closing = True
+        for key in [*self._held]:
+            self.discarded(key)
+        for _, waiting in [*self._requested.values()]:
+            self._look_again(waiting)
+        self._requested.clear()
+
+    def _look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:
+        """Request copies that the index does not hold; hold those whose text is pending there."""
+        missing: list[DroppedCopy] = []
+        for copy in copies:
+            observation = self._observe(copy)
+            if observation is None or observation.kind in ("new", "changed"):
+                missing.append(copy)
+            elif observation.provisional:
+                if self._closing:  # pending in another crawl, for which this one cannot wait
+                    missing.append(copy)
+                else:
+                    awaited = observation.representative or observation.key
+                    self._held.setdefault(awaited, []).append(copy)
+            else:
+                self._count -= 1
+        # A page of several items is requested once.
+        once = [*{id(copy.request): copy for copy in missing}.values()]
+        self._count -= len(missing) - len(once)
+        if all_at_once or self._closing:
+            for copy in once:
+                self._request(copy, ())
+        elif once:
+            self._request(once[0], once[1:])
+
+    def _request(self, copy: DroppedCopy, waiting: Sequence[DroppedCopy]) -> None:
+        token = uuid4().hex
+        self._requested[token] = copy, waiting
+        meta = copy.request.meta | {self._meta_key: token}
+        self._schedule(copy.request.replace(dont_filter=True, meta=meta))

@@ -1,0 +1,293 @@
+"""Read settings by type, with errors that name the setting."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
+
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
+from scrapy.utils.project import data_path
+
+from scrapy_simhash.choice import choose_preset
+from scrapy_simhash.errors import SchemeError, SettingsError
+from scrapy_simhash.extraction import find_extractor
+from scrapy_simhash.index import TablePlan
+from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.manifest import DATABASES
+from scrapy_simhash.scheme import PRESETS, Scheme
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from scrapy_simhash.scheme import Preset
+
+ALWAYS_TAGGED = ("kind", "representative", "distance", "fingerprint")
+# Written only if they have a value, so that item classes need not declare them.
+TAGGED_WHERE_KNOWN = ("similar_to", "similarity")
+TAGGED_FIELDS = ALWAYS_TAGGED + TAGGED_WHERE_KNOWN
+VERDICT_FIELDS = (*TAGGED_FIELDS, "canonical")
+PRESET_FORMS = (
+    f"one of {', '.join(map(repr, PRESETS))}, a dict of a preset and what differs, the path of a "
+    "TOML file of the same, or the import path of a Scheme"
+)
+
+
+class SettingsReader:
+    """Reads settings by type.
+
+    Each method raises `SettingsError`, with the name of the setting, for a value that is wrong.
+
+    :param defaults: by name; None stands for the `unset` of the method that reads the setting.
+    """
+
+    def __init__(self, settings: BaseSettings, defaults: Mapping[str, Any]) -> None:
+        self._settings = settings
+        self._defaults = defaults
+
+    def _value(self, name: str) -> Any:
+        value = self._settings.get(name)
+        return self._defaults[name] if value is None else value
+
+    def is_set(self, name: str) -> bool:
+        """Return True if the setting, or its default, has a value."""
+        return self._value(name) is not None
+
+    def boolean(self, name: str, *, unset: bool = False) -> bool:
+        """Return a boolean; the values that Scrapy knows are allowed."""
+        value = self._value(name)
+        if value is None:
+            return unset
+        try:
+            return self._settings.getbool(name, unset)
+        except (ValueError, TypeError):
+            raise SettingsError(name, value, "True or False") from None
+
+    def choice(self, name: str, allowed: tuple[str, ...], *, unset: str | None = None) -> str:
+        """Return one of the allowed words."""
+        value = self._value(name)
+        if value is None and unset is not None:
+            return unset
+        if value not in allowed:
+            raise SettingsError(name, value, "one of " + ", ".join(map(repr, allowed)))
+        return cast("str", value)
+
+    def whole(self, name: str, low: int, high: int, *, unset: int | None = None) -> int:
+        """Return a whole number from `low` to `high`."""
+        value = self._value(name)
+        if value is None and unset is not None:
+            return unset
+        try:
+            # Settings from the command line are text. int() would also take 1.5 and True.
+            if type(value) in (int, str) and low <= int(value) <= high:
+                return int(value)
+        except ValueError:
+            pass
+        raise SettingsError(name, value, f"a whole number from {low} to {high}")
+
+    def share(self, name: str, *, unset: float | None = None) -> float:
+        """Return a number from 0 to 1."""
+        value = self._value(name)
+        if value is None and unset is not None:
+            return unset
+        try:
+            if not isinstance(value, bool) and 0 <= float(value) <= 1:
+                return float(value)
+        except (TypeError, ValueError):
+            pass
+        raise SettingsError(name, value, "a number from 0 to 1")
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return a list of names, or the keys of a dict of weights."""
+        if weights := self.field_weights(name):
+            return tuple(field for field, _ in weights)
+        try:
+            values = self._settings.getlist(name, self._defaults[name])
+        except (TypeError, ValueError):
+            values = [None]
+        if not all(isinstance(value, str) and value for value in values):
+            raise SettingsError(name, self._value(name), "a list of field names")
+        return tuple(values)
+
+    def field_weights(self, name: str) -> tuple[tuple[str, float], ...]:
+        """Return the fields and weights of a dict; () for a list."""
+        value = self._value(name)
+        try:
+            if isinstance(value, str) and value.startswith("{"):
+                value = json.loads(value)
+            if not isinstance(value, (dict, BaseSettings)):
+                return ()
+            return Scheme(field_weights=tuple(value.items())).field_weights
+        except ValueError as error:
+            raise SettingsError(
+                name, value, f"a list of field names, or a dict from them to weights ({error})"
+            ) from error
+
+    def tags(self, name: str, fields: Sequence[str]) -> Mapping[str, str]:
+        """Return a dict from some of our fields to item fields."""
+        value = self._value(name)
+        try:
+            tags = dict(self._settings.getdict(name, self._defaults[name]))
+        except (TypeError, ValueError):
+            tags = {"": ""}
+        if not all(
+            field in fields and isinstance(item_field, str) and item_field
+            for field, item_field in tags.items()
+        ):
+            raise SettingsError(
+                name,
+                value,
+                "a dict from " + ", ".join(fields) + " to item fields; {} tags no items",
+            )
+        return MappingProxyType(tags)
+
+    def item_tags(self) -> Mapping[str, str]:
+        """Return SIMHASH_ITEM_TAGS: verdict field → item field."""
+        return self.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
+
+    def index_kind(self) -> str | None:
+        """Return SIMHASH_INDEX, if its package is installed."""
+        name = "SIMHASH_INDEX"
+        if self._value(name) is None:
+            return None
+        kind = self.choice(name, DATABASES)
+        try:
+            database_kind(kind)
+        except SchemeError as error:
+            raise SettingsError(name, kind, str(error)) from error
+        return kind
+
+    def plan(self, bits: int) -> TablePlan | None:
+        """Return SIMHASH_TABLES: blocks, chosen blocks and inner blocks; the last two optional."""
+        name = "SIMHASH_TABLES"
+        value = self._value(name)
+        if value is None:
+            return None
+        parts = value.split(",") if isinstance(value, str) else value
+        try:
+            if isinstance(parts, int):
+                parts = (parts,)
+            if any(isinstance(part, (bool, float)) for part in parts):
+                raise ValueError("not whole numbers")
+            return TablePlan(bits, *map(int, parts))
+        except (TypeError, ValueError) as error:
+            raise SettingsError(
+                name,
+                value,
+                "(blocks, chosen) or (blocks, chosen, inner blocks), as whole numbers that fit "
+                f"{bits} bits ({error})",
+            ) from error
+
+    def preset(self, name: str) -> tuple[str, Preset]:
+        """Return the name of a preset, for messages, and the preset."""
+        value = self._value(name)
+        try:
+            return choose_preset(value)
+        except SchemeError as error:
+            raise SettingsError(name, value, f"{PRESET_FORMS} ({error})") from error
+
+    def scheme(self, scheme: Scheme) -> Scheme:
+        """Return a preset's scheme with the extractor and the selectors of the settings."""
+        if self.is_set("SIMHASH_EXTRACTOR"):
+            extractor = self._value("SIMHASH_EXTRACTOR")
+            scheme = self._changed(scheme, "SIMHASH_EXTRACTOR", extractor=extractor)
+        select, remove = "SIMHASH_CONTENT_SELECT", "SIMHASH_CONTENT_REMOVE"
+        scheme = self._changed(scheme, select, select=self._selectors(select))
+        return self._changed(scheme, remove, remove=self._selectors(remove))
+
+    def _selectors(self, name: str) -> tuple[str, ...]:
+        values = value = self._value(name)
+        if isinstance(value, str):  # from the command line; commas are part of CSS
+            try:
+                values = json.loads(value) if value.startswith("[") else [value]
+            except ValueError:
+                values = None
+        if not isinstance(values, (list, tuple)) or not all(
+            isinstance(selector, str) and selector for selector in values
+        ):
+            raise SettingsError(name, value, "a list of CSS selectors and XPaths")
+        return tuple(values)
+
+    def _changed(self, scheme: Scheme, name: str, **changes: Any) -> Scheme:
+        try:
+            changed = replace(scheme, **changes)
+            find_extractor(changed.extractor)
+        except SchemeError as error:
+            raise SettingsError(name, self._value(name), str(error)) from error
+        return changed
+
+    def path(self, name: str) -> Path:
+        """Return a path; a relative one is in Scrapy's data directory."""
+        value = self._value(name)
+        if not _may_be_path(value):
+            raise SettingsError(name, value, "a path")
+        try:
+            path = Path(data_path(value))
+        except NotConfigured:
+            # Under Scrapyd there is a settings module, but no scrapy.cfg to find a project by.
+            path = Path(".scrapy", value)
+        return path.absolute()
+
+    def file(self, name: str, spider_name: str) -> Path | None:
+        """Return the path of a file in an existing directory.
+
+        ``%(name)s`` is the name of the spider, ``%(time)s`` the time.
+        """
+        value = self._value(name)
+        if value is None:
+            return None
+        now = datetime.now(tz=timezone.utc).replace(microsecond=0, tzinfo=None).isoformat()
+        parts = {"name": _file_name(spider_name), "time": now.replace(":", "-")}
+        try:
+            path = Path(str(value) % parts).absolute()
+            if not _may_be_path(value) or path.is_dir() or not path.parent.is_dir():
+                raise ValueError("not the path of a file")
+        except (KeyError, TypeError, ValueError, OSError) as error:
+            raise SettingsError(
+                name,
+                value,
+                "the path of a file, such as report.html or %(name)s-%(time)s.html, in an existing "
+                "directory; %% for %",
+            ) from error
+        return path
+
+    def directories(self, spider_name: str, *, pages: bool) -> tuple[Path, Path]:
+        """Return the index directories of pages and of items, and make the one that is needed.
+
+        ``SIMHASH_DIR/spiders/<name>`` and ``SIMHASH_DIR/spider-items/<name>``, or
+        ``SIMHASH_DIR/shared`` and ``SIMHASH_DIR/shared-items``.
+
+        :param pages: the crawl judges pages, not items alone.
+        """
+        value, base = self._value("SIMHASH_DIR"), self.path("SIMHASH_DIR")
+        if self.boolean("SIMHASH_SHARED"):
+            directory, item_directory = base / "shared", base / "shared-items"
+        else:
+            name = _file_name(spider_name)
+            directory, item_directory = base / "spiders" / name, base / "spider-items" / name
+        try:
+            needed = directory if pages else item_directory
+            needed.mkdir(mode=0o700, parents=True, exist_ok=True)
+            probe = needed / ".manifest.json.writable"
+            probe.touch()
+            probe.unlink()
+        except (OSError, ValueError) as error:
+            raise SettingsError(
+                "SIMHASH_DIR", value, f"a directory that can be made and written to ({error})"
+            ) from error
+        return directory, item_directory
+
+
+def _may_be_path(value: object) -> bool:
+    return isinstance(value, (str, Path)) and bool(str(value)) and "\0" not in str(value)
+
+
+def _file_name(spider_name: str) -> str:
+    """Return a spider's name as one path component, different for different names."""
+    quoted = quote(spider_name, safe=" ")
+    return "%2E" + quoted[1:] if quoted.startswith(".") else quoted

@@ -1,0 +1,247 @@
+"""Read and fingerprint records, in this process or in a worker."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from base64 import b64decode, b64encode
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urldefrag
+
+from scrapy_simhash.confirmation import NO_EVIDENCE, UNCONFIRMED, Evidence, name_of_record
+from scrapy_simhash.detector import Detector, PageFingerprint
+from scrapy_simhash.documents.decoding import decoded, without_surrogates
+from scrapy_simhash.documents.files import path_name
+from scrapy_simhash.documents.html import is_html_response
+from scrapy_simhash.documents.lines import Unreadable, parse_csv, parse_json
+from scrapy_simhash.extraction import Extraction, plain_text
+from scrapy_simhash.scheme import Scheme
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy_simhash.dedupe.inputs import Inputs
+    from scrapy_simhash.dedupe.options import DedupeOptions
+
+_URL = re.compile(r"https?://", re.IGNORECASE)
+
+
+class Job(NamedTuple):
+    """Consecutive records of one file.
+
+    :param name: name of the file; empty if each record is a file, and its content is its path.
+    :param first_number: number of the first record in the file.
+    :param contents: contents of the records; a string is the reason why one is skipped.
+    """
+
+    name: str
+    first_number: int
+    contents: Sequence[bytes | str]
+
+    def default_key(self, at: int) -> str:
+        """Return the key of a record that has none itself."""
+        content = self.contents[at]
+        if not self.name and isinstance(content, bytes):
+            return path_name(Path(os.fsdecode(content)))
+        return f"{self.name}#{self.first_number + at}"
+
+    def single(self, at: int) -> Job:
+        """Return a job of one of the records."""
+        return Job(self.name, self.first_number + at, [self.contents[at]])
+
+
+class Fingerprinted(NamedTuple):
+    """A record with its key and its fingerprint, or the reason why it is skipped."""
+
+    key: str
+    page: PageFingerprint
+
+    def plain(self) -> list[Any]:
+        """Return values for JSON."""
+        page = self.page
+        return [self.key, page.fingerprint, page.skipped, plain_evidence(page.evidence)]
+
+    @classmethod
+    def from_plain(cls, values: Sequence[Any]) -> Fingerprinted:
+        """Return the record from the values of `plain`."""
+        key, fingerprint, skipped, evidence = values
+        page = PageFingerprint(
+            fingerprint=fingerprint, skipped=skipped, evidence=evidence_from(evidence)
+        )
+        return cls(key, page)
+
+
+def plain_evidence(evidence: Evidence) -> list[Any]:
+    """Return evidence as values for JSON; no evidence is an empty list."""
+    if evidence == NO_EVIDENCE:
+        return []
+    return [
+        b64encode(value).decode("ascii") if isinstance(value, bytes) else value
+        for value in evidence
+    ]
+
+
+def evidence_from(plain: Sequence[Any]) -> Evidence:
+    """Return the evidence from the values of `plain_evidence`."""
+    if not plain:
+        return NO_EVIDENCE
+    return Evidence._make(b64decode(value) if isinstance(value, str) else value for value in plain)
+
+
+def make_job_spec(inputs: Inputs, options: DedupeOptions) -> dict[str, Any]:
+    """Return what a `Fingerprinter` needs to know, as values for JSON."""
+    return {
+        "format": inputs.format,
+        "fields": asdict(inputs.fields),
+        "scheme": options.scheme.to_dict(),
+        "min_tokens": options.min_tokens,
+        "sketches": options.confirmation != UNCONFIRMED,
+        "max_bytes": options.max_bytes,
+        "encoding": inputs.encoding,
+        "header": inputs.header,
+        "delimiter": inputs.delimiter,
+        "timeout_ms": options.timeout_ms,
+    }
+
+
+class Fingerprinter:
+    """A reader of records of one format that fingerprints them.
+
+    :param job_spec: see `make_job_spec`.
+    """
+
+    def __init__(self, job_spec: dict[str, Any]) -> None:
+        self._spec = job_spec
+        self._fields = job_spec["fields"]
+        self._detector = Detector(
+            Scheme.from_dict(job_spec["scheme"]),
+            min_tokens=job_spec["min_tokens"],
+            sketches=job_spec["sketches"],
+        )
+        pages: dict[str, Callable[[bytes, str], Fingerprinted]] = {
+            "html": self._html_file,
+            "warc": self._warc_record,
+        }
+        self._read = pages.get(job_spec["format"], self._record)
+
+    def fingerprint(self, job: Job) -> list[Fingerprinted]:
+        """Return the fingerprints of the records of a job. No record raises an error."""
+        return [self._fingerprint(job, at) for at in range(len(job.contents))]
+
+    def _fingerprint(self, job: Job, at: int) -> Fingerprinted:
+        content, key = job.contents[at], job.default_key(at)
+        if isinstance(content, str):
+            return skipped(key, content)
+        try:
+            return self._read(content, key)
+        except Unreadable as error:
+            return skipped(error.key or key, error.reason)
+        except Exception:  # noqa: BLE001 - no record may stop a run
+            return skipped(key, "error")
+
+    def _record(self, content: bytes, default_key: str) -> Fingerprinted:
+        spec, fields = self._spec, self._fields
+        record: dict[str, Any]
+        if spec["format"] == "csv":
+            values = parse_csv(content, spec["encoding"], spec["delimiter"])
+            record = dict(zip(spec["header"], values, strict=False))
+        else:
+            record = parse_json(content, spec["encoding"])
+        key = _key(record.get(fields["key"]) if fields["key"] else None) or default_key
+        if fields["html"] is not None:
+            value = record.get(fields["html"])
+            if value is None:
+                raise Unreadable("no_field", key)
+            html = without_surrogates(value if isinstance(value, str) else str(value))
+            return self._made(key, lambda: self._detector.fingerprint_page(html))
+        texts = {
+            name: without_surrogates(_text_of(record[name]))
+            for name in fields["text"]
+            if record.get(name) is not None
+        }
+        if not texts:
+            raise Unreadable("no_field", key)
+        extraction = Extraction("\n".join(texts.values()), name_of_record(texts))
+        return self._made(key, lambda: self._detector.fingerprint_extraction(extraction))
+
+    def _html_file(self, content: bytes, key: str) -> Fingerprinted:
+        try:
+            with Path(os.fsdecode(content)).open("rb") as file:
+                body = file.read(self._spec["max_bytes"] + 1)
+        except OSError:
+            raise Unreadable("unreadable", key) from None
+        return self._page(key, body, None)
+
+    def _warc_record(self, content: bytes, _default_key: str) -> Fingerprinted:
+        from warcio.archiveiterator import ArchiveIterator
+
+        try:
+            record = next(iter(ArchiveIterator(io.BytesIO(content))))
+            url = record.rec_headers.get_header("WARC-Target-URI") or ""
+            headers = record.http_headers
+        except Exception:  # noqa: BLE001 - warcio raises many kinds
+            raise Unreadable("not_warc") from None
+        key = urldefrag(without_surrogates(url)).url or None
+        status = "" if headers is None else str(headers.get_statuscode())
+        if not status.isdecimal() or key is None:
+            raise Unreadable("not_warc", key)
+        if not status.startswith("2"):
+            raise Unreadable("status", key)
+        try:
+            body = record.content_stream().read(self._spec["max_bytes"] + 1)
+        except Exception:  # noqa: BLE001 - warcio raises many kinds
+            raise Unreadable("not_warc", key) from None
+        content_type = headers.get_header("Content-Type")
+        disposition = headers.get_header("Content-Disposition")
+        if body and not is_html_response(body, url, content_type, disposition):
+            raise Unreadable("not_html", key)
+        return self._page(key, body, content_type)
+
+    def _page(self, key: str, body: bytes, content_type: str | None) -> Fingerprinted:
+        if not body:
+            raise Unreadable("empty", key)
+        if len(body) > self._spec["max_bytes"]:
+            raise Unreadable("too_large", key)
+        html = decoded(body, content_type)
+        return self._made(key, lambda: self._detector.fingerprint_page(html))
+
+    def _made(self, key: str, fingerprint: Callable[[], PageFingerprint]) -> Fingerprinted:
+        try:
+            page = fingerprint()
+        except Exception:  # noqa: BLE001 - an extractor may raise anything
+            raise Unreadable("error", key) from None
+        # Without its text and its times, which are not needed here.
+        return Fingerprinted(
+            key,
+            PageFingerprint(
+                fingerprint=page.fingerprint, skipped=page.skipped, evidence=page.evidence
+            ),
+        )
+
+
+def skipped(key: str, reason: str) -> Fingerprinted:
+    """Return a record without a fingerprint."""
+    return Fingerprinted(key, PageFingerprint(skipped=reason))
+
+
+def _text_of(value: Any) -> str:
+    """Return the text of a field, as `SIMHASH_ITEM_FIELDS` reads it."""
+    if isinstance(value, (list, tuple)):
+        return "\n".join(_text_of(part) for part in value)
+    return plain_text(value if isinstance(value, str) else str(value))
+
+
+def _key(value: Any) -> str | None:
+    """Return a field as a key. URLs lose their fragments, as in a crawl."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return None
+    key = without_surrogates(str(value)).strip()
+    if not _URL.match(key):
+        return key or None
+    try:
+        return urldefrag(key).url
+    except ValueError:
+        return key

@@ -1,0 +1,80 @@
+"""Check the paths of a run before it begins, so that it overwrites nothing by accident."""
+
+from __future__ import annotations
+
+import os
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.errors import SimhashError
+
+if TYPE_CHECKING:
+    from scrapy_simhash.dedupe.options import DedupePaths
+
+
+def check_paths(paths: DedupePaths) -> None:
+    """Compare what is written with what is read, and with each other.
+
+    :raises SimhashError: paths overlap, or one cannot be written.
+    """
+    by_role = {
+        "output": paths.output_file,
+        "verdicts": paths.verdicts,
+        "index": paths.index,
+        "state of the run": paths.state,
+    }
+    written = [(role, path) for role, path in by_role.items() if path is not None]
+    for _, out in written:
+        for path in paths.inputs:
+            if out.exists() and out.samefile(path):
+                raise SimhashError(f"{out} is an input: write to another file")
+            if _lies_in(out, path):
+                raise SimhashError(f"{out} lies in {path}, which is read: write elsewhere")
+            if _lies_in(path, out):
+                raise SimhashError(f"{path}, which is read, lies in {out}: write elsewhere")
+    for (role, out), (other_role, other) in combinations(written, 2):
+        if real(out) == real(other):
+            raise SimhashError(f"{out} cannot be both the {role} and the {other_role}")
+        for inner, outer in ((out, other), (other, out)):
+            if _lies_in(inner, outer):
+                raise SimhashError(f"{inner} lies in {outer}, which is written, too: name another")
+    for file in filter(None, (paths.output_file, paths.verdicts)):
+        _check_writable(file)
+
+
+def _check_writable(file: Path) -> None:
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise SimhashError(
+            f"{file} is a device or a pipe: write to a file, or with -o - to standard output"
+        )
+    for folder in (file.parent, real(file).parent):
+        if not folder.is_dir():
+            raise SimhashError(f"{file} cannot be written: there is no folder {folder}")
+
+
+def check_free(path: Path, *, overwrite: bool, as_folder: bool) -> None:
+    """Check that nothing is overwritten without permission.
+
+    :param as_folder: a folder is to be written, which replaces an empty folder only.
+    :raises SimhashError: the path exists.
+    """
+    if path.is_dir():
+        if not as_folder or any(path.iterdir()):
+            raise SimhashError(f"{path} is a folder that exists already: name another")
+    elif path.exists():
+        if as_folder:
+            raise SimhashError(
+                f"{path} is a file that exists already, and a folder is written: name another"
+            )
+        if not overwrite:
+            raise SimhashError(f"{path} exists already: --overwrite replaces it")
+
+
+def real(path: Path) -> Path:
+    """Return the path with symlinks followed, whether it exists or not."""
+    return Path(os.path.realpath(path))
+
+
+def _lies_in(inner: Path, outer: Path) -> bool:
+    return real(outer) in real(inner).parents

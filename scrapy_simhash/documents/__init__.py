@@ -1,0 +1,1 @@
+"""Read files as documents and records, whatever their format, and write files atomically."""

@@ -1,0 +1,108 @@
+"""Decode pages and files by the rules of Scrapy's `TextResponse.text`.
+
+The encoding comes from the first of these that exists: a byte order mark, the HTTP header, the
+declaration in the page, a guess.
+"""
+
+from __future__ import annotations
+
+import re
+
+from scrapy_simhash.errors import SimhashError
+
+_FIRST_BLOCK_BYTES = 8192
+_MAX_CONTROL_SHARE = 0.02
+_CHECKED_CHARACTERS = 64_000
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_CONTROLS = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
+# The encoding that `_encoding_and_text` returns if none was declared and none could be guessed. No
+# text has it otherwise: a page in ASCII counts as Windows-1252.
+_UNKNOWN = "ascii"
+
+
+class NotReadable(SimhashError):
+    """Raised for bytes that are no text. `reason` is the same for all errors of a kind."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(reason, detail)
+        self.reason = reason
+        self.detail = detail
+
+
+def decoded(content: bytes, content_type: str | None = None) -> str:
+    """Return the text of a page as Scrapy decodes it. Invalid bytes are replaced.
+
+    :param content_type: the HTTP header, which may name the encoding.
+    """
+    return _encoding_and_text(content, content_type)[1]
+
+
+def decoded_file(content: bytes) -> str:
+    """Return the same text for a file of an unknown kind.
+
+    :raises NotReadable: the file is binary, or its encoding cannot be guessed.
+    """
+    if byte_order_encoding(content) is None and b"\0" in content[:_FIRST_BLOCK_BYTES]:
+        raise NotReadable("binary")
+    encoding, text = _encoding_and_text(content)
+    if encoding == _UNKNOWN:
+        raise NotReadable("in an unknown encoding", "it is not UTF-8; --encoding names it")
+    start = text[:_CHECKED_CHARACTERS]
+    if len(_CONTROLS.findall(start)) > _MAX_CONTROL_SHARE * len(start):
+        raise NotReadable("binary")
+    return text
+
+
+def decoded_as(content: bytes, encoding: str) -> str:
+    """Return the text in the encoding that the user named.
+
+    :raises NotReadable: it is not in that encoding.
+    """
+    try:
+        text = content.decode(encoding)
+    except UnicodeError as error:
+        at = f"at byte {error.start:,}" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise NotReadable(f"not {encoding}", at) from None
+    return without_surrogates(text.removeprefix("\ufeff"))
+
+
+def byte_order_encoding(content: bytes) -> str | None:
+    """Return the encoding that a byte order mark names; its decoder removes the mark."""
+    from w3lib.encoding import read_bom
+
+    encoding, _ = read_bom(content)
+    if encoding is None:
+        return None
+    return "utf-8-sig" if encoding == "utf-8" else encoding.removesuffix("-le").removesuffix("-be")
+
+
+def without_surrogates(text: str) -> str:
+    """Return a text that UTF-8 can encode: lone surrogates are replaced."""
+    return text if text.isascii() else _SURROGATES.sub(_REPLACEMENT, text)
+
+
+def _encoding_and_text(content: bytes, content_type: str | None = None) -> tuple[str, str]:
+    from w3lib.encoding import html_to_unicode
+
+    return html_to_unicode(
+        content_type, content, auto_detect_fun=_detected, default_encoding=_UNKNOWN
+    )
+
+
+def _detected(content: bytes) -> str | None:
+    """Guess the encoding of bytes that do not declare one, as Scrapy does."""
+    from w3lib.encoding import resolve_encoding
+
+    for encoding in ("ascii", "utf-8"):
+        try:
+            content.decode(encoding)
+        except UnicodeError:
+            continue
+        return resolve_encoding(encoding)
+    try:
+        from charset_normalizer import from_bytes
+    except ImportError:  # Scrapy before 2.19 does not require it
+        return "cp1252"
+    best = from_bytes(content).best()
+    return None if best is None else resolve_encoding(best.encoding)

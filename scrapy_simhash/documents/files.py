@@ -1,0 +1,192 @@
+"""Find, open and replace files."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import os
+import secrets
+import shutil
+import zlib
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from scrapy_simhash.errors import SimhashError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+GZIP_MARK = b"\x1f\x8b"
+_BUFFER_BYTES = 1 << 18
+
+
+class DamagedFile(SimhashError):
+    """A file that cannot be read to its end."""
+
+
+def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[Path]:
+    """Yield the files of folders, sorted by name, and paths that are no folders as they are.
+
+    In folders, hidden files, special files and links to folders are ignored.
+
+    :param exclude: a folder to leave out.
+    """
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        for folder, folders, names in os.walk(path):
+            inside = Path(folder)
+            folders[:] = sorted(
+                name
+                for name in folders
+                if not name.startswith(".") and not (exclude and _is_same(inside / name, exclude))
+            )
+            for name in sorted(names):
+                if not name.startswith(".") and (inside / name).is_file():
+                    yield inside / name
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def path_name(path: Path) -> str:
+    """Return a path as text that can be written anywhere: file names may be any bytes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+@contextmanager
+def uncompressed(stream: BinaryIO) -> Iterator[io.BufferedReader]:
+    """Yield a stream, decompressed if it is gzip. It need not be seekable.
+
+    :raises DamagedFile: at exit, if the compressed data is damaged; the stream ends there.
+    """
+    buffered = cast(
+        "io.BufferedReader",
+        stream if hasattr(stream, "peek") else io.BufferedReader(cast("Any", stream)),
+    )
+    if not buffered.peek(2).startswith(GZIP_MARK):
+        yield buffered
+        return
+    content = _Gunzip(buffered)
+    yield io.BufferedReader(content, _BUFFER_BYTES)
+    if content.damage is not None:
+        raise DamagedFile(content.damage)
+
+
+class _Gunzip(io.RawIOBase):
+    """The content of a gzip file, which ends where the file is damaged."""
+
+    def __init__(self, compressed: BinaryIO) -> None:
+        self._content = gzip.GzipFile(fileobj=compressed)
+        self.damage: str | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self.damage is not None:
+            return 0
+        try:
+            # Not readinto, which loses what it has read before it raises an error.
+            content = self._content.read1(len(buffer))
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            self.damage = str(error)
+            return 0
+        buffer[: len(content)] = content
+        return len(content)
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Yield a temporary path to write a file to; on success, it replaces `path` atomically.
+
+    Symlinks are followed. A pipe or a device cannot be replaced and is yielded itself.
+
+    :raises OSError: the file cannot be written.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    temporary = _beside(path)
+    try:
+        yield temporary
+        sync_file(temporary)
+        _rename(temporary, path)
+    finally:
+        discard(temporary)
+
+
+def move_into_place(source: Path, path: Path) -> None:
+    """Move a complete file or folder to `path` atomically, also across file systems.
+
+    Symlinks are followed.
+
+    :raises OSError: it cannot be written.
+    """
+    path = path.resolve()
+    try:
+        _rename(source, path)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+    else:
+        return
+    temporary = _beside(path)
+    try:
+        if source.is_dir():
+            shutil.copytree(source, temporary)
+        else:
+            shutil.copy2(source, temporary)
+            sync_file(temporary)
+        _rename(temporary, path)
+    finally:
+        discard(temporary)
+    discard(source)
+
+
+def _beside(path: Path) -> Path:
+    # Not derived from the name of `path`, because the result could be too long.
+    return path.with_name(f".simhash-{secrets.token_hex(8)}")
+
+
+def _rename(source: Path, path: Path) -> None:
+    if path.exists():
+        shutil.copymode(path, source)
+    source.replace(path)
+
+
+def sync_file(path: Path) -> None:
+    """Write a file to the disk, so that it survives a power loss."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def discard(path: Path) -> None:
+    """Delete a file or a folder, if it exists."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def import_extra(module: str) -> Any:
+    """Import a module that the extra ``files`` installs.
+
+    :raises SimhashError: it cannot be imported.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise SimhashError(
+            f"{module.partition('.')[0]} is needed for these files, and cannot be imported "
+            f'({error}): pip install "scrapy-simhash[files]"'
+        ) from error

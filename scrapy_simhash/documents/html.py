@@ -1,0 +1,67 @@
+"""Recognise HTML: texts by their beginning, responses as Scrapy does."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from email.message import Message
+
+HTML_ENDINGS = (".html", ".htm", ".xhtml")
+_START_CHARACTERS = 4096
+_START = re.compile(
+    r"\ufeff?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
+# Scrapy makes other responses of these. Of unknown types, it looks at the name and the content.
+_OTHER_TYPES = (
+    *("application/atom+xml", "application/rdf+xml", "application/rss+xml", "application/xml"),
+    *("application/json", "application/x-json", "application/json-amazonui-streaming"),
+    *("application/javascript",),
+)
+_SNIFFED_BYTES = 5000
+_BINARY = frozenset(range(32)) - frozenset(b"\t\n\r\x0b\x0c\x1b")
+
+
+def begins_as_html(text: str) -> bool:
+    """Return True if a text begins as an HTML page does."""
+    return _START.match(text[:_START_CHARACTERS]) is not None
+
+
+def begins_as_html_bytes(content: bytes) -> bool:
+    """Return True if the bytes of a text begin so, in any encoding that is based on ASCII."""
+    start = content[:_START_CHARACTERS].decode("latin-1").replace("\0", "")
+    return begins_as_html(start.removeprefix("ï»¿"))
+
+
+def is_html_response(
+    body: bytes, url: str, content_type: str | None = None, disposition: str | None = None
+) -> bool:
+    """Return True if Scrapy makes an `HtmlResponse` of a response.
+
+    :param disposition: the header Content-Disposition, which may name the file.
+    """
+    types = [] if content_type is None else [content_type.split(";")[0].strip().lower()]
+    if disposition is not None:
+        header = Message()
+        header["Content-Disposition"] = disposition.replace("\r", " ").replace("\n", " ")
+        types.append(_type_of_name(header.get_filename() or ""))
+    types.append(_type_of_name(url))
+    for mime_type in types:
+        if mime_type in _HTML_TYPES:
+            return True
+        if mime_type in _OTHER_TYPES or mime_type.startswith("text/"):
+            return False
+    start = body[:_SNIFFED_BYTES]
+    if not _BINARY.isdisjoint(start):
+        return False
+    lower = start.lower()
+    return b"<html>" in lower or (b"<!doctype html>" in lower and b"<?xml" not in lower)
+
+
+def _type_of_name(name: str) -> str:
+    try:
+        mime_type, encoding = mimetypes.guess_type(name)
+    except ValueError:  # brackets that are no IPv6 address
+        return ""
+    return "" if mime_type is None or encoding else mime_type

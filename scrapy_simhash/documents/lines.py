@@ -1,0 +1,218 @@
+"""Split files of JSON lines, JSON arrays and CSV into records, as bytes.
+
+A part that is too large is read in pieces, so that memory is bounded.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from itertools import chain
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+PIECE_BYTES = 1 << 20
+_SPACE = b" \t\r\n"
+_AROUND_ITEMS = b"[]," + _SPACE
+_BOM = b"\xef\xbb\xbf"
+_MOST_HELD_BYTES = 1 << 20
+
+
+class Part(NamedTuple):
+    """A part of a file: a record, or bytes between records.
+
+    :param data: the bytes to copy; of a part that is too large, the first ones.
+    :param is_record: False for bytes that are copied without being judged, and for blank lines.
+    :param reason: why a record cannot be judged, such as ``too_large``.
+    :param content: the bytes to judge, if they differ from `data`.
+    :param rest: the bytes after `data`. They are lost when the next part is read.
+    """
+
+    data: bytes
+    is_record: bool = True
+    reason: str | None = None
+    content: bytes | None = None
+    rest: Iterable[bytes] = ()
+
+
+class Unreadable(Exception):
+    """Raised for a record that cannot be read.
+
+    :param key: key of the record, if it is known.
+    """
+
+    def __init__(self, reason: str, key: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.key = key
+
+
+def line_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
+    """Yield each line as a record; blank lines are none."""
+    return _parts(stream, max_bytes, lambda piece: piece.endswith(b"\n"), space=None)
+
+
+def csv_parts(stream: io.BufferedReader, max_bytes: int) -> Iterator[Part]:
+    """Yield the records of a CSV file. The first one, the header, is no record."""
+    ends = _CsvEnds(csv_delimiter(stream.peek(PIECE_BYTES).partition(b"\n")[0]))
+    is_header = True
+    # A line of tabs is a record. If the last one ends within quotes, it is torn.
+    for part in _parts(stream, max_bytes, ends.ends_record, space=b"\r\n"):
+        reason = "not_csv" if part.reason is None and ends.is_quoted else part.reason
+        yield part._replace(is_record=part.is_record and not is_header, reason=reason)
+        is_header = is_header and not part.is_record
+
+
+def array_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
+    """Yield the objects of a JSON array that has one in each line, as Scrapy writes it.
+
+    Brackets, commas and white space around objects are left out. They may share a line with an
+    object. Scrapy appends to a feed by writing another array after the first.
+    """
+    for part in line_parts(stream, max_bytes):
+        pieces = _item_pieces(chain([part.data.removeprefix(_BOM)], part.rest))
+        if part.reason is None:
+            pieces = iter([b"".join(pieces)])
+        if data := next(pieces, b""):
+            yield Part(data, reason=part.reason, rest=pieces)
+
+
+def _item_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield a line without what surrounds its object; another value keeps its brackets."""
+    first = last = tail = b""
+    for line_piece in pieces:
+        if first:
+            piece = tail + line_piece
+        else:
+            piece = line_piece.lstrip(_AROUND_ITEMS)
+            if piece[:1] not in (b"{", b""):
+                piece = line_piece.lstrip(b"," + _SPACE)
+            first = piece[:1]
+        body = piece.rstrip(_AROUND_ITEMS)
+        tail = piece[len(body) :]
+        if len(tail) > _MOST_HELD_BYTES:  # more than a line ends with
+            body, tail = piece, b""
+        if body:
+            last = body[-1:]
+            yield body
+    if first + last != b"{}" and (tail := tail.rstrip(b"," + _SPACE)):
+        yield tail
+
+
+def _parts(
+    stream: BinaryIO,
+    max_bytes: int,
+    ends_record: Callable[[bytes], bool],
+    *,
+    space: bytes | None,
+) -> Iterator[Part]:
+    """Yield records of one line or several.
+
+    :param ends_record: is called with each piece of a line, and returns True if the record ends
+        there.
+    :param space: lines of these bytes are blank; None for ASCII white space.
+    """
+    while piece := stream.readline(max_bytes + 1):
+        pieces = [piece]
+        size = len(piece)
+        while not (ended := ends_record(piece)) and size <= max_bytes:
+            piece = stream.readline(max_bytes + 1 - size)
+            if not piece:
+                break
+            pieces.append(piece)
+            size += len(piece)
+        data = b"".join(pieces)
+        if ended or size <= max_bytes:
+            yield Part(data, is_record=bool(data.strip(space)))
+        else:
+            rest = _rest(stream, ends_record)
+            yield Part(data, reason="too_large", rest=rest)
+            for _ in rest:
+                pass
+
+
+def _rest(stream: BinaryIO, ends_record: Callable[[bytes], bool]) -> Iterator[bytes]:
+    while piece := stream.readline(PIECE_BYTES):
+        yield piece
+        if ends_record(piece):
+            return
+
+
+def csv_delimiter(header: bytes) -> str:
+    """Return a comma, or a tab or semicolon if the header has no comma but one of these."""
+    if b"," in header:
+        return ","
+    return next((other for other in "\t;" if other.encode() in header), ",")
+
+
+class _CsvEnds:
+    """The state of a CSV reader at the end of a piece of a line.
+
+    As for `csv.reader`, a quote opens a field at its start only, and line breaks within quotes are
+    text. The bytes of these characters mean the same in every encoding that is based on ASCII.
+    """
+
+    def __init__(self, delimiter: str) -> None:
+        self._delimiter = delimiter.encode()
+        self._tokens = re.compile(rb'["\n%b]|[^"\n%b]+' % (self._delimiter, self._delimiter))
+        self._state: Literal["start", "plain", "quoted", "closing"] = "start"
+
+    @property
+    def is_quoted(self) -> bool:
+        return self._state == "quoted"
+
+    def ends_record(self, piece: bytes) -> bool:
+        """Return True if a record ends with this piece."""
+        if self._state == "start" and b'"' not in piece:
+            self._state = "start" if piece.endswith((b"\n", self._delimiter)) else "plain"
+            return piece.endswith(b"\n")
+        for match in self._tokens.finditer(piece):
+            token = match[0]
+            if self._state == "quoted":
+                self._state = "closing" if token == b'"' else "quoted"
+            elif token == b'"':
+                self._state = "plain" if self._state == "plain" else "quoted"
+            else:
+                self._state = "start" if token in (self._delimiter, b"\n") else "plain"
+        return self._state == "start" and piece.endswith(b"\n")
+
+
+def parse_json(content: bytes, encoding: str) -> dict[str, Any]:
+    """Return a JSON object.
+
+    :raises Unreadable: the content is no JSON object.
+    """
+    try:
+        record = json.loads(_decode(content, encoding))
+    except (ValueError, RecursionError):
+        raise Unreadable("not_json") from None
+    if not isinstance(record, dict):
+        raise Unreadable("not_json")
+    return record
+
+
+def parse_csv(content: bytes, encoding: str, delimiter: str) -> list[str]:
+    """Return the fields of one CSV record.
+
+    :raises Unreadable: the content is not one CSV record.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), len(content) + 1))
+    text = _decode(content, encoding)
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except csv.Error:
+        raise Unreadable("not_csv") from None
+    if len(rows) != 1:
+        raise Unreadable("not_csv")
+    return rows[0]
+
+
+def _decode(content: bytes, encoding: str) -> str:
+    try:
+        return content.decode(encoding).removeprefix("\ufeff")
+    except UnicodeError:
+        raise Unreadable("not_its_encoding") from None

@@ -1,0 +1,65 @@
+"""Read Parquet files in batches of rows, so that memory is bounded."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.documents.files import import_extra
+from scrapy_simhash.documents.lines import Part
+from scrapy_simhash.errors import SimhashError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+_ROWS = 256
+
+
+def parquet_schema(path: Path) -> Any:
+    """Return the schema of a Parquet file.
+
+    :raises SimhashError: the file is no Parquet file, or a package is missing.
+    """
+    with _opened(path) as file:
+        return file.schema_arrow
+
+
+def row_parts(path: Path, columns: Sequence[str], max_bytes: int) -> Iterator[Part]:
+    """Yield each row as a record, whose content is a JSON object of these columns."""
+    for batch in row_batches(path, _ROWS, list(columns)):
+        for row in batch.to_pylist():
+            text = json.dumps(row, ensure_ascii=False, default=_as_text)
+            content = text.encode("utf-8", "replace")
+            reason = "too_large" if len(content) > max_bytes else None
+            yield Part(b"", reason=reason, content=content)
+
+
+def row_batches(path: Path, rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """Yield batches of at most so many rows.
+
+    :raises SimhashError: the file is damaged.
+    """
+    with _opened(path) as file:
+        try:
+            yield from file.iter_batches(rows, columns=columns)
+        except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
+            raise _damaged(path, error) from error
+
+
+def _opened(path: Path) -> Any:
+    parquet = import_extra("pyarrow.parquet")
+    try:
+        return parquet.ParquetFile(path)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> SimhashError:
+    return SimhashError(f"{path} cannot be read as Parquet: {error}")
+
+
+def _as_text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

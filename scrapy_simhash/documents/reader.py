@@ -1,0 +1,257 @@
+"""Read files and folders as documents, each with a name and a text.
+
+A text file or an HTML page is one document; a JSON file has one in each line, or in each item of a
+list. What cannot be read is reported with the reason, and reading goes on.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from scrapy_simhash.documents.decoding import (
+    NotReadable,
+    byte_order_encoding,
+    decoded,
+    decoded_as,
+    decoded_file,
+    without_surrogates,
+)
+from scrapy_simhash.documents.files import DamagedFile, files_in, path_name, uncompressed
+from scrapy_simhash.documents.html import HTML_ENDINGS, begins_as_html, begins_as_html_bytes
+from scrapy_simhash.documents.lines import line_parts
+from scrapy_simhash.errors import SimhashError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+DEFAULT_MAX_BYTES = 64 << 20
+_JSON_ENDINGS = (".jsonl", ".jl", ".ndjson", ".json")
+_SHOWN_FIELDS = 8
+_UNLIMITED = 1 << 62
+
+
+class Document(NamedTuple):
+    """A named text."""
+
+    name: str
+    text: str
+
+
+class HtmlDocument(Document):
+    """A document whose text is an HTML page; see `DocumentReader.keep_html`."""
+
+    __slots__ = ()
+
+
+class Skipped(NamedTuple):
+    """A document that could not be read. `reason` is the same for all of a kind."""
+
+    place: str
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentReader:
+    """A reader of documents.
+
+    :param text_field: field of a JSON object with its text.
+    :param name_field: field with its name; None for ``url``, else ``id``. Without a name, it is
+        FILE:LINE.
+    :param encoding: encoding of all files; None to detect it.
+    :param max_bytes: upper limit for a document; 0 for none.
+    :param keep_html: return HTML pages themselves instead of their main text.
+    """
+
+    text_field: str = "text"
+    name_field: str | None = None
+    encoding: str | None = None
+    max_bytes: int = DEFAULT_MAX_BYTES
+    keep_html: bool = False
+
+    def documents(
+        self, paths: Iterable[Path], *, exclude: Path | None = None
+    ) -> Iterator[Document | Skipped]:
+        """Yield the documents of files, and of all files in folders.
+
+        :param exclude: a folder to leave out, such as the index itself.
+        """
+        for path in files_in(paths, exclude=exclude):
+            yield from self.file(path)
+
+    def file(self, path: Path) -> Iterator[Document | Skipped]:
+        """Yield the documents of one file."""
+        name = path_name(path)
+        try:
+            with path.open("rb", buffering=1 << 16) as stream:
+                yield from self.stream(name, stream)
+        except OSError as error:
+            yield Skipped(name, "cannot be opened", error.strerror or str(error))
+
+    def stream(self, name: str, stream: BinaryIO) -> Iterator[Document | Skipped]:
+        """Yield the documents of an open file. The format is found by the name, or the content."""
+        lower = name.lower().removesuffix(".gz")
+        is_json = lower.endswith(_JSON_ENDINGS)
+        try:
+            with uncompressed(stream) as content:
+                if is_json:
+                    yield from self._json(name, content, may_be_list=lower.endswith(".json"))
+                else:
+                    whole = self._limited(content)
+            if not is_json:  # and not damaged
+                yield self._one(name, whole, html=lower.endswith(HTML_ENDINGS))
+        except DamagedFile as error:
+            yield Skipped(name, "damaged gzip", str(error))
+        except NotReadable as error:
+            yield Skipped(name, error.reason, error.detail)
+        except UnicodeError as error:  # the rest of lines in UTF-16 cannot be decoded, either
+            yield Skipped(name, "not of its encoding", str(error))
+        except OSError as error:
+            yield Skipped(name, "cannot be read", error.strerror or str(error))
+
+    def page(self, name: str, content: bytes, text: str, *, html: bool) -> Document | Skipped:
+        """Return the document of a page that was downloaded.
+
+        :param text: the decoded page, which is used unless `encoding` is set.
+        """
+        try:
+            if self.max_bytes and len(content) > self.max_bytes:
+                raise self._too_long()
+            if self.encoding is not None:
+                text = decoded_as(content, self.encoding)
+        except NotReadable as error:
+            return Skipped(name, error.reason, error.detail)
+        return self._document(name, text, html=html)
+
+    def _one(self, name: str, content: bytes, *, html: bool) -> Document | Skipped:
+        if self.encoding is not None:
+            text = decoded_as(content, self.encoding)
+        else:
+            is_page = html or begins_as_html_bytes(content)
+            text = (decoded if is_page else decoded_file)(content)
+        return self._document(name, text, html=html)
+
+    def _limited(self, stream: BinaryIO) -> bytes:
+        content = stream.read(self.max_bytes + 1 if self.max_bytes else -1)
+        if self.max_bytes and len(content) > self.max_bytes:
+            raise self._too_long()
+        return content
+
+    def _too_long(self, detail: str = "--max-bytes sets the limit") -> NotReadable:
+        return NotReadable(f"longer than {self.max_bytes:,} bytes", detail)
+
+    def _json(
+        self, name: str, stream: io.BufferedReader, *, may_be_list: bool
+    ) -> Iterator[Document | Skipped]:
+        """Yield the object of each line, or of each item of one JSON value.
+
+        :param may_be_list: the file is one JSON value if its first line is no JSON object.
+        """
+        encoding = self.encoding or byte_order_encoding(stream.peek(4)[:4]) or "utf-8"
+        with _in_bytes(stream, encoding) as (lines, encoding):
+            yield from self._lines(name, lines, encoding, may_be_list=may_be_list)
+
+    def _lines(
+        self, name: str, lines: Any, encoding: str, *, may_be_list: bool
+    ) -> Iterator[Document | Skipped]:
+        for number, part in enumerate(line_parts(lines, self.max_bytes or _UNLIMITED), 1):
+            place = f"{name}:{number}"
+            if part.reason is not None:
+                yield Skipped(place, f"longer than {self.max_bytes:,} bytes")
+                continue
+            if not part.is_record:
+                continue
+            try:
+                value = json.loads(part.data.decode(encoding).removeprefix("\ufeff"))
+            except UnicodeError:
+                yield Skipped(
+                    place, "not of its encoding", "UTF-8, unless --encoding names another"
+                )
+                continue
+            except (ValueError, RecursionError) as error:
+                value = error
+            if may_be_list and isinstance(value, (list, Exception)):
+                yield from self._items(name, part.data, lines, encoding)
+                return
+            may_be_list = False
+            if isinstance(value, Exception):
+                yield Skipped(place, "not JSON", str(value))
+            else:
+                yield self._object(place, value)
+
+    def _items(
+        self, name: str, first_line: bytes, lines: Any, encoding: str
+    ) -> Iterator[Document | Skipped]:
+        left = self.max_bytes - len(first_line) + 1 if self.max_bytes else -1
+        content = first_line + lines.read(left)
+        if self.max_bytes and len(content) > self.max_bytes:
+            raise self._too_long("JSON lines are read one by one")
+        try:
+            value = json.loads(content.decode(encoding).removeprefix("\ufeff"))
+        except (ValueError, RecursionError) as error:
+            yield Skipped(name, "not JSON", str(error))
+            return
+        for number, item in enumerate(value if isinstance(value, list) else [value], 1):
+            yield self._object(f"{name}:{number}", item)
+
+    def _object(self, place: str, value: Any) -> Document | Skipped:
+        if not isinstance(value, dict):
+            return Skipped(place, "not a JSON object")
+        text = value.get(self.text_field)
+        if not isinstance(text, str):
+            if text is not None:
+                return Skipped(place, f"field {self.text_field!r} is not text")
+            names = ", ".join(list(value)[:_SHOWN_FIELDS])
+            return Skipped(
+                place,
+                f"no field {self.text_field!r}",
+                f"it has {names or 'none'}; --text-field names the one with the text",
+            )
+        fields = ("url", "id") if self.name_field is None else (self.name_field,)
+        found = (value.get(field) for field in fields)
+        name = next((str(n) for n in found if isinstance(n, (str, int)) and str(n).strip()), place)
+        return self._document(without_surrogates(name), without_surrogates(text))
+
+    def _document(self, name: str, text: str, *, html: bool = False) -> Document | Skipped:
+        html = html or begins_as_html(text)
+        if html and not self.keep_html:
+            from scrapy_simhash.extraction import extract
+
+            try:
+                text = extract(text).text
+            except SimhashError as error:
+                return Skipped(name, "no text could be extracted", str(error))
+        if not text or text.isspace():
+            return Skipped(name, "no text in it")
+        return (HtmlDocument if html and self.keep_html else Document)(name, text)
+
+
+@contextmanager
+def _in_bytes(stream: io.BufferedReader, encoding: str) -> Iterator[tuple[Any, str]]:
+    """Yield a stream with its encoding, or in UTF-8 if bytes such as line breaks differ in it."""
+    if "a\n".encode(encoding).endswith(b"a\n"):
+        yield stream, encoding
+        return
+    text = io.TextIOWrapper(stream, encoding, newline="\n")
+    try:
+        yield _InUtf8(text), "utf-8"
+    finally:
+        text.detach()  # the stream is closed by whoever opened it
+
+
+class _InUtf8:
+    """A text stream, read as UTF-8."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+
+    def readline(self, size: int) -> bytes:
+        return self._text.readline(size).encode("utf-8", "surrogatepass")
+
+    def read(self, size: int) -> bytes:
+        return self._text.read(size).encode("utf-8", "surrogatepass")

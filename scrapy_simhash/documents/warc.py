@@ -1,0 +1,103 @@
+"""Split WARC files into records. `warcio` finds where they begin and end; bytes are copied."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from scrapy_simhash.documents.files import DamagedFile, import_extra
+from scrapy_simhash.documents.lines import PIECE_BYTES, Part
+
+if TYPE_CHECKING:
+    import io
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
+
+_HEADER_BYTES = 1 << 16
+_END = b"\r\n\r\n"
+_TORN = "a record of it is torn"
+
+
+def warc_parts(
+    open_stream: Callable[[], AbstractContextManager[io.BufferedReader]],
+    max_bytes: int,
+    *,
+    by_record: bool,
+) -> Iterator[Part]:
+    """Yield the records of a file. Responses are records to judge.
+
+    :param open_stream: opens the file, decompressed unless `by_record` is set.
+    :param by_record: the file is compressed record by record, and the compressed bytes are wanted.
+    :raises DamagedFile: what follows is no record, or is torn.
+    """
+    with open_stream() as stream, open_stream() as copied:
+        position = 0
+        for offset, length, record in _records(stream):
+            _skip(copied, offset - position)
+            position = offset + length
+            too_large = record.length > max_bytes + _HEADER_BYTES
+            data = copied.read(PIECE_BYTES if too_large and length > PIECE_BYTES else length)
+            rest: Iterable[bytes] = _pieces(copied, length - len(data))
+            if not by_record:  # `length` is without the line breaks between records
+                data, rest = (data, chain(rest, [_END])) if too_large else (data + _END, ())
+            is_response = record.rec_type == "response"
+            reason = "too_large" if too_large and is_response else None
+            yield Part(data, is_response, reason, rest=rest)
+            for _ in rest:
+                pass
+        # warcio ends silently where a record is cut off in its first bytes.
+        if copied.read(_HEADER_BYTES).strip(b"\r\n\0"):
+            raise DamagedFile(_TORN)
+
+
+def is_compressed_by_record(stream: BinaryIO) -> bool:
+    """Return True if each record of a gzip file is compressed by itself."""
+    records = _iterator(stream)
+    try:
+        next(records, None)
+        next(records, None)  # raises an error if it is in the same gzip member
+    except Exception:  # noqa: BLE001 - warcio raises many kinds
+        return False
+    return True
+
+
+def _records(stream: BinaryIO) -> Iterator[tuple[int, int, Any]]:
+    """Yield (offset, length, record) of complete records."""
+    records = _iterator(stream)
+    while True:
+        try:
+            record = next(records, None)
+            if record is None:
+                return
+            records.read_to_end()
+        except OSError:
+            raise
+        except Exception:  # noqa: BLE001 - warcio raises many kinds
+            raise DamagedFile("there is something in it that is no WARC record") from None
+        decompressor = records.reader.decompressor
+        if (
+            # Without a valid length, the stream of the record has no limit.
+            getattr(record.raw_stream, "limit", 1)
+            or records.err_count
+            or (decompressor is not None and not decompressor.eof)
+        ):
+            raise DamagedFile(_TORN)
+        yield records.get_record_offset(), records.get_record_length(), record
+
+
+def _iterator(stream: BinaryIO) -> Any:
+    return import_extra("warcio.archiveiterator").WARCIterator(stream, no_record_parse=True)
+
+
+def _skip(stream: io.BufferedReader, count: int) -> None:
+    if stream.seekable():
+        stream.seek(count, 1)
+    else:
+        for _ in _pieces(stream, count):
+            pass
+
+
+def _pieces(stream: BinaryIO, count: int) -> Iterator[bytes]:
+    while count and (piece := stream.read(min(count, PIECE_BYTES))):
+        count -= len(piece)
+        yield piece

@@ -1,0 +1,158 @@
+"""Extractors by name, and the choice between readability and segments.
+
+readability is made for articles. On other pages, such as documentation, it often returns a
+sidebar or next to nothing, and different pages with the same remainder would look like copies. So
+its answer is compared with that of `scrapy_simhash.extraction.segments`: if it has less than
+`MIN_SHARE_OF_SEGMENTS` of those words, the segments are the text. The rule looks at the page alone,
+so a page has the same text tomorrow. ``docs/decisions/extraction.md`` has the figures.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.errors import ExtractionError, SchemeError
+from scrapy_simhash.extraction.lines import join, lines_of, own_heading
+from scrapy_simhash.extraction.page import Extraction, Page, prepared
+from scrapy_simhash.extraction.readability import article_of
+from scrapy_simhash.extraction.segments import content_lines, words_of
+from scrapy_simhash.extraction.selectors import Selectors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+MIN_SHARE_OF_SEGMENTS = 0.8
+_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
+_IMPORT_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+
+
+def extract(
+    html: str, extractor: str = "readability", selectors: Selectors | None = None
+) -> Extraction:
+    """The main text of an HTML page; empty if it has none.
+
+    :param html: a decoded page; it may be broken, empty, or not HTML at all.
+    :param extractor: a name in `EXTRACTORS`, or the import path of a function from HTML to text.
+    :raises ExtractionError: the extractor gave up on the page.
+    :raises SchemeError: there is no such extractor, or a selector makes no sense.
+    """
+    find = find_extractor(extractor)
+    content = prepared(html)
+    if not content:
+        return Extraction("", way=extractor)
+    try:
+        page = Page(content, selectors or Selectors())
+        about = page.about
+        if page.selected is not None:
+            return replace(about, text=page.selected, way="selected")
+        text, way = find(page)
+        return replace(about, text=text, way=way)
+    except SchemeError:
+        raise
+    except Exception as error:
+        raise ExtractionError(extractor, f"{type(error).__name__}: {error}") from error
+
+
+def _readability(page: Page) -> tuple[str, str]:
+    if page.root is None:
+        return "", "readability"
+    segments = content_lines(page.lines)
+    article = lines_of(article_of(page.root, page.parse_again, drop_consent=True), clean=True)
+    if words_of(article) < MIN_SHARE_OF_SEGMENTS * words_of(segments):
+        return join(segments), "segments"
+    heading = own_heading(page.lines)
+    if heading is not None and all(line.text != heading.text for line in article):
+        article.insert(0, heading)
+    return join(article), "readability"
+
+
+def _plain_readability(page: Page) -> tuple[str, str]:
+    if page.root is None:
+        return "", "readability-only"
+    article = article_of(page.root, page.parse_again)
+    return join(lines_of(article, clean=True)), "readability-only"
+
+
+def _segments(page: Page) -> tuple[str, str]:
+    return join(content_lines(page.lines)), "segments"
+
+
+def _visible_text(page: Page) -> tuple[str, str]:
+    return join(page.lines), "text"
+
+
+def _trafilatura(page: Page) -> tuple[str, str]:
+    from trafilatura import extract as trafilatura_extract
+
+    text = trafilatura_extract(page.html(), fast=True, include_comments=False)
+    return text or "", "trafilatura"
+
+
+def _resiliparse(page: Page) -> tuple[str, str]:
+    from resiliparse.extract.html2text import extract_plain_text
+
+    text = extract_plain_text(page.html(), main_content=True, alt_texts=False)
+    return text, "resiliparse"
+
+
+EXTRACTORS: Mapping[str, Callable[[Page], tuple[str, str]]] = {
+    "readability": _readability,
+    "readability-only": _plain_readability,
+    "segments": _segments,
+    "text": _visible_text,
+    "trafilatura": _trafilatura,
+    "resiliparse": _resiliparse,
+}
+"""Functions from page to (text, way), by name."""
+
+
+_EXTRAS = ("trafilatura", "resiliparse")
+
+
+def is_extractor(name: str) -> bool:
+    """Whether a name could be that of an extractor; import paths are not tried."""
+    return name in EXTRACTORS or _IMPORT_PATH.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=64)
+def find_extractor(name: str) -> Callable[[Page], tuple[str, str]]:
+    """The extractor of that name or import path. :raises SchemeError: there is none."""
+    if name in _EXTRAS and find_spec(name) is None:
+        raise SchemeError(
+            f"the extractor {name} is not installed: pip install scrapy-simhash[{name}]"
+        )
+    if name in EXTRACTORS:
+        return EXTRACTORS[name]
+    module, _, attribute = name.rpartition(".")
+    try:
+        function: Callable[[str], object] = getattr(import_module(module), attribute)
+        if not callable(function):
+            raise TypeError("not callable")
+    except Exception as error:
+        raise SchemeError(
+            f"extractor={name!r}: one of {', '.join(EXTRACTORS)}, or the import path of a "
+            f"function from HTML to text ({type(error).__name__}: {error})"
+        ) from error
+
+    def extracted(page: Page) -> tuple[str, str]:
+        text = function(page.html())
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"it gave {type(text).__name__} instead of a text")
+        return text or "", name
+
+    return extracted
+
+
+def visible_text(html: str) -> str:
+    """All text of a page, or a piece of one, that a browser would show."""
+    return extract(html, "text").text
+
+
+def plain_text(text: str) -> str:
+    """Return a text; if it holds markup, what a browser would show of it."""
+    return visible_text(text) if _MARKUP.search(text) else text

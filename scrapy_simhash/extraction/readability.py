@@ -1,0 +1,335 @@
+"""Run readability-lxml without the work that cannot change the extracted text.
+
+`readability.Document.summary` spends most of its time on rewriting links, cleaning attributes,
+serializing each ``div`` and measuring white space. `LeanDocument` replaces these steps by cheaper
+ones with the same decisions; `benchmarks/fingerprints.py --extraction` compares the texts.
+
+Some remaining steps take quadratic time, such as the search for text around a picture, or depend
+on the depth of the page. A budget of work limits them. It is counted, not timed, so the result of a
+page is deterministic. Ordinary pages need about a hundredth of the budget.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.extraction.lines import consent_elements, hidden_elements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from lxml.html import HtmlElement
+
+# readability keeps a ``div`` if its markup contains "<" and one of these. They are prefixes: "<p"
+# also matches "<picture".
+_KEEPS_DIV = ("blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul")
+_INLINE = frozenset("a b cite code em font i small span strong sub sup u".split())
+
+# The budget of a page: a base, plus shares for its elements and characters. One unit is one look at
+# the text of an element, which takes 5 to 40 µs.
+_WORK = 100_000
+_WORK_PER_ELEMENT = 5
+_WORK_PER_CHARACTER = 0.02
+_CHARACTERS_PER_WORK = 1000
+# Longer HTML passes the length check whatever its attributes.
+_CLEANED_CHARACTERS = 5000
+_REMEMBERED_CHARACTERS = 200
+# readability does not collapse it as it does spaces and line breaks.
+_OTHER_SPACE = re.compile(r"[^\S \n]")
+
+
+class _Budget(threading.local):
+    """The remaining budget for the present page of this thread; None if nothing is counted."""
+
+    left: float | None = None
+
+
+_budget = _Budget()
+
+
+class _TooMuchWork(Exception):
+    """Raised when the budget is spent."""
+
+
+def _spend(work: float) -> None:
+    if _budget.left is not None:
+        _budget.left -= work
+        if _budget.left < 0:
+            raise _TooMuchWork
+
+
+def article_of(
+    root: HtmlElement, parse_again: Callable[[], HtmlElement], *, drop_consent: bool = False
+) -> HtmlElement:
+    """Return the element that readability takes for the article, cleaned.
+
+    It is empty where that is too much work for what the page is.
+
+    :param root: a parsed page of `element_class`, without comments; it is changed.
+    :param parse_again: gives the same page anew, for a second try that cuts away less.
+    :param drop_consent: take cookie banners and consent dialogs out first, which readability
+        would take for the article where they are long.
+    :raises readability.readability.Unparseable: it gives up.
+    """
+    characters = len(root.text_content())
+
+    def prepare(tree: HtmlElement) -> HtmlElement:
+        if drop_consent:
+            drop_all(consent_elements(tree))
+        return tree
+
+    document = _lean_document()(prepare(root), lambda: prepare(parse_again()))
+    elements: float = root.xpath("count(//*)")
+    _budget.left = _WORK + _WORK_PER_ELEMENT * elements + _WORK_PER_CHARACTER * characters
+    try:
+        document.summary(html_partial=True)
+    except ValueError:
+        if _budget.left >= 0:
+            raise
+        nothing: HtmlElement = root.makeelement("div")
+        return nothing
+    finally:
+        _budget.left = None
+    article: HtmlElement = document.article
+    return article
+
+
+@lru_cache(maxsize=1)
+def element_class() -> type[HtmlElement]:
+    """Return the element class for parsing pages; its elements count work."""
+    from lxml.html import HtmlElement
+
+    class CountingElement(HtmlElement):  # type: ignore[misc]
+        """An element whose text and removal cost work."""
+
+        def text_content(self) -> str:
+            text: str = super().text_content()
+            _spend(1 + len(text) / _CHARACTERS_PER_WORK)
+            return text
+
+        def drop_tree(self) -> None:
+            # The removal joins the text after the element to the text before it.
+            before, above = self.getprevious(), self.getparent()
+            text = before.tail if before is not None else above is not None and above.text
+            _spend((len(text or "") + len(self.tail or "")) / _CHARACTERS_PER_WORK)
+            super().drop_tree()
+
+    return CountingElement
+
+
+def drop_all(elements: Iterable[HtmlElement]) -> None:
+    """Remove elements from their tree, except the root, but keep the text after them.
+
+    Calling `drop_tree` for each would copy the text between neighbours repeatedly.
+
+    :param elements: elements in document order.
+    """
+    dropped = dict.fromkeys(elements)
+    for element in dropped:
+        above = element.getparent()
+        if above is None:  # the root, or removed with its neighbours
+            continue
+        run = [element]
+        while (following := run[-1].getnext()) is not None and following in dropped:
+            run.append(following)
+        text = "".join(one.tail or "" for one in run)
+        before = element.getprevious()
+        for one in run:
+            one.tail = None
+            above.remove(one)
+        if before is not None:
+            before.tail = (before.tail or "") + text
+        else:
+            above.text = (above.text or "") + text
+
+
+@lru_cache(maxsize=1)
+def _lean_document() -> type[Any]:
+    """Return the class, created on first use so that importing this module stays cheap."""
+    import readability
+    from lxml.etree import XPath, tostring
+    from readability.cleaners import clean_attributes
+    from readability.readability import REGEXES, clean
+
+    # readability logs every candidate at DEBUG, and a traceback for each failed page.
+    log = logging.getLogger("readability.readability")
+    if log.level == logging.NOTSET:
+        log.setLevel(logging.CRITICAL)
+
+    def looks_unlikely(names: str) -> bool:
+        return bool(
+            REGEXES["unlikelyCandidatesRe"].search(names)
+            and not REGEXES["okMaybeItsACandidateRe"].search(names)
+        )
+
+    holds_content = XPath(
+        "boolean(ancestor-or-self::pre | ancestor-or-self::code | descendant-or-self::main"
+        " | descendant-or-self::article | descendant-or-self::math)"
+    )
+
+    # Pages of a site share their class names.
+    remembered = lru_cache(maxsize=16384)(looks_unlikely)
+
+    def is_unlikely(names: str) -> bool:
+        # Long names would fill the memory.
+        return (remembered if len(names) <= _REMEMBERED_CHARACTERS else looks_unlikely)(names)
+
+    class LeanDocument(readability.Document):  # type: ignore[misc]
+        """A readability document with cheaper steps; see the module."""
+
+        article: HtmlElement | None = None
+
+        def __init__(self, root: HtmlElement, parse_again: Callable[[], HtmlElement]) -> None:
+            super().__init__(root)
+            self._parse_again = parse_again
+            self._leads_asked: int | None = None
+
+        def _parse(self, root: HtmlElement | None) -> HtmlElement:
+            # summary() asks for a fresh tree if its first, ruthless attempt finds too little.
+            self.encoding = "utf-8"
+            self.input = None
+            if root is None:
+                root = self._parse_again()
+            drop_all(list(root.iter("script", "style", "noscript", "link")))
+            drop_all(hidden_elements(root))
+            for element in root.iter("image"):
+                element.tag = "img"
+            return root
+
+        def get_link_density(self, elem: HtmlElement) -> float:
+            if self._leads_asked is not None:
+                self._leads_asked += 1
+                _spend(self._leads_asked)
+            linked = sum(_length(a.text_content()) for a in elem.iterfind(".//a"))
+            return linked / max(_length(elem.text_content()), 1) if linked else 0.0
+
+        def score_paragraphs(self) -> dict[HtmlElement, dict[str, Any]]:
+            # Its own cleans each text with three searches, and describes each element for its log.
+            candidates: dict[HtmlElement, dict[str, Any]] = {}
+            for element in self.tags(self._html(), "p", "pre", "td", "blockquote"):
+                parent = element.getparent()
+                if parent is None:
+                    continue
+                text = element.text_content()
+                # Cleaning makes no text longer.
+                if len(text) < self.min_text_length:
+                    continue
+                length = _length(text) if not _OTHER_SPACE.search(text) else len(clean(text))
+                if length < self.min_text_length:
+                    continue
+                score = 2 + text.count(",") + min(length / 100, 3)
+                for above, share in ((parent, score), (parent.getparent(), score / 2)):
+                    if above is None:
+                        continue
+                    if above not in candidates:
+                        candidates[above] = self.score_node(above)
+                    candidates[above]["content_score"] += share
+            for element, candidate in candidates.items():
+                candidate["content_score"] *= 1 - self.get_link_density(element)
+            return candidates
+
+        def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:
+            # The original compares each element found with all earlier ones.
+            self._leads_asked = 0
+            leads: list[HtmlElement] = super().get_editorial_leads(best_elem)
+            self._leads_asked = None
+            return leads
+
+        def remove_unlikely_candidates(self) -> None:
+            unlikely = []
+            for element in self.html.xpath("//*[@class or @id][not(self::html or self::body)]"):
+                names = f"{element.get('class', '')} {element.get('id', '')}"
+                if is_unlikely(names) and not holds_content(element):
+                    unlikely.append(element)
+            drop_all(unlikely)
+
+        def transform_misused_divs_into_paragraphs(self) -> None:
+            divs = self.html.findall(".//div")
+            for div in divs:
+                if not _holds_block(div):
+                    div.tag = "p"
+            for div in divs:
+                if div.tag == "div":
+                    _wrap_loose_text(div)
+
+        def sanitize(
+            self, node: HtmlElement, candidates: Any, keep_all_images: bool = False
+        ) -> str:
+            if not isinstance(
+                node, element_class()
+            ):  # made by the package, and what is moved there
+                children = list(node)
+                node = self.html.makeelement("div")
+                node.extend(children)
+            clean_html: str = super().sanitize(node, candidates, keep_all_images)
+            return clean_html
+
+        def get_preserved_elements(self, node: HtmlElement) -> dict[HtmlElement, bool]:
+            quotes = node.iter("blockquote")
+            self._quoting = {above for quote in quotes for above in quote.iterancestors()}
+            preserved: dict[HtmlElement, bool] = super().get_preserved_elements(node)
+            return preserved
+
+        def is_quote_lead(self, elem: HtmlElement) -> bool:
+            for lead in (elem, *elem.iterancestors()):
+                if lead.getnext() in self._quoting:
+                    text = clean(lead.text_content())
+                    if len(text) >= self.min_text_length and text.endswith(":"):
+                        return True
+            return False
+
+        def get_clean_html(self) -> str:
+            # Called last, on the article. summary() only measures the result to decide on a second
+            # attempt; the text alone is enough for that.
+            self.article = self.html
+            text: str = self.html.text_content()
+            if len(text) >= self.retry_length:
+                return text
+            html: str = tostring(self.html, encoding="unicode", method="html")
+            # The original visits each tag again for each attribute.
+            return html if len(html) > _CLEANED_CHARACTERS else clean_attributes(html)
+
+    return LeanDocument
+
+
+def _length(text: str) -> int:
+    """Return the length of a text with collapsed white space."""
+    return len(" ".join(text.split()))
+
+
+def _holds_block(element: HtmlElement) -> bool:
+    return any(
+        isinstance(inner.tag, str) and inner.tag.startswith(_KEEPS_DIV)
+        for inner in element.iterdescendants()
+    )
+
+
+def _wrap_loose_text(div: HtmlElement) -> None:
+    """Wrap text between the blocks of a ``div`` in paragraphs."""
+    from lxml.html import Element
+
+    children = list(div)
+    run = None
+    if div.text and div.text.strip():
+        run = Element("p")
+        run.text, div.text = div.text, None
+        div.insert(0, run)
+    for child in children:
+        if child.tag not in _INLINE or _holds_block(child):
+            run = None
+            continue
+        if run is None:
+            run = Element("p")
+            child.addprevious(run)
+        run.append(child)
+    for child in reversed(list(div)):
+        if child.tail and child.tail.strip():
+            paragraph = Element("p")
+            paragraph.text, child.tail = child.tail, None
+            child.addnext(paragraph)
+        if child.tag == "br":
+            child.drop_tree()

@@ -1,0 +1,97 @@
+"""The lines of a page that are its content: the best contiguous run of lines.
+
+Maximum subsequence segmentation (Pasternack and Roth, "Extracting Article Text from the Web with
+Maximum Subsequence Segmentation", WWW 2009): lines of running text score their words, all others
+score below zero, and the content is the run of lines with the largest sum. It takes one pass. The
+figures behind the constants are in ``docs/decisions/extraction.md``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.extraction.lines import own_heading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from scrapy_simhash.extraction.lines import Line
+
+# A line of so many words is running text. One very long line is no better than several.
+_MIN_TEXT_WORDS = 8
+_MAX_SCORE = 80
+_SHORT_SCORE = -6
+_LINKS_SCORE = -10
+_CHROME_SCORE = -12
+_MAX_LINK_SHARE = 0.4
+# Fewer words say too little of a page.
+MIN_CONTENT_WORDS = 60
+# A run that is short, and a small part of the page, is the introduction to a list.
+_SHORT_CONTENT_WORDS = 150
+_MIN_SHARE = 0.4
+_MAX_LINES_BETWEEN = 10
+
+
+def content_lines(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines that are the content of a page, in order, its own heading included.
+
+    :param lines: all of the page, see `scrapy_simhash.extraction.lines.lines_of`.
+    """
+    found = _widened(lines)
+    heading = own_heading(lines)
+    if heading is None or heading in found:
+        return found
+    between: list[Line] = []
+    if found:
+        # What stands between them, such as a price, is no running text, and yet content.
+        start, end = lines.index(heading) + 1, lines.index(found[0])
+        if end - start <= _MAX_LINES_BETWEEN:
+            between = [line for line in lines[start:end] if _is_content(line)]
+    return [heading, *between, *found]
+
+
+def words_of(lines: Iterable[Line]) -> int:
+    """Return the number of words in lines."""
+    return sum(line.words for line in lines)
+
+
+def _widened(lines: Sequence[Line]) -> list[Line]:
+    """The best run, or where that says too little, more of the page in steps."""
+    found = [line for line in _best_run(lines) if _is_content(line)]
+    words = words_of(found)
+    outside_chrome = [line for line in lines if not line.chrome]
+    if words >= MIN_CONTENT_WORDS:
+        if words >= _SHORT_CONTENT_WORDS or words >= _MIN_SHARE * words_of(outside_chrome):
+            return found
+        return outside_chrome
+    found = [line for line in lines if _is_content(line)]
+    if words_of(found) < MIN_CONTENT_WORDS:
+        found = outside_chrome
+    return found
+
+
+def _best_run(lines: Sequence[Line]) -> Sequence[Line]:
+    best = total = start = 0
+    run = (0, 0)
+    for number, line in enumerate(lines):
+        if line.chrome:
+            total += _CHROME_SCORE
+        elif _is_links(line):
+            total += _LINKS_SCORE
+        elif line.row or line.words >= _MIN_TEXT_WORDS:
+            total += min(line.words, _MAX_SCORE)
+        else:
+            total += _SHORT_SCORE
+        if total <= 0:
+            total, start = 0, number + 1
+        elif total > best:
+            best, run = total, (start, number + 1)
+    return lines[run[0] : run[1]]
+
+
+def _is_content(line: Line) -> bool:
+    return not line.chrome and not _is_links(line)
+
+
+def _is_links(line: Line) -> bool:
+    return line.link_characters > _MAX_LINK_SHARE * len(line.text)

@@ -1,0 +1,197 @@
+"""Group the entries and the near-duplicate log of an index into clusters.
+
+The log is historical; only the latest state of each page counts:
+
+- A page that became a representative later is no longer a near-duplicate.
+- If a representative became a near-duplicate itself, its pages move to the other representative.
+- If a representative has left the index (removed, expired, or gone at the next crawl), its oldest
+  near-duplicate is promoted to representative.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from scrapy_simhash.fingerprint import hamming_distance
+
+if TYPE_CHECKING:
+    from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.maintenance.rewriting import Source
+
+
+@dataclass
+class IndexCluster:
+    """A representative and its near-duplicates.
+
+    :param near_duplicates: the last log line of each page, oldest first. If it named another
+        representative, its distance is recomputed for this one and may exceed k, and its similarity
+        is None.
+    """
+
+    representative: str
+    near_duplicates: list[NearDuplicate] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return 1 + len(self.near_duplicates)
+
+
+@dataclass
+class Duplication:
+    """The duplication in an index. Each page counts once.
+
+    :param representatives: entries that are not near-duplicates, plus promoted pages.
+    :param promoted: last log lines of pages that replace a representative that has left the index.
+    :param met_before_s: Unix time when a page was first seen, for pages that were seen before
+        their last log line.
+    :param lines: all lines of the near-duplicate log, including repeated ones of a page.
+    :param near_duplicates: pages whose latest state is near-duplicate.
+    :param similar: the last log line of each page that confirmation rejected, unless the page was
+        found to be a copy later; oldest first.
+    :param distances: near-duplicates by distance to the representative of their cluster.
+    :param farthest: the largest distance at which a crawl found a near-duplicate.
+    :param clusters: clusters with at least two pages, the largest first.
+    :param hosts: near-duplicates by host (`host_of`); keys that are not URLs count as ``""``.
+    :param host_representatives: representatives by host.
+    """
+
+    representatives: int
+    promoted: list[NearDuplicate]
+    met_before_s: dict[str, int]
+    lines: int
+    near_duplicates: int
+    similar: list[NearDuplicate]
+    distances: Counter[int]
+    farthest: int
+    clusters: list[IndexCluster]
+    hosts: Counter[str]
+    host_representatives: Counter[str]
+
+    def first_seen_s(self, line: NearDuplicate) -> int:
+        """Return the Unix time when the page of a log line was first seen."""
+        return self.met_before_s.get(line.key, line.seen_at_s)
+
+
+def duplication(source: Source) -> Duplication:
+    """Return the duplication in an index.
+
+    :raises IndexCorrupt: a row cannot be decoded.
+    """
+    last: dict[str, NearDuplicate] = {}
+    similar: dict[str, NearDuplicate] = {}
+    met_before_s: dict[str, int] = {}
+    lines = 0
+    for line in source.near_duplicates():
+        lines += 1
+        similar.pop(line.key, None)
+        if not line.confirmed:
+            similar[line.key] = line
+            continue
+        before = last.get(line.key)
+        if before is not None:
+            met_before_s.setdefault(line.key, before.seen_at_s)
+        last[line.key] = line
+    hosts: Counter[str] = Counter()
+    for entry in source.entries():
+        if is_representative_now(entry, last):
+            last.pop(entry.key, None)
+            hosts[host_of(entry.key)] += 1
+        else:
+            first_s = entry.first_seen_s
+            met_before_s[entry.key] = min(met_before_s.get(entry.key, first_s), first_s)
+    groups = _by_representative(last)
+    prints = {
+        entry.key: entry.fingerprint
+        for entry in source.entries()
+        if entry.key in groups and entry.key not in last
+    }
+    clusters = []
+    promoted = []
+    for key, members in groups.items():
+        fingerprint = prints.get(key)
+        representative = key
+        if fingerprint is None:
+            oldest = members.pop(0)
+            representative, fingerprint = oldest.key, oldest.fingerprint
+            promoted.append(oldest)
+            hosts[host_of(oldest.key)] += 1
+        near = [_apart_from(line, representative, fingerprint) for line in members]
+        if near:
+            clusters.append(IndexCluster(representative, near))
+    found = [line for cluster in clusters for line in cluster.near_duplicates]
+    return Duplication(
+        representatives=hosts.total(),
+        promoted=promoted,
+        met_before_s=met_before_s,
+        lines=lines,
+        near_duplicates=len(found),
+        similar=list(similar.values()),
+        distances=Counter(line.distance for line in found),
+        farthest=max((line.distance for line in last.values()), default=0),
+        clusters=sorted(clusters, key=len, reverse=True),
+        hosts=Counter(host_of(line.key) for line in found),
+        host_representatives=hosts,
+    )
+
+
+def is_representative_now(entry: Entry, last: dict[str, NearDuplicate]) -> bool:
+    """Return True if the page of an entry is a representative, given the last log lines.
+
+    A page that replaced its representative has the sequence number of its log line.
+    """
+    line = last.get(entry.key)
+    return line is None or entry.met >= line.sequence
+
+
+def host_of(key: str) -> str:
+    """Return the host of a key, with its port if it has one; ``""`` if the key is not a URL."""
+    try:
+        parts = urlsplit(key)
+        host = parts.hostname or ""
+    except ValueError:
+        return ""
+    if ":" in host:
+        host = f"[{host}]"
+    try:
+        port = parts.port
+    except ValueError:  # an invalid port is ignored
+        port = None
+    return host if port is None or not host else f"{host}:{port}"
+
+
+def _apart_from(line: NearDuplicate, representative: str, fingerprint: int) -> NearDuplicate:
+    if line.representative == representative:
+        return line
+    distance = hamming_distance(line.fingerprint, fingerprint)
+    return replace(line, distance=distance, similarity=None)
+
+
+def _by_representative(last: dict[str, NearDuplicate]) -> dict[str, list[NearDuplicate]]:
+    groups: dict[str, list[NearDuplicate]] = {}
+    ends: dict[str, str] = {}
+    for line in sorted(last.values(), key=lambda line: line.sequence):
+        groups.setdefault(_end_of_chain(line.representative, last, ends), []).append(line)
+    return groups
+
+
+def _end_of_chain(key: str, last: dict[str, NearDuplicate], ends: dict[str, str]) -> str:
+    """Follow representatives to the last one and return it; for a cycle, return its least key.
+
+    :param ends: cache of known ends; all keys on the way are added.
+    """
+    visited: dict[str, None] = {}
+    while key in last and key not in ends and key not in visited:
+        visited[key] = None
+        key = last[key].representative
+    end = ends.get(key) or (min(_ring(key, last)) if key in visited else key)
+    ends.update(dict.fromkeys(visited, end))
+    return end
+
+
+def _ring(key: str, last: dict[str, NearDuplicate]) -> set[str]:
+    ring = {key}
+    while (key := last[key].representative) not in ring:
+        ring.add(key)
+    return ring

@@ -1,0 +1,195 @@
+"""Export the entries of an index as records for other programs, and import them.
+
+A record has:
+
+- `key`, `fingerprint` (hexadecimal) and `scheme` (the id of the scheme),
+- `first_seen_s` and `last_seen_s` (Unix times),
+- `near_duplicates`: number of log lines that name the page as their representative,
+- the evidence for confirmation: `sketch`, `title_hashes` and `heading_hashes` in hexadecimal, and
+  the number of the `site`.
+
+Records are sorted by age, because the oldest of equally near pages becomes the representative.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, get_type_hints
+
+from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
+from scrapy_simhash.errors import SchemeError, SimhashError
+from scrapy_simhash.fingerprint import from_hex, to_hex
+from scrapy_simhash.index.base import Entry
+from scrapy_simhash.maintenance.rewriting import making, opened_source
+from scrapy_simhash.sketch import SKETCH_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from scrapy_simhash.index.manifest import Manifest
+
+MAX_TIME_S = (1 << 32) - 1
+MAX_NAME_BYTES = 64
+
+
+class EntryRecord(TypedDict):
+    """An exported entry."""
+
+    key: str
+    fingerprint: str
+    scheme: str
+    first_seen_s: int
+    last_seen_s: int
+    near_duplicates: int
+    sketch: str
+    site: int
+    title_hashes: str
+    heading_hashes: str
+
+
+class NearDuplicateRecord(TypedDict):
+    """An exported line of the near-duplicate log."""
+
+    key: str
+    representative: str
+    distance: int
+    fingerprint: str
+    scheme: str
+    seen_at_s: int
+    similarity_percent: int | None
+    confirmed: bool
+    action: str
+
+
+# Fields and their types, for file formats with a schema.
+ENTRY_TYPES = get_type_hints(EntryRecord)
+NEAR_DUPLICATE_TYPES = get_type_hints(NearDuplicateRecord)
+
+
+class Given(NamedTuple):
+    """A record to import, with its place in the file for error messages."""
+
+    place: str
+    record: Mapping[str, Any]
+
+
+def entry_records(directory: Path) -> Iterator[EntryRecord]:
+    """Yield the entries of an index, oldest first.
+
+    :raises StorageError: the index is missing, open elsewhere, or cannot be read.
+    """
+    with opened_source(directory) as source:
+        scheme = source.manifest.scheme
+        copies = Counter(line.representative for line in source.near_duplicates() if line.confirmed)
+        for entry in source.entries_by_age():
+            yield EntryRecord(
+                key=entry.key,
+                fingerprint=to_hex(entry.fingerprint, scheme.bits),
+                scheme=scheme.id,
+                first_seen_s=entry.first_seen_s,
+                last_seen_s=entry.last_seen_s,
+                near_duplicates=copies[entry.key],
+                sketch=entry.evidence.sketch.hex(),
+                site=entry.evidence.site,
+                title_hashes=entry.evidence.title.hex(),
+                heading_hashes=entry.evidence.heading.hex(),
+            )
+
+
+def near_duplicate_records(directory: Path) -> Iterator[NearDuplicateRecord]:
+    """Yield the lines of the near-duplicate log, oldest first; see `entry_records` for errors."""
+    with opened_source(directory) as source:
+        scheme = source.manifest.scheme
+        for line in source.near_duplicates():
+            yield NearDuplicateRecord(
+                key=line.key,
+                representative=line.representative,
+                distance=line.distance,
+                fingerprint=to_hex(line.fingerprint, scheme.bits),
+                scheme=scheme.id,
+                seen_at_s=line.seen_at_s,
+                similarity_percent=None
+                if line.similarity is None
+                else round(100 * line.similarity),
+                confirmed=line.confirmed,
+                action=line.action,
+            )
+
+
+def import_entries(
+    directory: Path,
+    manifest: Manifest,
+    given: Iterable[Given],
+    *,
+    moved: Callable[[], object] = lambda: None,
+) -> int:
+    """Create an index from records, oldest first, and return their number. All or nothing.
+
+    :param manifest: manifest of the new index.
+    :raises SimhashError: a record is invalid or repeated; the message names its place.
+    :raises StorageError: the directory is not empty, or the disk fails.
+    """
+    now_s = int(time.time())
+    with making(directory, manifest) as store:
+        for number, (place, record) in enumerate(given, 1):
+            try:
+                entry = _entry(record, manifest, number, now_s)
+            except (KeyError, TypeError, ValueError) as error:
+                missing = f"it has no {error}" if isinstance(error, KeyError) else error
+                raise SimhashError(f"{place}: {missing}; nothing was imported") from error
+            if store.entry(entry.key) is not None:
+                raise SimhashError(
+                    f"{place}: the key {entry.key!r} came before; nothing was imported"
+                )
+            store.write(entry, None, (), number + 1)
+            moved()
+        return len(store)
+
+
+def _entry(record: Mapping[str, Any], manifest: Manifest, number: int, now_s: int) -> Entry:
+    key, scheme = record["key"], record.get("scheme")
+    if not isinstance(key, str) or not key:
+        raise TypeError(f"the key of a page is a text that is not empty, not {key!r}")
+    if scheme is not None and scheme != manifest.scheme.id:
+        raise SchemeError(
+            f"its scheme is {scheme!r}, that of the index {manifest.scheme.id!r}: their "
+            "fingerprints cannot be compared"
+        )
+    last_seen_s = _time(record, "last_seen_s", _time(record, "first_seen_s", now_s))
+    first_seen_s = _time(record, "first_seen_s", last_seen_s)
+    if last_seen_s < first_seen_s:
+        raise ValueError(f"last_seen_s {last_seen_s} is before first_seen_s {first_seen_s}")
+    fingerprint = from_hex(record["fingerprint"], manifest.scheme.bits)
+    evidence = _evidence(record)
+    return Entry(number, key, fingerprint, number, first_seen_s, last_seen_s, evidence=evidence)
+
+
+def _evidence(record: Mapping[str, Any]) -> Evidence:
+    parts = {}
+    for name, lengths in (
+        ("sketch", (0, SKETCH_BYTES)),
+        ("title_hashes", range(0, MAX_NAME_BYTES + 1, 2)),
+        ("heading_hashes", range(0, MAX_NAME_BYTES + 1, 2)),
+    ):
+        text = record.get(name) or ""
+        if not isinstance(text, str):
+            raise TypeError(f"{name} is a text of hexadecimal digits, not {text!r}")
+        parts[name] = bytes.fromhex(text)
+        if len(parts[name]) not in lengths:
+            raise ValueError(f"{name} has {len(parts[name])} bytes")
+    site = record.get("site") or 0
+    if type(site) is not int or not 0 <= site < 1 << 32:
+        raise ValueError(f"site is a number of 32 bits, not {site!r}")
+    found = Evidence(parts["sketch"], site, parts["title_hashes"], parts["heading_hashes"])
+    return found if found != NO_EVIDENCE else NO_EVIDENCE
+
+
+def _time(record: Mapping[str, Any], name: str, otherwise_s: int) -> int:
+    time_s = record.get(name)
+    if time_s is None:
+        return otherwise_s
+    if type(time_s) is not int or not 0 <= time_s <= MAX_TIME_S:
+        raise ValueError(f"{name} is a Unix time in whole seconds, not {time_s!r}")
+    return time_s

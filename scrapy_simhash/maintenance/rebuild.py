@@ -1,0 +1,76 @@
+"""Rebuild an index with other tables, another k or another database, or compact its database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.errors import PlanError
+from scrapy_simhash.index import preset_confirmation
+from scrapy_simhash.index.cost import check_bits
+from scrapy_simhash.index.manifest import FORMAT_VERSION
+from scrapy_simhash.index.offline import opened_database, read_manifest
+from scrapy_simhash.index.plan import MIN_RECALL
+from scrapy_simhash.index.texts import copy_texts
+from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_all, rewriting
+from scrapy_simhash.maintenance.statistics import file_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from scrapy_simhash.index.plan import TablePlan
+
+
+def rebuild(
+    directory: Path,
+    plan: TablePlan | None = None,
+    *,
+    max_distance: int | None = None,
+    database: str | None = None,
+    moved: Callable[[], object] = lambda: None,
+) -> RewriteResult:
+    """Make an index anew, with other tables, k or kind of database: what is not given stays.
+
+    An index of format version 2 becomes one of this version. It keeps its fingerprints; its
+    entries have no sketches, which speaks neither for nor against a copy.
+
+    :raises PlanError: the tables find less than 95 % of the pairs at `max_distance`, or don't fit
+        the fingerprints.
+    :raises StorageError: see `expire`.
+    """
+    made = read_manifest(directory, older=True)
+    plan = made.plan if plan is None else plan
+    max_distance = made.max_distance if max_distance is None else max_distance
+    if plan.bits != made.plan.bits:
+        raise PlanError(f"tables for {plan.bits} bits don't fit fingerprints of {made.plan.bits}")
+    if not 0 <= max_distance < plan.bits:
+        raise PlanError(f"distance {max_distance} of {plan.bits} bits: 0 to {plan.bits - 1}")
+    if (recall := plan.recall(max_distance)) < MIN_RECALL:
+        raise PlanError(
+            f"{plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
+            f"{MIN_RECALL:.0%}: lower the distance, or take more tables"
+        )
+    changes = {
+        "plan": plan,
+        "max_distance": max_distance,
+        "check_bits": check_bits(plan.bits, max_distance),
+        "database": made.database if database is None else database,
+    }
+    if made.version != FORMAT_VERSION:
+        changes["confirmation"] = preset_confirmation(made.scheme)
+    kept = RewriteResult()
+    with rewriting(directory, older=True, **changes) as (source, store):
+        copy_all(source, store, kept, moved)
+        if changes["database"] != made.database:
+            copy_texts(directory, made.database, directory, str(changes["database"]))
+        kept.entries = len(store)
+    return kept
+
+
+def compact(directory: Path) -> tuple[int, int]:
+    """Let the database drop what was overwritten and deleted: (bytes before, bytes after)."""
+    path = read_manifest(directory).database_path(directory)
+    before_bytes = file_bytes(path)
+    with opened_database(directory) as (_, database):
+        database.compact()
+    return before_bytes, file_bytes(path)

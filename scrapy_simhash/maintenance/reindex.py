@@ -1,0 +1,192 @@
+"""An index for another scheme, from the texts that were kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import merge
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.confirmation import site_number
+from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector
+from scrapy_simhash.errors import SchemeError, StorageError
+from scrapy_simhash.extraction import Extraction
+from scrapy_simhash.index import preset_confirmation
+from scrapy_simhash.index.base import Entry, NearDuplicate
+from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
+from scrapy_simhash.index.manifest import environment
+from scrapy_simhash.index.offline import read_manifest
+from scrapy_simhash.index.rules import Rules, decide
+from scrapy_simhash.index.texts import opened_texts
+from scrapy_simhash.maintenance.rewriting import rewriting
+from scrapy_simhash.sites import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.index.tables import TableStore
+    from scrapy_simhash.maintenance.rewriting import Source
+    from scrapy_simhash.scheme import Scheme
+
+
+@dataclass
+class ReindexResult:
+    """What became of the pages of an index.
+
+    :param near_duplicates: lines of the near-duplicate log.
+    :param without_text: left out, for no text of them is kept.
+    :param too_short: left out, for their texts have no fingerprint in the new scheme.
+    """
+
+    entries: int = 0
+    near_duplicates: int = 0
+    without_text: int = 0
+    too_short: int = 0
+
+
+def reindex(
+    directory: Path,
+    scheme: Scheme,
+    max_distance: int,
+    *,
+    confirmation: Confirmation | None = None,
+    expected_pages: int = DEFAULT_EXPECTED_PAGES,
+    min_tokens: int = DEFAULT_MIN_TOKENS,
+    drop_without_text: bool = False,
+    among: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
+    moved: Callable[[], object] = lambda: None,
+) -> ReindexResult:
+    """Make an index anew for another scheme: what a crawl of its pages, in the order in which
+    they were met, would leave.
+
+    :param confirmation: the preset's of the new scheme, if absent.
+    :param among: the scope of a page, see `Index.observe`; None for all.
+    :param drop_without_text: leave out pages whose texts are not kept, which else is an error.
+    :raises SchemeError: the new scheme takes other text from a page.
+    :raises PlanError: no tables find 95 % of the pairs at `max_distance`.
+    :raises StorageError: no texts are kept, or not of all pages; or see `rewriting`.
+    """
+    made = read_manifest(directory, older=True)
+    for name in ("extractor", "select", "remove"):
+        had, wanted = getattr(made.scheme, name), getattr(scheme, name)
+        if had != wanted:
+            raise SchemeError(
+                f"the texts were taken with {name} {had!r}, the scheme has {wanted!r}: pages must "
+                "be crawled again for that"
+            )
+    changes: dict[str, Any] = {
+        "scheme": scheme,
+        "plan": choose_plan(scheme.bits, max_distance, expected_pages),
+        "max_distance": max_distance,
+        "check_bits": check_bits(scheme.bits, max_distance),
+        "environment": environment(),
+        "confirmation": preset_confirmation(scheme) if confirmation is None else confirmation,
+    }
+    report = ReindexResult()
+    with (
+        rewriting(directory, older=True, **changes) as (source, store),
+        opened_texts(directory, made.database) as texts,
+    ):
+        if texts is None:
+            raise StorageError(
+                str(directory),
+                "no texts are kept (SIMHASH_KEEP_TEXT): crawl again for another scheme",
+            )
+        detector = Detector(scheme, min_tokens=min_tokens)
+        rules = Rules(max_distance, changes["confirmation"])
+        for page in _pages(source):
+            text = texts.get(page.key)
+            moved()
+            if text is None:
+                report.without_text += 1
+                continue
+            found = detector.fingerprint_extraction(Extraction(text.text, text.title))
+            if found.fingerprint is None:
+                report.too_short += 1
+                continue
+            # Of the page itself, only its text and title are kept.
+            site = site_of(page.key)
+            evidence = found.evidence._replace(
+                site=site_number(site) if site else page.evidence.site,
+                heading=page.evidence.heading,
+            )
+            if page.evidence.title:
+                evidence = evidence._replace(title=page.evidence.title)
+            entry = page._replace(fingerprint=found.fingerprint, evidence=evidence)
+            _meet(store, entry, rules, among=among(page.key), report=report)
+        if report.without_text and not drop_without_text:
+            raise StorageError(
+                str(directory),
+                f"of {report.without_text} pages no text is kept: they can be left out "
+                "(--drop-without-text), and count as new when they are met again; nothing was "
+                "changed",
+            )
+        report.entries = len(store)
+    return report
+
+
+def _pages(source: Source) -> Iterator[Entry]:
+    """All pages in the order in which they were met, with each time a near-duplicate was."""
+    # A similar page was stored, too.
+    lines = (
+        Entry(
+            line.sequence,
+            line.key,
+            line.fingerprint,
+            line.sequence,
+            line.seen_at_s,
+            line.seen_at_s,
+        )
+        for line in source.near_duplicates()
+        if line.confirmed
+    )
+    return merge(source.entries_by_age(), lines, key=lambda page: page.number)
+
+
+def _meet(
+    store: TableStore,
+    page: Entry,
+    rules: Rules,
+    *,
+    among: Callable[[str], bool] | None,
+    report: ReindexResult,
+) -> None:
+    """What an index says of a page that comes for the first time, or again."""
+    next_sequence = max(store.next_sequence, page.met + 1)
+    stored = store.entry(page.key)
+    if stored is not None:  # its text is the same
+        met_again = stored._replace(
+            met=max(stored.met, page.met), last_seen_s=max(stored.last_seen_s, page.last_seen_s)
+        )
+        store.write(met_again, stored, (), next_sequence)
+        return
+    found = [
+        (distance, entry)
+        for distance, entry in store.within(
+            page.fingerprint, rules.max_distance, page.evidence.certainty
+        )
+        if among is None or among(entry.key)
+    ]
+    decision = decide(None, lambda: (rules.neighbours(page.evidence, found), ()), lambda _: True)
+    nearest = decision.nearest
+    if nearest is not None:
+        similarity = nearest.similarity
+        store.log(
+            NearDuplicate(
+                page.key,
+                nearest.entry.key,
+                nearest.distance,
+                page.fingerprint,
+                page.number,
+                page.last_seen_s,
+                None if similarity is None else round(similarity, 2),
+                nearest.confirmed,
+            ),
+            next_sequence,
+        )
+        report.near_duplicates += 1
+    if decision.kind == "near-duplicate":
+        return
+    kept = page.evidence._replace(certainty=b"")
+    store.write(page._replace(ordinal=-1, evidence=kept), None, (), next_sequence)

@@ -1,0 +1,67 @@
+"""Remove entries from an index: expired ones, or those of given pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.index.offline import opened_database, require_whole
+from scrapy_simhash.index.tables import TableStore
+from scrapy_simhash.index.texts import opened_texts
+from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_entry, rewriting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+
+def expire(
+    directory: Path, before_s: int, *, log: bool = False, moved: Callable[[], object] = lambda: None
+) -> RewriteResult:
+    """Remove the entries that no crawl has met since.
+
+    :param before_s: Unix time; who was last seen at that second stays.
+    :param log: remove older lines of the near-duplicate log, too.
+    :param moved: called for each entry.
+    :raises StorageError: there is no index, it is open elsewhere, damaged, or the disk fails.
+    """
+    kept = RewriteResult()
+    with rewriting(directory) as (source, store):
+        for entry in source.entries():
+            if entry.last_seen_s < before_s:
+                kept.removed_entries += 1
+            else:
+                copy_entry(store, entry)
+            moved()
+        for line in source.near_duplicates():
+            if log and line.seen_at_s < before_s:
+                kept.removed_near_duplicates += 1
+            else:
+                store.log(line, max(store.next_sequence, line.sequence + 1))
+                kept.near_duplicates += 1
+        kept.entries = len(store)
+        keys = {entry.key for entry in store.entries()}
+        keys.update(line.key for line in store.near_duplicates(0))
+        # Before anybody else can open the index.
+        with opened_texts(directory, source.manifest.database) as texts:
+            if texts is not None:
+                texts.forget_all_but(keys)
+    return kept
+
+
+def remove(directory: Path, keys: Iterable[str]) -> list[str]:
+    """Remove the entries of pages, all or none; returns the keys that there were.
+
+    The near-duplicate log stays: it says what happened.
+    """
+    require_whole(directory)
+    with opened_database(directory) as (manifest, database):
+        path = manifest.database_path(directory)
+        store = TableStore(database, manifest.plan, manifest.check_bits, str(directory), path=path)
+        found = {key: entry for key in keys if (entry := store.entry(key)) is not None}
+        store.remove(list(found.values()), store.next_sequence)
+        with opened_texts(directory, manifest.database) as texts:
+            if texts is not None:
+                for key in found:
+                    texts.forget(key)
+        store.close()
+    return list(found)

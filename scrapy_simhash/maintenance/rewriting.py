@@ -1,0 +1,221 @@
+"""Rewrite an index atomically: the old one stays until the new one is complete.
+
+The new database is written next to the old one, which stays locked. The manifest names the current
+database and is replaced last, atomically. An interruption leaves an unused database, which the next
+rewrite deletes.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_simhash.errors import StorageError
+from scrapy_simhash.index import records
+from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, FORMAT_VERSION, databases
+from scrapy_simhash.index.offline import opened_database, require_whole
+from scrapy_simhash.index.tables import TableStore
+from scrapy_simhash.index.texts import texts_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.index.database import Database
+    from scrapy_simhash.index.manifest import Manifest
+
+
+# Marks a directory whose index is incomplete and has no manifest yet.
+_MAKING = f".{FILE_NAME}.making"
+
+
+class Source:
+    """The entries and log of an open database, in this format version or an older one.
+
+    :param location: directory of the index, for errors.
+    :raises IndexCorrupt: the state row cannot be decoded; iterating raises it for other rows.
+    """
+
+    def __init__(self, database: Database, manifest: Manifest, location: str) -> None:
+        self.manifest = manifest
+        self.location = location
+        self._database = database
+        self._width_bytes = manifest.plan.bits // 8
+        current = manifest.version == FORMAT_VERSION
+        self._decode_entry = records.decode_entry if current else records.decode_entry_of_format_2
+        self._decode_near_duplicate = (
+            records.decode_near_duplicate if current else records.decode_near_duplicate_of_format_2
+        )
+        value = database.get(records.STATE_KEY)
+        try:
+            state = records.decode_state(bytes(24) if value is None else value)
+        except ValueError as error:
+            raise corrupt(location, error) from error
+        self.next_sequence = max(state.next_sequence, 1)
+        # Include entries that were written after the state row.
+        for entry in self._entries(state.next_ordinal):
+            self.next_sequence = max(self.next_sequence, entry.met + 1)
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield all entries in arbitrary order."""
+        return self._entries(0)
+
+    def entries_by_age(self) -> Iterator[Entry]:
+        """Yield all entries, oldest first."""
+        import numpy as np
+
+        ages = np.array([(entry.number, entry.ordinal) for entry in self.entries()], np.uint64)
+        ages = ages.reshape(-1, 2)
+        for ordinal in ages[np.argsort(ages[:, 0], kind="stable"), 1]:
+            row = records.entry_row(int(ordinal))
+            yield self._decoded_entry(int(ordinal), self._database.get(row) or b"")
+
+    def near_duplicates(self) -> Iterator[NearDuplicate]:
+        """Yield the lines of the near-duplicate log, oldest first."""
+        for row, value in self._database.rows(b"N", b"O"):
+            number = int.from_bytes(row[1:], "big")
+            try:
+                yield self._decode_near_duplicate(number, value, self._width_bytes)
+            except ValueError as error:
+                raise corrupt(self.location, error) from error
+
+    def _entries(self, first_ordinal: int) -> Iterator[Entry]:
+        for row, value in self._database.rows(records.entry_row(first_ordinal), b"F"):
+            yield self._decoded_entry(int.from_bytes(row[1:], "big"), value)
+
+    def _decoded_entry(self, ordinal: int, value: bytes) -> Entry:
+        try:
+            return self._decode_entry(ordinal, value, self._width_bytes)
+        except ValueError as error:
+            raise corrupt(self.location, error) from error
+
+
+@dataclass
+class RewriteResult:
+    """The content of a rewritten index, and what was removed from it.
+
+    :param entries: representatives; `near_duplicates` are lines of the log.
+    """
+
+    entries: int = 0
+    near_duplicates: int = 0
+    removed_entries: int = 0
+    removed_near_duplicates: int = 0
+
+
+class Rewriting(NamedTuple):
+    """The old index and the store of the new one, which starts empty."""
+
+    source: Source
+    store: TableStore
+
+
+@contextmanager
+def opened_source(directory: Path) -> Iterator[Source]:
+    """Open an index exclusively, and yield its content."""
+    require_whole(directory)
+    with opened_database(directory) as (manifest, database):
+        yield Source(database, manifest, str(directory))
+
+
+@contextmanager
+def rewriting(directory: Path, *, older: bool = False, **changes: Any) -> Iterator[Rewriting]:
+    """Yield the old index and an empty store; at the end, the filled store replaces the old one.
+
+    :param older: accept an old index of an older format version.
+    :param changes: changed fields of the manifest, such as `plan`.
+    :raises StorageError: the index is missing, open elsewhere, cannot be read, or the disk fails;
+        the old index is unchanged.
+    """
+    location = str(directory)
+    require_whole(directory)
+    try:
+        with opened_database(directory, older=older) as (made, old):
+            source = Source(old, made, location)
+            _delete_leftovers(directory, made)
+            changes["version"] = FORMAT_VERSION
+            new = replace(made, generation=made.generation + 1, **changes)
+            with _new_store(directory, new) as store:
+                yield Rewriting(source, store)
+                store.remove((), max(source.next_sequence, store.next_sequence))
+            new.replace(directory)
+        with suppress(StorageError):  # the next rewrite deletes them
+            _delete_leftovers(directory, new)
+    except OSError as error:
+        raise StorageError(location, f"it cannot be rewritten ({error})") from error
+
+
+@contextmanager
+def making(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
+    """Yield an empty store in a new directory; it becomes an index only on success.
+
+    :raises StorageError: the directory is not empty, or the disk fails.
+    """
+    location = str(directory)
+    try:
+        marker = directory / _MAKING
+        if marker.exists():  # left by an interruption
+            for path in databases(directory):
+                database_kind(path.name.partition("-")[0]).destroy(location, path)
+        elif directory.exists() and any(directory.iterdir()):
+            raise StorageError(location, "it is not empty: choose a new directory")
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        marker.touch()
+        try:
+            with _new_store(directory, manifest) as store:
+                yield store
+            manifest.write(directory)
+        finally:
+            marker.unlink()
+    except OSError as error:
+        raise StorageError(location, f"it cannot be created or written ({error})") from error
+
+
+@contextmanager
+def _new_store(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
+    """Yield a new store; sync and close it at the end, or delete it after an error."""
+    location, path = str(directory), manifest.database_path(directory)
+    kind = database_kind(manifest.database)
+    database = kind(location, path)
+    try:
+        store = TableStore(database, manifest.plan, manifest.check_bits, location, path=path)
+        yield store
+        database.sync()
+        store.close()
+    except BaseException:
+        database.close()
+        kind.destroy(location, path)
+        raise
+
+
+def _delete_leftovers(directory: Path, made: Manifest) -> None:
+    """Delete unused databases: old generations, interrupted ones, and texts of another kind."""
+    texts = [texts_path(directory, kind) for kind in DATABASES if kind != made.database]
+    for path in (*databases(directory), *texts):
+        if path.is_dir() and path != made.database_path(directory):
+            kind = database_kind(path.name.partition("-")[0])
+            kind.destroy(str(directory), path)
+
+
+def copy_entry(store: TableStore, entry: Entry) -> None:
+    """Write an entry of another store to a store."""
+    store.write(entry._replace(ordinal=-1), None, (), max(store.next_sequence, entry.met + 1))
+
+
+def copy_all(
+    source: Source, store: TableStore, result: RewriteResult, moved: Callable[[], object]
+) -> None:
+    """Copy all entries and log lines to a store.
+
+    :param moved: called for each entry.
+    """
+    for entry in source.entries():
+        copy_entry(store, entry)
+        moved()
+    for line in source.near_duplicates():
+        store.log(line, max(store.next_sequence, line.sequence + 1))
+        result.near_duplicates += 1

@@ -1,0 +1,179 @@
+"""Measure the size of an index, and how evenly its buckets are filled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.index import records
+from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.offline import opened_database, opened_runs
+from scrapy_simhash.index.run_files import KEY_HASH_BITS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from scrapy_simhash.index.database import Database
+    from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.runs import Runs
+
+ROW_KINDS = {
+    "entries": (b"E", b"F"),
+    "buckets": (b"T", b"U"),
+    "page keys": (b"K", b"L"),
+    "near-duplicates": (b"N", b"O"),
+    "state": (b"S", b"T"),
+}
+
+
+@dataclass
+class RowStatistics:
+    """The number of rows of one kind, with the size of their keys and values."""
+
+    rows: int = 0
+    key_bytes: int = 0
+    value_bytes: int = 0
+
+
+@dataclass
+class TableStatistics:
+    """The buckets of one table, or of page keys.
+
+    :param used: buckets with at least one record.
+    :param largest: records in the fullest bucket.
+    """
+
+    name: str
+    prefix_bits: int
+    used: int = 0
+    records: int = 0
+    largest: int = 0
+
+    @property
+    def skew(self) -> float:
+        """Return the size of the fullest bucket divided by the mean over all possible buckets.
+
+        Evenly distributed fingerprints give a small number. Return 0 for an empty table.
+        """
+        return self.largest * (1 << self.prefix_bits) / self.records if self.records else 0.0
+
+
+@dataclass
+class IndexStatistics:
+    """The statistics of an index. `page_key_bytes` is part of the values of entries."""
+
+    manifest: Manifest
+    entries: int
+    page_key_bytes: int
+    buffered: int
+    next_sequence: int
+    file_bytes: int
+    rows: dict[str, RowStatistics]
+    tables: list[TableStatistics]
+
+
+def file_bytes(path: Path) -> int:
+    """Size of the files in a folder."""
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def statistics(directory: Path, *, moved: Callable[[], object] = lambda: None) -> IndexStatistics:
+    """Read all rows of an index, and return its statistics.
+
+    :param moved: called for each row.
+    :raises StorageError: the index is missing, open elsewhere, or cannot be read.
+    """
+    with opened_database(directory) as (manifest, database):
+        try:
+            return _counted(directory, manifest, database, moved)
+        except ValueError as error:
+            raise corrupt(str(directory), error) from error
+
+
+def _counted(
+    directory: Path, manifest: Manifest, database: Database, moved: Callable[[], object]
+) -> IndexStatistics:
+    width_bytes = manifest.plan.bits // 8
+    state = records.decode_state(database.get(records.STATE_KEY) or bytes(24))
+    rows = {
+        kind: _count_rows(database, start, stop, moved) for kind, (start, stop) in ROW_KINDS.items()
+    }
+    buffered = sum(1 for _ in database.rows(records.entry_row(state.first_buffered), b"F"))
+    tables = _tables(database, manifest)
+    if manifest.plan.prefix_bits:
+        tables = _tables_of_runs(opened_runs(directory, manifest, database), manifest, rows)
+    later = [
+        records.decode_entry(int.from_bytes(row[1:], "big"), value, width_bytes)
+        for row, value in database.rows(records.entry_row(state.next_ordinal), b"F")
+    ]
+    return IndexStatistics(
+        manifest=manifest,
+        entries=rows["entries"].rows,
+        page_key_bytes=sum(
+            records.page_key_bytes(value, width_bytes) for _, value in database.rows(b"E", b"F")
+        ),
+        buffered=buffered,
+        next_sequence=max([state.next_sequence, *(entry.met + 1 for entry in later)]),
+        file_bytes=file_bytes(manifest.database_path(directory)),
+        rows=rows,
+        tables=tables,
+    )
+
+
+def _count_rows(
+    database: Database, start: bytes, stop: bytes, moved: Callable[[], object]
+) -> RowStatistics:
+    counted = RowStatistics()
+    for row, value in database.rows(start, stop):
+        counted.rows += 1
+        moved()
+        counted.key_bytes += len(row)
+        counted.value_bytes += len(value)
+    return counted
+
+
+def _tables_of_runs(
+    runs: Runs, manifest: Manifest, rows: dict[str, RowStatistics]
+) -> list[TableStatistics]:
+    """Count the records of runs, and their bytes as those of rows."""
+    import numpy as np
+
+    widths_bits = [*manifest.plan.prefix_widths_bits, KEY_HASH_BITS]
+    counted = [TableStatistics(f"table {number}", bits) for number, bits in enumerate(widths_bits)]
+    counted[-1].name = "page keys"
+    for table, found in enumerate(counted):
+        held = [run.positions(table) for run in runs.runs]
+        prefixes = runs.prefixes(table, np.concatenate(held)) if held else np.zeros(0, np.uint64)
+        _, buckets = np.unique(prefixes, return_counts=True)
+        found.used, found.records = len(buckets), len(prefixes)
+        found.largest = int(buckets.max(initial=0))
+        kind = rows["page keys" if found is counted[-1] else "buckets"]
+        kind.rows += len(prefixes)
+        kind.value_bytes += sum(run.table_bytes(table) for run in runs.runs)
+    rows["buckets"].value_bytes += runs.page_count * runs.page_bytes
+    return counted
+
+
+def _tables(database: Database, manifest: Manifest) -> list[TableStatistics]:
+    widths_bits = [*manifest.plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
+    counted = []
+    for number, (head, prefix_bytes) in enumerate(records.bucket_heads(manifest.plan)):
+        is_page_keys = head == b"K"
+        record_bytes = 4 + (records.KEY_CHECK_BITS if is_page_keys else manifest.check_bits) // 8
+        table = TableStatistics(
+            "page keys" if is_page_keys else f"table {number}", widths_bits[number]
+        )
+        in_bucket = 0
+        stop = head[:-1] + bytes([head[-1] + 1]) if head[-1] < 0xFF else head + b"\xff" * 8  # noqa: PLR2004 - the last byte
+        for row, value in database.rows(head, stop):
+            packed_bytes = len(value)
+            if len(row) == len(head) + prefix_bytes:  # an open row: the first of its bucket
+                packed_bytes -= records.HEADER_BYTES
+                in_bucket = 0
+                table.used += 1
+            in_bucket += packed_bytes // record_bytes
+            table.records += packed_bytes // record_bytes
+            table.largest = max(table.largest, in_bucket)
+        counted.append(table)
+    return counted

@@ -1,0 +1,352 @@
+"""Retries: which copies are requested again, and when."""
+
+from __future__ import annotations
+
+import pytest
+from scrapy import Request
+
+from scrapy_simhash.confirmation import NO_EVIDENCE, Confirmation, Evidence
+from scrapy_simhash.crawl.retries import META_KEY, DroppedCopy, Retries
+from scrapy_simhash.index import Observation
+from scrapy_simhash.index.rules import Rules
+
+MAX_DISTANCE = 3
+RULES = Rules(MAX_DISTANCE, Confirmation())
+BAN, STORY = 0, 0xFFFF  # fingerprints that are far apart
+
+
+class World:
+    """The answers of the index by key of a copy, and the requests that were scheduled."""
+
+    def __init__(self, **options):
+        self.says: dict[str, Observation | None] = {}
+        self.scheduled: list[Request] = []
+        self.looked_at: list[str] = []
+        self.retries = Retries(self._observe, self.scheduled.append, RULES, **options)
+
+    def _observe(self, copy):
+        self.looked_at.append(copy.key)
+        return self.says.get(copy.key, observation("new", copy.key))
+
+    def hold(self, representative, *keys, fingerprint=BAN):
+        return [self.hold_copy(representative, dropped(key, fingerprint)) for key in keys]
+
+    def hold_copy(self, representative, copy):
+        if self.retries.full:
+            return False
+        self.retries.hold(representative, copy)
+        return True
+
+    def near(self, key, representative, *, pending):
+        self.says[key] = observation("near-duplicate", key, representative, provisional=pending)
+
+    def asked(self):
+        """Return the keys of the pages that were requested since the last call."""
+        keys = [request.url.rpartition("/")[2] for request in self.scheduled]
+        self.came = {**getattr(self, "came", {}), **dict(zip(keys, self.scheduled, strict=True))}
+        self.scheduled.clear()
+        return keys
+
+    def arrives(self, key, fingerprint=BAN):
+        page = None if fingerprint is None else dropped(key, fingerprint)
+        return self.retries.arrived(self.came[key], page)
+
+
+def observation(kind, key, representative=None, *, provisional=False):
+    return Observation(kind, key, BAN, representative, None, 0, provisional)
+
+
+def dropped(key, fingerprint=BAN, evidence=NO_EVIDENCE):
+    return DroppedCopy(key, fingerprint, evidence, Request(f"http://x.test/{key}"))
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+def test_copies_of_a_confirmed_page_are_forgotten(world):
+    world.hold("page", "a", "b")
+    world.retries.confirmed("page")
+    world.retries.discarded("page")
+    world.retries.close()
+    assert (world.asked(), world.looked_at) == ([], [])
+
+
+def test_copies_of_a_failed_page_are_asked_for_one_by_one(world):
+    world.hold("page", "a", "b", "c")
+    world.retries.discarded("page")
+    assert world.asked() == ["a"]
+    assert world.arrives("a", None)
+    assert world.asked() == ["b"]
+    assert world.arrives("b")
+    assert world.asked() == ["c"]
+    assert world.arrives("c")
+    assert world.asked() == []
+    assert not world.retries.idle()
+
+
+def test_copies_of_one_page_do_not_wait_for_those_of_another(world):
+    world.hold("one", "a", "b")
+    world.hold("two", "c", "d")
+    world.retries.discarded("two")
+    assert world.asked() == ["c"]
+    world.retries.discarded("one")
+    assert world.asked() == ["a"]
+
+
+def test_a_page_that_failed_without_copies_asks_for_nothing(world):
+    world.retries.discarded("page")
+    assert not world.retries.idle()
+    world.retries.close()
+    assert world.asked() == []
+
+
+def test_what_waits_is_held_for_the_copy_that_arrives(world):
+    world.hold("page", "a", "b", "c")
+    world.retries.discarded("page")
+    world.asked()
+    for key in "bc":
+        world.near(key, "a", pending=True)
+    world.arrives("a")
+    assert world.asked() == []
+    world.says.clear()
+    world.retries.discarded("a")
+    assert world.asked() == ["b"]
+    world.near("c", "b", pending=True)
+    world.arrives("b")
+    world.retries.confirmed("b", dropped("b"))
+    assert not world.retries.idle()
+    assert world.asked() == []
+
+
+def test_what_is_stored_by_now_is_not_asked_for(world):
+    world.hold("page", "a", "b", "c")
+    world.near("a", "other", pending=False)
+    world.says["b"] = observation("unchanged", "b")
+    world.retries.discarded("page")
+    assert world.asked() == ["c"]
+
+
+@pytest.mark.parametrize("says", [None, observation("changed", "a"), observation("new", "a")])
+def test_what_the_index_does_not_hold_or_cannot_say_is_asked_for(world, says):
+    world.hold("page", "a")
+    world.says["a"] = says
+    world.retries.discarded("page")
+    assert world.asked() == ["a"]
+
+
+def test_a_page_of_other_content_sets_all_free(world):
+    world.hold("ban", "a", "b", "c")
+    world.retries.discarded("ban")
+    world.asked()
+    world.arrives("a", STORY)
+    assert world.asked() == ["b", "c"]
+    # They do not wait for each other.
+    world.arrives("b", None)
+    assert world.asked() == []
+    assert not world.retries.idle()
+
+
+@pytest.mark.parametrize(
+    ("bits", "others"), [(MAX_DISTANCE, ["b"]), (MAX_DISTANCE + 1, ["b", "c"])]
+)
+def test_other_content_is_more_than_k_bits_away(world, bits, others):
+    world.hold("ban", "a", "b", "c")
+    world.retries.discarded("ban")
+    world.asked()
+    world.arrives("a", BAN ^ (1 << bits) - 1)
+    assert world.asked() == others
+
+
+def test_a_request_that_comes_to_nothing_gives_the_next_its_chance_when_idle(world):
+    world.hold("one", "a", "b", "c")
+    world.hold("two", "d", "e")
+    world.retries.discarded("one")
+    world.retries.discarded("two")
+    world.asked()
+    assert world.retries.idle()
+    assert world.asked() == ["b", "e"]
+    assert world.retries.idle()
+    assert world.asked() == ["c"]
+    assert not world.retries.idle()
+    # Too late: no copy waits for it.
+    assert world.arrives("a")
+    assert world.asked() == []
+
+
+def test_copies_of_another_crawls_page_are_looked_at_when_idle(world):
+    world.hold("elsewhere", "a", "b")
+    for key in "ab":
+        world.near(key, "elsewhere", pending=True)
+    assert world.retries.idle()  # wait
+    assert world.asked() == []
+    world.says.clear()
+    assert world.retries.idle()
+    assert world.asked() == ["a"]
+
+
+def test_what_another_crawl_confirmed_is_not_waited_for(world):
+    world.hold("elsewhere", "a")
+    world.near("a", "elsewhere", pending=False)
+    assert not world.retries.idle()
+
+
+def test_another_crawl_is_not_waited_for_without_end(world, monkeypatch):
+    monkeypatch.setattr("scrapy_simhash.crawl.retries._MAX_WAITS", 2)
+    world.hold("elsewhere", "a")
+    world.near("a", "elsewhere", pending=True)
+    assert [world.retries.idle() for _ in range(4)] == [True, True, False, False]
+    # Then the scheduler gets it.
+    world.retries.close()
+    assert world.asked() == ["a"]
+
+
+def test_at_the_end_all_that_waits_is_left_to_the_scheduler(world):
+    world.hold("one", "a", "b", "c")
+    world.hold("two", "d", "e")
+    world.hold("stored", "f")
+    world.near("f", "stored", pending=False)
+    world.retries.discarded("one")
+    assert world.asked() == ["a"]
+    world.retries.close()
+    assert sorted(world.asked()) == ["b", "c", "d", "e"]
+
+
+def test_copies_of_other_content_under_the_same_key_are_held_on(world):
+    world.hold("page", "a", "b")
+    world.hold("page", "c", fingerprint=STORY)
+    world.retries.confirmed("page", dropped("page", STORY))
+    world.retries.discarded("page")
+    assert world.asked() == ["a"]
+    assert set(world.looked_at) == {"a", "b"}
+
+
+def test_what_other_content_is_the_rules_of_the_index_say(world):
+    # Within k bits by chance, as for pages of one template.
+    of_story, of_news = (Evidence(sketch=bytes([number] * 128)) for number in (1, 2))
+    world.retries.hold("page", dropped("a", evidence=of_story))
+    world.retries.hold("page", dropped("b", evidence=of_news))
+    world.retries.confirmed("page", dropped("page", evidence=of_news))
+    world.retries.discarded("page")
+    assert world.asked() == ["a"]
+    # The page has other content now: the copies that wait are requested at once.
+    for key in "cde":
+        world.retries.hold("one", dropped(key, evidence=of_story))
+    world.retries.discarded("one")
+    assert world.asked() == ["c"]
+    world.retries.arrived(world.came["c"], dropped("c", evidence=of_news))
+    assert world.asked() == ["d", "e"]
+
+
+def test_no_more_are_held_than_was_said():
+    world = World(max_held=2)
+    assert world.hold("page", "a", "b", "c") == [True, True, False]
+    assert world.hold("other", "d") == [False]
+
+
+def test_those_that_are_done_with_make_room_for_others():
+    # However they were released, or a long crawl would run out of room.
+    world = World(max_held=2)
+
+    def assert_room():
+        assert world.hold("probe", "x", "y", "z") == [True, True, False]
+        world.retries.confirmed("probe")
+        assert world.hold("page", "a", "b") == [True, True]
+
+    assert world.hold("page", "a", "b") == [True, True]
+    world.retries.confirmed("page", dropped("page"))
+    assert_room()
+    for content in (None, STORY):
+        world.retries.discarded("page")
+        world.asked()
+        world.arrives("a", content)
+        world.asked()
+        world.arrives("b", content)
+        assert_room()
+    world.retries.discarded("page")
+    assert world.retries.idle()
+    assert not world.retries.idle()
+    assert_room()
+    world.near("a", "other", pending=False)
+    world.near("b", "other", pending=False)
+    world.retries.discarded("page")
+    assert_room()
+    assert not world.retries.idle()
+    assert_room()
+
+
+def test_what_is_asked_for_is_the_same_request_past_the_filter(world):
+    def callback(response): ...
+
+    def errback(failure): ...
+
+    request = Request(
+        "http://x.test/a#part",
+        callback,
+        method="PUT",
+        body=b"body",
+        headers={"Accept-Language": "mi"},
+        cookies={"name": "value"},
+        meta={"depth": 2, "mine": ["kept"]},
+        cb_kwargs={"page": 7},
+        errback=errback,
+        priority=3,
+        flags=["mine"],
+    )
+    world.retries.hold("page", DroppedCopy("a", BAN, evidence=NO_EVIDENCE, request=request))
+    world.retries.discarded("page")
+    [again] = world.scheduled
+    changed = {"dont_filter", "meta"}
+    for name in set(request.attributes) - changed:
+        assert getattr(again, name) == getattr(request, name), name
+    assert (request.dont_filter, again.dont_filter) == (False, True)
+    token = again.meta.pop(META_KEY)
+    assert (token != "", again.meta) == (True, {"depth": 2, "mine": ["kept"]})
+    assert META_KEY not in request.meta
+
+
+def test_a_page_that_was_not_asked_for_is_none_of_ours(world):
+    assert not world.retries.arrived(Request("http://x.test/"), dropped("x"))
+    assert not world.retries.idle()
+
+
+def test_a_page_that_was_asked_for_before_a_pause_is_known(world):
+    again = Request("http://x.test/", meta={META_KEY: "of another process"})
+    assert world.retries.arrived(again, dropped("x"))
+    assert not world.retries.arrived(again, dropped("x"))
+
+
+def test_the_mark_of_a_request_is_taken_away_when_it_arrives(world):
+    # Spiders copy meta to other requests, which are not retries.
+    world.hold("page", "a", "b")
+    world.retries.discarded("page")
+    world.asked()
+    copied = world.came["a"].replace(url="http://x.test/other")
+    assert world.arrives("a")
+    assert META_KEY not in world.came["a"].meta
+    assert world.asked() == ["b"]
+    world.retries.arrived(copied, dropped("x", STORY))
+    assert META_KEY not in copied.meta
+    assert world.asked() == []
+
+
+def test_a_page_that_its_callback_asks_for_gets_no_second_chance_besides(world):
+    world.hold("page", "a", "b", "a")
+    world.hold("other", "a")
+    world.retries.requested_by_callback("a")
+    world.retries.discarded("page")
+    world.retries.discarded("other")
+    assert world.asked() == ["b"]
+
+
+def test_several_items_of_a_page_ask_for_it_once():
+    world = World(max_held=3)
+    request = Request("http://x.test/a")
+    for key in ("item 1", "item 2", "item 3"):
+        copy = DroppedCopy(key, BAN, evidence=NO_EVIDENCE, request=request)
+        assert world.hold_copy("item 0", copy)
+    world.retries.discarded("item 0")
+    assert world.asked() == ["a"]
+    # And they make room at once.
+    assert world.hold("other", "b", "c", "d") == [True, True, False]

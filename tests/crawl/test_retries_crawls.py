@@ -1,0 +1,214 @@
+"""Crawls whose originals fail while their copies are dropped: exactly one of them is kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import ARTICLES, page
+from tests.crawl.retry_spiders import COMPONENTS, HELD_AT_MOST, ScriptedSpider
+from tests.crawl.site import Answer
+from tests.crawl.turns import HTML, HangUp, Silence, html, in_turns
+
+COPIES = 3
+# One after the other, in the order of the requests.
+IN_ORDER = {
+    "CONCURRENT_REQUESTS": 1,
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "SIMHASH_WORKERS": 0,
+}
+DOWNLOAD_TIMEOUT_S = 4
+RAISED, SPOILED = ["raise"], ["spoil"]
+
+
+def crawl(name, original, copies, script=(), *, settings=None, **arguments):
+    return Crawl(
+        requests=[original],
+        spider=f"{ScriptedSpider.__module__}.ScriptedSpider",
+        name=name,
+        settings=COMPONENTS | IN_ORDER | (settings or {}),
+        arguments={"copies": copies, "script": script, **arguments},
+    )
+
+
+def put(site, name, count=COPIES):
+    """Put an original and copies of it: /name, /name/1, /name/2…"""
+    return [
+        site.put(f"/{name}/{number}" if number else f"/{name}", page("mill", copy=number or None))
+        for number in range(count + 1)
+    ]
+
+
+def kept(result):
+    return [item["path"] for item in result.items]
+
+
+def run_named(directory, crawls, **how):
+    return dict(zip([c.name for c in crawls], run(directory, *crawls, **how), strict=True))
+
+
+# Originals that fail
+
+FAILURES = {
+    "callback": ["raise"],
+    "pipeline": ["spoil"],
+    "middleware": ["break"],
+    "callbacks": ["raise"] * 3,
+    "everything": ["spoil", "raise", "break"],
+    "all": ["raise"] * 4,
+}
+
+
+@pytest.fixture(scope="module")
+def failures(site, module_path):
+    crawls = []
+    for name, script in FAILURES.items():
+        original, *copies = put(site, name)
+        crawls.append(crawl(name, original, copies, script))
+    return run_named(module_path / "failures", crawls)
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_copies_of_a_page_that_failed_are_asked_for_until_one_is_kept(failures, name):
+    result = failures[name]
+    failed = len(FAILURES[name])
+    assert result.finish_reason == "finished"
+    tried = [f"/{name}", *(f"/{name}/{number}" for number in range(1, COPIES + 1))]
+    assert result.seen() == tried[: failed + 1]
+    assert kept(result) == tried[failed : failed + 1]
+    assert result.stat("discarded") == failed
+    assert result.stat("rescheduled") == min(failed, COPIES)
+    assert result.stat("dropped") == COPIES
+    assert result.stat("index/size") == (failed <= COPIES)
+
+
+# Copies whose second request gets no response
+
+
+@pytest.fixture(scope="module")
+def fates(site, module_path):
+    silence = Silence()
+    few = "<html><body><p>Too few words are here.</p></body></html>"
+    answers = {
+        "gone": Answer(b"gone", 404, HTML),
+        "hang-up": Answer(b"", barrier=HangUp()),
+        "time-out": Answer(b"", barrier=silence),
+        "no-html": Answer(page("mill").encode(), headers={"Content-Type": "text/plain"}),
+        "empty": Answer(b"", headers=HTML),
+        "few-words": html(few),
+        "failing": Answer(b"", 503, HTML),
+        "moved-to-nothing": Answer(b"", 302, {"Location": "/nothing"}),
+        "moved-to-itself": Answer(b"", 302, {"Location": "/moved-to-itself/1"}),
+        "moved-away": Answer(b"", 302, {"Location": "/elsewhere"}),
+        "moved-back": Answer(b"", 302, {"Location": "/moved-back"}),
+        "refused-request": None,
+        "refused-response": None,
+        "refused-page": None,
+    }
+    site.put("/elsewhere", page("tram"))
+    crawls = []
+    with in_turns(site) as turns:
+        for name, answer in answers.items():
+            original, *copies = put(site, name)
+            if answer is not None:
+                copies[0] = turns.put(f"/{name}/1", html(page("mill", copy=1)), answer)
+            if name == "time-out":
+                copies[0] = {"url": copies[0], "meta": {"download_timeout": DOWNLOAD_TIMEOUT_S}}
+            settings = {"REDIRECT_MAX_TIMES": 3}
+            crawls.append(crawl(name, original, copies, ["raise"], settings=settings))
+        try:
+            return run_named(module_path / "fates", crawls)
+        finally:
+            silence.end()
+
+
+@pytest.mark.parametrize(
+    "name",
+    "gone hang-up time-out failing moved-to-nothing moved-to-itself refused-request "
+    "refused-response refused-page".split(),
+)
+def test_a_copy_that_does_not_come_back_gives_the_next_its_chance(fates, name):
+    result = fates[name]
+    assert result.finish_reason == "finished"
+    assert (result.seen(), kept(result)) == ([f"/{name}", f"/{name}/2"], [f"/{name}/2"])
+    assert result.stat("rescheduled") == 2
+    if name.startswith("refused"):
+        assert result.stats[f"refused/{name.partition('-')[2]}"] == 1
+
+
+@pytest.mark.parametrize("name", ["no-html", "empty", "few-words"])
+def test_a_copy_that_has_no_content_any_more_passes_and_gives_the_next_its_chance(fates, name):
+    result = fates[name]
+    assert result.seen() == [f"/{name}", f"/{name}/1", f"/{name}/2"]
+    assert result.stat("rescheduled") == 2
+    assert (result.stat("discarded"), result.stat("index/size")) == (1, 1)
+
+
+def test_a_copy_that_has_moved_to_other_content_sets_the_others_free(fates):
+    result = fates["moved-away"]
+    assert kept(result) == ["/elsewhere", "/moved-away/2"]
+    assert result.stat("rescheduled") == 3
+    assert result.stat("near_duplicate") == COPIES + 1
+
+
+def test_a_copy_that_has_moved_to_the_page_that_failed_stands_for_the_others(fates):
+    result = fates["moved-back"]
+    assert (result.seen(), kept(result)) == (["/moved-back"] * 2, ["/moved-back"])
+    assert result.stat("rescheduled") == 1
+
+
+# Ban pages
+
+BAN = "The tide mill turns again"
+ARTICLES_BEHIND = [name for name in ARTICLES if name != "mill"]
+
+
+@pytest.fixture(scope="module")
+def bans(site, module_path):
+    crawls = []
+    with in_turns(site) as turns:
+        for requests in (1, 2, 3):
+            urls = [
+                turns.put(
+                    f"/ban-{requests}/{place}", *[html(page("mill"))] * requests, html(page(name))
+                )
+                for place, name in enumerate(ARTICLES_BEHIND)
+            ]
+            settings = {"CONCURRENT_REQUESTS": 8, "RETRY_TIMES": 5}
+            crawls.append(crawl(f"{requests}", urls[0], urls[1:], settings=settings, ban=BAN))
+        return run_named(module_path / "bans", crawls)
+
+
+@pytest.mark.parametrize("requests", ["1", "2", "3"])
+def test_pages_behind_a_ban_page_are_all_kept(bans, requests):
+    result = bans[requests]
+    assert result.finish_reason == "finished"
+    assert sorted(item["title"] for item in result.items) == sorted(
+        ARTICLES[name][0] for name in ARTICLES_BEHIND
+    )
+    assert result.stat("index/size") == len(ARTICLES_BEHIND)
+    # The callback saw the ban page at least once, but not for each page.
+    assert 1 <= result.stat("discarded") <= len(ARTICLES_BEHIND) * int(requests)
+
+
+def test_after_the_first_page_behind_a_ban_all_others_are_asked_for_at_once(bans):
+    result = bans["1"]
+    assert result.stat("discarded") == 1
+    assert result.stat("rescheduled") == len(ARTICLES_BEHIND) - 1
+
+
+# Held copies
+
+
+def test_copies_beyond_the_limit_are_not_held_but_kept(site, tmp_path):
+    original, *copies = put(site, "many", 5)
+    requests = crawl("many", original, copies, ["raise"])
+    setup = f"{ScriptedSpider.__module__}.hold_few_copies"
+    [result] = run(tmp_path, requests, setup=setup)
+    # The held copies were dropped, and one of them is requested again.
+    assert result.stat("kept/held_too_many") == 5 - HELD_AT_MOST
+    assert result.stat("dropped") == HELD_AT_MOST
+    assert kept(result)[: 5 - HELD_AT_MOST] == ["/many/3", "/many/4", "/many/5"]
+    assert kept(result)[5 - HELD_AT_MOST :] == ["/many/1"]
+    events = [result.event(f"/many/{number}") for number in (3, 4, 5)]
+    assert {event["verdict"]["kind"] for event in events} == {"near-duplicate"}

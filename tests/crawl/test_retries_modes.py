@@ -1,0 +1,299 @@
+"""Retries together with own requests, other modes and other crawls."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import ARTICLES, page
+from tests.crawl.retry_spiders import COMPONENTS
+from tests.crawl.site import Answer
+from tests.crawl.turns import html, in_turns
+
+COPIES = 3
+SCRIPTED = "tests.crawl.retry_spiders"
+OVERLAPPING = "tests.crawl.overlapping_spiders"
+IN_ORDER = {
+    "CONCURRENT_REQUESTS": 1,
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "SIMHASH_WORKERS": 0,
+}
+INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
+
+
+def crawl(name, original, copies=(), script=(), *, spider=f"{SCRIPTED}.ScriptedSpider", **settings):
+    return Crawl(
+        requests=[original],
+        spider=spider,
+        name=name,
+        settings=COMPONENTS | IN_ORDER | settings,
+        arguments={"copies": list(copies), "script": list(script)},
+    )
+
+
+def put(site, name, count=COPIES, **how):
+    return [
+        site.put(
+            f"/{name}/{number}" if number else f"/{name}",
+            page("mill", copy=number or None, **how),
+        )
+        for number in range(count + 1)
+    ]
+
+
+def kept(result):
+    return [item["path"] for item in result.items if "path" in item]
+
+
+def with_arguments(crawl, **arguments):
+    crawl.arguments.update(arguments)
+    return crawl
+
+
+# Requests
+
+
+@pytest.fixture(scope="module")
+def results(site, module_path):
+    crawls = {}
+
+    def add(name, script, change=lambda url, _number: url, *, arguments=None, **settings):
+        original, *copies = put(site, name, links=["/linked/1", "/linked/2"])
+        copies = [change(url, number) for number, url in enumerate(copies, 1)]
+        crawls[name] = with_arguments(
+            crawl(name, original, copies, script, **settings), **arguments or {}
+        )
+
+    site.put("/linked/1", page("tram"))
+    site.put("/linked/2", page("bees"))
+    add("errbacks", ["raise"], lambda url, _: {"url": url, "errback": True})
+    add(
+        "arguments",
+        ["raise"],
+        lambda url, number: {
+            "url": url,
+            "callback": "parse_given",
+            "cb_kwargs": {"place": number},
+            "meta": {"given": [number]},
+        },
+    )
+    add("copied-meta", ["raise"] * 2, arguments={"copies_meta": True})
+    add("own-link", ["link to itself, keep"])
+    add("again", ["retry"])
+    add("again-and-kept", [f"{site.url('/again-and-kept')}, keep"])
+    add("follow", ["raise"], SIMHASH_FOLLOW=True)
+    add("tag", ["raise"], SIMHASH_ACTION="tag")
+    with in_turns(site) as turns:
+        _, *copies = put(site, "moved")
+        moved = turns.put("/moved-from", Answer(b"", 302, {"Location": "/moved"}))
+        crawls["moved"] = crawl("moved", moved, copies, [moved])
+        return dict(zip(crawls, run(module_path / "results", *crawls.values()), strict=True))
+
+
+def test_all_end_well(results):
+    for result in results.values():
+        assert result.finish_reason == "finished"
+        assert not result.lines("WARNING", "imhash")
+
+
+def test_an_errback_that_saw_a_copy_dropped_is_followed_by_its_callback(results):
+    result = results["errbacks"]
+    assert result.seen("errback") == [f"/errbacks/{number}" for number in (1, 2, 3)]
+    assert {event["error"] for event in result.events if event["what"] == "errback"} == {
+        "NearDuplicatePage"
+    }
+    assert kept(result) == ["/errbacks/1", "/linked/1", "/linked/2"]
+    whats = [event["what"] for event in result.events if event["path"] == "/errbacks/1"]
+    assert whats == ["errback", "callback"]
+
+
+def test_what_a_request_carries_reaches_the_callback_in_the_end(results):
+    event = results["arguments"].event("/arguments/1")
+    assert (event["kwargs"], event["given"]) == ({"place": 1}, [1])
+
+
+def test_meta_that_is_copied_to_other_requests_does_not_give_them_a_second_chance(results):
+    result = results["copied-meta"]
+    assert not any(event["second_chance"] for event in result.events)
+    assert kept(result) == ["/copied-meta/2", "/linked/1", "/linked/2"]
+    assert (result.stat("rescheduled"), result.stat("discarded")) == (2, 2)
+    assert result.stat("index/size") == 3
+
+
+def test_a_link_to_itself_is_no_failure(results):
+    result = results["own-link"]
+    assert kept(result)[0] == "/own-link"
+    assert (result.stat("discarded"), result.stat("rescheduled")) == (0, 0)
+    assert result.stat("dropped") == COPIES
+
+
+@pytest.mark.parametrize("name", ["again", "moved"])
+def test_a_page_whose_callback_asks_for_it_again_is_no_content(results, name):
+    # After a redirect, the first URL belongs to the page, too.
+    result = results[name]
+    assert result.stat("discarded") == 1
+    assert result.stat("rescheduled") == 1
+    assert [path for path in kept(result) if "linked" not in path] == [f"/{name}/1"]
+
+
+def test_an_item_of_a_page_that_is_asked_for_again_is_kept_all_the_same(results):
+    result = results["again-and-kept"]
+    assert kept(result)[:2] == ["/again-and-kept"] * 2
+    # It had the same content again, and was discarded: a copy was requested, too.
+    assert result.stat("discarded") == 2
+
+
+def test_where_links_are_followed_the_callback_runs_again_for_the_item(results):
+    result = results["follow"]
+    tried = ["/follow", "/follow/1", "/follow/2", "/follow/3"]
+    pages = [event for event in result.events if "linked" not in event["path"]]
+    assert [event["path"] for event in pages] == [*tried, "/follow/1"]
+    assert pages[-1]["verdict"]["kind"] == "new"
+    assert sorted(kept(result)) == ["/follow/1", "/linked/1", "/linked/2"]
+    assert (result.stat("dropped_items"), result.stat("rescheduled")) == (COPIES, 1)
+
+
+def test_where_copies_are_tagged_none_is_asked_for_again(results):
+    result = results["tag"]
+    assert sorted(kept(result))[-COPIES:] == ["/tag/1", "/tag/2", "/tag/3"]
+    assert (result.stat("discarded"), result.stat("rescheduled")) == (1, 0)
+
+
+# Incremental crawls
+
+
+@pytest.fixture(scope="module")
+def incremental(site, module_path):
+    """The first crawl of each name keeps one page or none, the second sees the same pages."""
+    crawls = {}
+    for name, failures in (("one", 2), ("none", 4)):
+        original, *copies = put(site, name)
+        crawls[name] = crawl(name, original, copies, ["raise"] * failures, **INCREMENTAL)
+        urls = [original, *copies]
+        again = Crawl(requests=urls, name=name, settings=INCREMENTAL | IN_ORDER)
+        crawls[f"{name} again"] = again
+    return dict(zip(crawls, run(module_path / "incremental", *crawls.values()), strict=True))
+
+
+def test_incremental_crawls_give_second_chances_too(incremental):
+    assert kept(incremental["one"]) == ["/one/2"]
+    assert incremental["one"].stat("rescheduled") == 2
+    assert incremental["one again"].seen() == []
+    assert incremental["one again"].stat("unchanged") == 1
+
+
+def test_content_that_failed_throughout_passes_the_next_incremental_crawl(incremental):
+    assert kept(incremental["none"]) == []
+    assert incremental["none"].stat("discarded") == 4
+    assert incremental["none again"].seen() == ["/none"]
+
+
+# Several crawls on one index
+
+
+@pytest.mark.parametrize(("script", "expected"), [(["raise"], ["/two/1"]), (["keep"], [])])
+def test_a_copy_waits_for_the_page_of_another_crawl(site, tmp_path, script, expected):
+    original, copy = put(site, "two", 1)
+    shared = {"SIMHASH_SHARED": True}
+    first, second = run(
+        tmp_path,
+        [
+            crawl("a", original, script=script, spider=f"{OVERLAPPING}.FirstOfTwoSpider", **shared),
+            crawl("b", copy, spider=f"{OVERLAPPING}.SecondOfTwoSpider", **shared),
+        ],
+        setup=f"{SCRIPTED}.beat_fast",
+    )
+    assert (first.finish_reason, second.finish_reason) == ("finished", "finished")
+    assert second.stat("near_duplicate") == 1
+    assert kept(second) == expected
+    assert second.stat("rescheduled") == len(expected)
+    assert first.stat("index/size") <= second.stat("index/size") == 1
+
+
+# More than one thing at once
+
+
+def test_copies_of_a_ban_page_outlive_the_page_behind_it(site, tmp_path):
+    names = [name for name in ARTICLES if name != "mill"][:4]
+    with in_turns(site) as turns:
+        urls = [
+            turns.put(f"/eager/{place}", html(page("mill")), html(page(name)))
+            for place, name in enumerate(names)
+        ]
+        requests = with_arguments(
+            crawl("eager", urls[0], urls[1:], spider=f"{OVERLAPPING}.EagerSpider"),
+            ban=ARTICLES["mill"][0],
+        )
+        [result] = run(tmp_path, requests)
+    assert sorted(kept(result)) == [f"/eager/{place}" for place in range(4)]
+
+
+def test_a_page_that_comes_twice_is_kept_by_its_second_response_if_the_first_fails(site, tmp_path):
+    original = site.put("/twice", page("mill"))
+    [result] = run(tmp_path, crawl("twice", original, spider=f"{OVERLAPPING}.TwiceSpider"))
+    assert kept(result) == ["/twice"]
+
+
+def test_incremental_too_a_page_that_comes_twice_is_kept_by_its_second_response(site, tmp_path):
+    original = site.put("/twice", page("mill"))
+    twice = crawl("twice", original, spider=f"{OVERLAPPING}.TwiceSpider", **INCREMENTAL)
+    again = Crawl(requests=[original], name="twice", settings=INCREMENTAL | IN_ORDER)
+    result, after = run(tmp_path, twice, again)
+    assert kept(result) == ["/twice"] or after.seen() == ["/twice"]
+
+
+def test_incremental_too_a_middleware_may_ask_again_for_a_page_that_failed(site, tmp_path):
+    asking = COMPONENTS["SPIDER_MIDDLEWARES"] | {f"{OVERLAPPING}.AskingAgain": 900}
+    original = site.put("/asked", page("mill"))
+    settings = INCREMENTAL | {"SPIDER_MIDDLEWARES": asking}
+    [result] = run(tmp_path, crawl("asked", original, script=["raise"], **settings))
+    assert kept(result) == ["/asked"]
+
+
+def test_pages_behind_a_ban_page_are_kept_where_links_of_copies_are_not_followed(site, tmp_path):
+    names = [name for name in ARTICLES if name != "mill"][:4]
+    with in_turns(site) as turns:
+        urls = [
+            turns.put(f"/tagged/{place}", html(page("mill")), html(page(name)))
+            for place, name in enumerate(names)
+        ]
+        settings = {"SIMHASH_ACTION": "tag", "SIMHASH_FOLLOW": False}
+        requests = with_arguments(
+            crawl("tagged", urls[0], urls[1:], **settings), ban=ARTICLES["mill"][0]
+        )
+        [result] = run(tmp_path, requests)
+    # Some may be crawled twice: repeated by their callback, and as copies of a page that failed.
+    assert {*kept(result)} == {f"/tagged/{place}" for place in range(4)}
+
+
+def test_links_that_were_not_followed_from_copies_of_a_page_that_failed(site, tmp_path):
+    original, *copies = put(site, "linking", links=["/linked/1"])
+    site.put("/linked/1", page("tram"))
+    settings = {"SIMHASH_ACTION": "tag", "SIMHASH_FOLLOW": False}
+    [result] = run(tmp_path, crawl("linking", original, copies, ["raise"], **settings))
+    assert "/linked/1" in kept(result)
+
+
+def test_a_page_that_another_middleware_refused_is_not_stored_if_an_errback_was_told(
+    site, tmp_path
+):
+    original = {"url": site.put("/refused", page("mill")), "errback": True}
+    copy = site.put("/refused-copy", page("mill", copy=1))
+    refusing = {"SPIDER_MIDDLEWARES": {f"{OVERLAPPING}.RefusingOriginals": 900}}
+    [result] = run(
+        tmp_path, Crawl(requests=[original, copy], settings=IN_ORDER | refusing, name="refused")
+    )
+    assert result.seen() == ["/refused-copy"]
+
+
+def test_a_page_whose_output_somebody_stops_reading_is_no_reason_to_drop_its_copies(site, tmp_path):
+    # The only output that is read is a link; the item comes after it.
+    original, *copies = put(site, "read")
+    settings = {"SPIDER_MIDDLEWARES": {f"{OVERLAPPING}.TakingOne": 10}}
+    script = ["link to itself, keep"]
+    [result] = run(
+        tmp_path,
+        crawl("read", original, copies, script, **settings),
+        setup=f"{SCRIPTED}.beat_fast",
+    )
+    assert kept(result)[:1] == ["/read/1"]

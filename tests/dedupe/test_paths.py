@@ -1,0 +1,215 @@
+"""Where a run writes: over nothing that it was not asked to write over, and where links lead."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.index import index_url, open_index
+
+from .samples import json_lines, options, read_lines, records, run, text
+
+FEED = json_lines(records(10))
+
+
+@pytest.fixture
+def feed(tmp_path):
+    (tmp_path / "in.jsonl").write_bytes(FEED)
+    return "in.jsonl"
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A folder of pages, and one folder in it."""
+    (tmp_path / "site" / "sub").mkdir(parents=True)
+    for name in ("a.html", "sub/b.html"):
+        (tmp_path / "site" / name).write_text(f"<article>{text(len(name))}</article>")
+    return tmp_path / "site"
+
+
+def tree(folder):
+    """All that is there, and what it holds."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+@pytest.mark.parametrize("ending", [".partial", ".new", ".tmp"])
+def test_an_input_named_like_the_output(tmp_path, ending):
+    name = f"pages.jsonl{ending}"
+    (tmp_path / name).write_bytes(FEED)
+    assert run(tmp_path, name, out="pages.jsonl", format="json-lines").records == 10
+    assert (tmp_path / name).read_bytes() == FEED
+    assert (tmp_path / "pages.jsonl").stat().st_size
+
+
+def test_an_input_named_like_the_verdicts(tmp_path):
+    (tmp_path / "verdicts.partial").write_bytes(FEED)
+    assert run(tmp_path, "verdicts.partial", format="json-lines").records == 10
+    assert (tmp_path / "verdicts.partial").read_bytes() == FEED
+
+
+def test_a_folder_named_like_the_output(tmp_path, site):
+    mirror = site.rename(tmp_path / "mirror.partial")
+    before = tree(mirror)
+    assert run(tmp_path, mirror.name, out="mirror").records == 2
+    assert tree(mirror) == before == tree(tmp_path / "mirror")
+
+
+def test_what_is_named_like_the_output_and_no_input(tmp_path, feed):
+    (tmp_path / "out.partial").write_text("precious")
+    run(tmp_path, feed)
+    assert (tmp_path / "out.partial").read_text() == "precious"
+
+
+def test_the_output_is_named_like_the_verdicts(tmp_path, feed):
+    run(tmp_path, feed, out="verdicts.partial")
+    assert (tmp_path / "verdicts.partial").read_bytes().splitlines()[0] in FEED
+    assert len(read_lines(tmp_path / "verdicts")) == 10
+
+
+def test_the_output_has_the_rights_of_any_file(tmp_path, feed, site):
+    mask = os.umask(0o027)
+    try:
+        run(tmp_path, feed)
+        run(tmp_path, "site", out="pages", overwrite=True)
+    finally:
+        os.umask(mask)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("out", "verdicts", "pages")] == [
+        *(0o640, 0o640, 0o750)
+    ]
+    (tmp_path / "out").chmod(0o600)
+    run(tmp_path, feed, overwrite=True)
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("as_verdicts", [False, True])
+def test_what_is_neither_file_nor_folder_stays(tmp_path, feed, as_verdicts):
+    pipe = tmp_path / ("verdicts" if as_verdicts else "out")
+    os.mkfifo(pipe)
+    with pytest.raises(SimhashError, match="is a device or a pipe: write to a file"):
+        run(tmp_path, feed, overwrite=True)
+    assert pipe.is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", pipe.name]
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_links_are_followed(tmp_path, feed, there):
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("out", "verdicts"):
+        (tmp_path / name).symlink_to(Path("elsewhere", name))
+        if there:
+            (tmp_path / "elsewhere" / name).write_text("old")
+    if there:
+        with pytest.raises(SimhashError, match=r"out exists already: --overwrite"):
+            run(tmp_path, feed)
+        assert (tmp_path / "elsewhere" / "out").read_text() == "old"
+    run(tmp_path, feed, overwrite=there)
+    assert [(tmp_path / name).is_symlink() for name in ("out", "verdicts")] == [True, True]
+    assert (tmp_path / "elsewhere" / "out").read_bytes().splitlines()[0] in FEED
+    assert len(read_lines(tmp_path / "elsewhere" / "verdicts")) == 10
+    assert len(list((tmp_path / "elsewhere").iterdir())) == 2
+
+
+def test_a_link_to_nowhere(tmp_path, feed):
+    (tmp_path / "out").symlink_to(tmp_path / "nowhere" / "out")
+    with pytest.raises(SimhashError, match=r"there is no folder .*/nowhere"):
+        run(tmp_path, feed)
+
+
+def test_a_link_to_a_folder(tmp_path, site):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").symlink_to("elsewhere")
+    run(tmp_path, "site")
+    assert (tmp_path / "out").is_symlink()
+    assert tree(tmp_path / "elsewhere") == tree(site)
+
+
+def test_files_and_folders_are_not_taken_for_each_other(tmp_path, feed, site):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(SimhashError, match="out is a folder that exists already"):
+        run(tmp_path, feed, overwrite=True)
+    run(tmp_path, "site")  # it is empty
+    (tmp_path / "file").write_text("precious")
+    with pytest.raises(SimhashError, match="is a file that exists already"):
+        run(tmp_path, "site", out="file", overwrite=True)
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_places_on_another_file_system(tmp_path, feed, site, monkeypatch):
+    """As the system says it, where a file cannot be renamed."""
+    replace = Path.replace
+    far = []
+
+    def renamed(self, target):
+        if self.parent != Path(target).parent:
+            far.append(self.name)
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", renamed)
+    run(tmp_path, feed)
+    assert far == ["output", "verdicts.new"]
+    assert (tmp_path / "out").read_bytes().splitlines()[0] in FEED
+    assert len(read_lines(tmp_path / "verdicts")) == 10
+    run(tmp_path, "site", out="pages", overwrite=True)
+    assert tree(tmp_path / "pages") == tree(site)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"in.jsonl", "site", "out", "pages", "verdicts"}
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        ("in.jsonl out out", "out cannot be both the output and the index"),
+        ("in.jsonl state out", "state cannot be both the index and the state of the run"),
+        ("in.jsonl state/index out", "state/index lies in .*state, which is written, too"),
+        ("in.jsonl index state/out", "state/out lies in .*state, which is written, too"),
+        ("in.jsonl index index/out", "index/out lies in .*index, which is written, too"),
+        ("site site/sub/index out", "sub/index lies in .*site, which is read"),
+        ("site site out", "site is an input: write to another file"),
+        ("site/sub site out", "site/sub, which is read, lies in .*site: write elsewhere"),
+        ("state index out", "state is an input: write to another file"),
+        ("link/in.jsonl link/in.jsonl out", "in.jsonl is an input: write to another file"),
+        ("link index out", "out lies in .*link, which is read"),
+    ],
+)
+def test_places_that_are_in_each_other(tmp_path, feed, site, places, said):
+    inputs, index, out = places.split()
+    (tmp_path / "link").symlink_to(tmp_path)
+    if inputs == "state":
+        (tmp_path / "state").mkdir()
+        (tmp_path / "state" / "a.html").write_text("<p>x</p>")
+    before = tree(tmp_path)
+    with pytest.raises(SimhashError, match=said):
+        run(tmp_path, inputs, index=tmp_path / index, out=out, overwrite=True)
+    assert tree(tmp_path) == before
+
+
+def test_the_state_lies_in_what_is_read(tmp_path, site):
+    """Where the output is a link to another folder, beside which its state is not."""
+    (site / "state").mkdir()
+    with pytest.raises(SimhashError, match=r"site/state lies in .*site, which is read"):
+        run(tmp_path, "site", state=site / "state")
+
+
+def test_an_index_that_was_kept_is_not_the_state_of_another_run(tmp_path, feed):
+    run(tmp_path, feed, keep_index=True)
+    kept = tmp_path / "state" / "index"
+    with pytest.raises(SimhashError, match="which is written, too: name another"):
+        run(tmp_path, feed, index=kept, overwrite=True)
+    with open_index(index_url(kept), options().scheme) as index:
+        assert len(index) > 0
+
+
+@pytest.mark.parametrize("name", ["output", "journal", "spec.json"])
+def test_a_folder_of_somebody_else_with_names_like_ours(tmp_path, feed, name):
+    (tmp_path / "state" / name).mkdir(parents=True)
+    with pytest.raises(SimhashError, match=rf"holds other things \({name}\): move them away"):
+        run(tmp_path, feed, overwrite=True, restart=True)
+    assert (tmp_path / "state" / name).is_dir()

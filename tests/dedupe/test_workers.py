@@ -1,0 +1,107 @@
+"""Workers that die or hang: their records are skipped, and nothing else changes."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from scrapy_simhash.dedupe.fingerprinting import Job
+from scrapy_simhash.dedupe.workers import Workers, fingerprints_here
+from scrapy_simhash.errors import WorkerError
+from scrapy_simhash.scheme import Scheme
+
+from .samples import json_lines, read_lines, records, run
+
+EXTRACTOR = "tests.dedupe.extractors.deadly"
+
+
+def job_spec(**changes):
+    return {
+        "format": "json-lines",
+        "fields": {"text": ["text"], "html": None, "key": "url"},
+        "scheme": Scheme.preset("wide").to_dict(),
+        "min_tokens": 30,
+        "sketches": True,
+        "max_bytes": 1000000,
+        "encoding": "utf-8",
+        "header": [],
+        "delimiter": ",",
+        "timeout_ms": 60_000,
+        **changes,
+    }
+
+
+def jobs(count, each=5):
+    lines = json_lines(records(count * each)).splitlines(keepends=True)
+    for number in range(count):
+        contents = lines[number * each : (number + 1) * each]
+        yield Job("f", number * each + 1, [*contents, "too_large"])
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_answers_come_in_the_order_of_the_jobs(count):
+    workers = Workers(job_spec(), count)
+    try:
+        found = list(workers.fingerprints(jobs(40)))
+    finally:
+        workers.close()
+    assert found == list(fingerprints_here(job_spec(), jobs(40)))
+    assert [records[-1].page.skipped for records in found] == ["too_large"] * 40
+
+
+def test_workers_that_are_killed_are_replaced():
+    workers = Workers(job_spec(), 2)
+    found = []
+    try:
+        for at, answered in enumerate(workers.fingerprints(jobs(60))):
+            found.append(answered)
+            if at in (3, 20):
+                os.kill(workers._workers[at % 2]._process.pid, signal.SIGKILL)
+        assert workers.replaced == 2
+    finally:
+        workers.close()
+    assert found == list(fingerprints_here(job_spec(), jobs(60)))
+
+
+@pytest.mark.parametrize(("word", "reason"), [("DIE", "worker_died"), ("HANG", "timeout")])
+def test_a_record_that_takes_its_worker_with_it(tmp_path, word, reason):
+    values = records(60)
+    for value in values:
+        value["html"] = f"<html><p>{value.pop('text')}</p></html>"
+    values[20]["html"] = values[41]["html"] = f"<html>{word}"
+    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
+    scheme = Scheme(bits=256, extractor=EXTRACTOR)
+    summary = run(tmp_path, "in.jsonl", scheme=scheme, workers=2, timeout_ms=1500)
+    assert summary.skipped == {reason: 2}
+    verdicts = read_lines(tmp_path / "verdicts")
+    assert [at for at, v in enumerate(verdicts) if v["reason"]] == [20, 41]
+    # Kept, as nobody knows what they are.
+    kept = [line["url"] for line in read_lines(tmp_path / "out")]
+    assert {values[20]["url"], values[41]["url"]} <= set(kept)
+
+
+def test_what_an_extractor_raises_is_counted(tmp_path):
+    values = [{"url": "a", "html": "<html>RAISE"}]
+    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
+    summary = run(tmp_path, "in.jsonl", scheme=Scheme(bits=256, extractor=EXTRACTOR))
+    assert (summary.kept, sum(summary.skipped.values())) == (1, 1)
+
+
+def test_a_worker_that_cannot_do_it():
+    scheme = {**Scheme.preset("wide").to_dict(), "bits": 7}
+    with pytest.raises(WorkerError, match="a worker did not start: SchemeError"):
+        Workers(job_spec(scheme=scheme), 2)
+
+
+def test_a_worker_that_dies_at_once(monkeypatch):
+    monkeypatch.setattr("scrapy_simhash.dedupe.workers._BOOTSTRAP", "raise SystemExit(3)")
+    with pytest.raises(WorkerError, match=r"did not start \(exit code 3\)"):
+        Workers(job_spec(), 2)
+
+
+def test_no_python_to_start(monkeypatch):
+    monkeypatch.setattr("sys.executable", "")
+    with pytest.raises(WorkerError, match="one worker needs none"):
+        Workers(job_spec(), 2)

@@ -1,0 +1,197 @@
+"""One decoder: a crawl and all commands read the same text from the same bytes."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import io
+import json
+import sys
+
+import pytest
+from scrapy.http import HtmlResponse
+
+from scrapy_simhash.commands import page_source
+from scrapy_simhash.commands.fetching import Page, _Pages
+from scrapy_simhash.commands.main import main
+from scrapy_simhash.crawl.fingerprinting import page_for_worker
+from scrapy_simhash.detector import Detector
+from scrapy_simhash.documents.decoding import NotReadable, decoded, decoded_as, decoded_file
+from scrapy_simhash.documents.reader import DocumentReader, HtmlDocument
+from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.extraction import extract
+from scrapy_simhash.fingerprint import to_hex
+from scrapy_simhash.scheme import PRESETS
+from scrapy_simhash.workers import child
+from tests.dedupe.samples import http_response, read_lines, run, warc_record
+
+CHINESE = "开往岛上的渡船九点出发。船上可以带自行车、狗和邮件。请在开船前十分钟到达码头。"
+FRENCH = "Le café est près de la forêt où l’été n’en finit pas. "
+RUSSIAN = "Паром отходит в девять часов утра и возвращается вечером. "
+JAPANESE = "島への渡し船は九時に出ます。自転車と犬と郵便物を運びます。"
+
+
+def html(text, head=""):
+    paragraphs = "".join(f"<p>{text * 3} {number}</p>\n" for number in range(12))
+    return f"<!DOCTYPE html>\n<html><head>{head}</head><body>\n{paragraphs}</body></html>\n"
+
+
+PAGES = {
+    "ascii": html("The ferry to the island leaves at nine. ").encode(),
+    "utf-8": html(CHINESE).encode(),
+    "utf-8 with a stray byte": html(FRENCH).encode().replace(b"pas. ", b"pas.\xff ", 1),
+    "utf-8 with a BOM": codecs.BOM_UTF8 + html(CHINESE).encode(),
+    "utf-8 declared latin-1": html(FRENCH, "<meta charset=iso-8859-1>").encode(),
+    "gbk declared gb2312": html(CHINESE + "镕", "<meta charset=gb2312>").encode("gbk"),
+    "gb18030 undeclared": html(CHINESE).encode("gb18030"),
+    "big5 undeclared": html("山坡上的茶園天還沒亮就熱鬧起來，採茶的人已經到了。").encode("big5"),
+    "latin-1 undeclared": html(FRENCH.replace("’", "'")).encode("latin-1"),
+    "cp1251 undeclared": html(RUSSIAN).encode("cp1251"),
+    "koi8-r undeclared": html(RUSSIAN).encode("koi8-r"),
+    "shift_jis undeclared": html(JAPANESE).encode("shift_jis"),
+    "utf-16 with a BOM": html(CHINESE).encode("utf-16"),
+    "utf-16 declared utf-8": codecs.BOM_UTF16_BE
+    + html(CHINESE, "<meta charset=utf-8>").encode("utf-16-be"),
+    "unknown declaration": html(FRENCH, "<meta charset=klingon>").encode(),
+    "XML declaration": b'<?xml version="1.0" encoding="cp1252"?>' + html(FRENCH).encode("cp1252"),
+    "NULs": html(FRENCH).encode().replace(b"pas", b"p\0as", 3),
+    "all bytes": b"<!DOCTYPE html><html>" + bytes(range(256)) * 9 + b"the ferry leaves at nine ",
+    "empty": b"",
+}
+TYPES = [None, "text/html", "text/html; charset=utf-8", "text/html; charset=gbk", "x; charset=no"]
+PRESET = PRESETS["wide"]
+
+
+@pytest.fixture(params=PAGES)
+def body(request):
+    return PAGES[request.param]
+
+
+def response(body, content_type="text/html"):
+    headers = {} if content_type is None else {"Content-Type": content_type}
+    return HtmlResponse("https://example.com/", headers=headers, body=body)
+
+
+@pytest.mark.parametrize("content_type", TYPES)
+def test_the_text_of_a_response_of_scrapy(body, content_type):
+    assert decoded(body, content_type) == response(body, content_type).text
+
+
+def test_crawl_dedupe_and_files_have_the_same_text(body, tmp_path, monkeypatch):
+    """`extract`, `query` and `compare` use `load_page`, `calibrate` `DocumentReader(keep_html=True)`,
+    `passages` `Reading`.
+    """
+    text = response(body).text
+    message = b"".join(child.encoded(page_for_worker(response(body))))
+    assert child.decoded(message) == text  # in a worker of a crawl
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.html").write_bytes(body)
+    if not body:
+        with pytest.raises(SimhashError, match="no text in it"):
+            load_page("a.html", monkeypatch)
+        return
+    page = load_page("a.html", monkeypatch)
+    assert (page.text, page.is_html) == (text, True)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body)))
+    if body.startswith((b"<", codecs.BOM_UTF8)):
+        assert load_page("-", monkeypatch).text == text
+    (kept,) = DocumentReader(keep_html=True).file(tmp_path / "a.html")
+    assert kept == HtmlDocument("a.html", text)._replace(name=kept.name)
+    (document,) = DocumentReader().file(tmp_path / "a.html")
+    assert document.text == extract(text).text
+
+
+def test_crawl_dedupe_and_extract_give_the_same_fingerprint(body, tmp_path, monkeypatch, capsys):
+    page = Detector(PRESET.scheme).fingerprint_page(response(body).text)
+    expected = None if page.fingerprint is None else to_hex(page.fingerprint, PRESET.scheme.bits)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "a.html").write_bytes(body)
+    archived = http_response(body, "Content-Type: text/html")
+    (tmp_path / "a.warc").write_bytes(warc_record("response", archived))
+    for source in ("pages", "a.warc"):
+        run(tmp_path, source, out=None, overwrite=True)
+        (verdict,) = read_lines(tmp_path / "verdicts")
+        assert verdict["fingerprint"] == expected, source
+    if body:
+        assert main(["extract", "--preset", "wide", "--json", "pages/a.html"]) == 0
+        assert json.loads(capsys.readouterr().out)["fingerprint"] == expected
+
+
+def load_page(name, monkeypatch):
+    parser = argparse.ArgumentParser()
+    page_source.add_page_arguments(parser, None)
+    options = parser.parse_args([])
+    options.settings = None
+    return page_source.load_page(name, options)
+
+
+class Decoded(HtmlResponse):
+    """A response whose text differs from what its bytes say."""
+
+    text = "<html><body><p>as the response has it</p></body></html>"
+
+
+def test_a_response_is_not_decoded_a_second_time(monkeypatch):
+    spider = _Pages(addresses=[], pages={}, problems={})
+    spider.take(Decoded("https://e.com/", body=PAGES["cp1251 undeclared"]), 0)
+    (page,) = spider.pages.values()
+    assert (page.text, page.is_html) == (Decoded.text, True)
+    monkeypatch.setattr("scrapy_simhash.commands.fetching.fetch_all", lambda *_, **__: [page])
+    assert load_page("https://e.com/", monkeypatch).text == Decoded.text
+
+
+def test_the_encoding_that_the_user_names_wins(monkeypatch):
+    content = PAGES["cp1251 undeclared"]
+    page = Page(content, Decoded.text, True, "https://e.com/")
+    found = DocumentReader(encoding="cp1251", keep_html=True).page(
+        "u", page.content, page.text, html=True
+    )
+    assert found.text == content.decode("cp1251")
+    refused = DocumentReader(encoding="utf-8").page("u", page.content, page.text, html=True)
+    assert refused.reason == "not utf-8"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("utf-8", CHINESE),
+        ("utf-8-sig", CHINESE),
+        ("utf-16", CHINESE),
+        ("utf-32", CHINESE),
+        ("gb18030", CHINESE * 10),
+        ("cp1251", RUSSIAN * 10),
+        ("shift_jis", JAPANESE * 10),
+    ],
+)
+def test_files_whose_encoding_can_be_told(encoding, text):
+    assert decoded_file(text.encode(encoding)) == text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+        CHINESE.encode("utf-16-le"),  # without a mark
+        bytes(range(1, 32)) * 200 + bytes(range(128, 256)) * 200,
+        bytes((n * 7919 >> 3) % 255 + 1 for n in range(5000)),
+    ],
+)
+def test_files_that_are_no_text(content):
+    with pytest.raises(NotReadable) as caught:
+        decoded_file(content)
+    assert caught.value.reason in {"binary", "in an unknown encoding"}
+
+
+def test_a_named_encoding_is_taken_at_its_word():
+    assert decoded_as("\ufeffcafé".encode("utf-16-be"), "utf-16-be") == "café"
+    with pytest.raises(NotReadable) as caught:
+        decoded_as("café".encode("latin-1"), "utf-8")
+    assert (caught.value.reason, caught.value.detail) == ("not utf-8", "at byte 3")
+
+
+def test_without_a_detector_pages_are_windows_1252(monkeypatch):
+    """As Scrapy before 2.19, which needs no detector."""
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+    assert decoded_file(CHINESE.encode()) == CHINESE
+    assert FRENCH in decoded(f"<p>{FRENCH}</p>".encode("cp1252"))

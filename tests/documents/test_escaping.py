@@ -1,0 +1,36 @@
+"""Text of pages in lines that people read."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_simhash.documents.escaping import nearness, printable
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://a.example/茶?q=ü", "https://a.example/茶?q=ü"),
+        ("one\ntwo\r\x1b[31m\x00", r"one\ntwo\r\x1b[31m\x00"),
+        ("\u202egnp.exe\u2028\ud800", r"\u202egnp.exe\u2028\ud800"),
+        ("", ""),
+        ("x" * 200, "x" * 200),
+        ("x" * 201, "x" * 199 + "…"),
+    ],
+)
+def test_what_is_shown(text, shown):
+    assert printable(text) == shown
+    assert printable(text).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("similarity", "shown"),
+    [
+        (None, "distance 3"),
+        (0.999, "distance 3, similarity 99 %"),
+        (0.29, "distance 3, similarity 29 %"),
+        (1.0, "distance 3, similarity 100 %"),
+    ],
+)
+def test_similarity_is_shown_in_per_cent_where_it_is_known(similarity, shown):
+    assert nearness(3, similarity) == shown

@@ -1,0 +1,113 @@
+"""Files are split into records, and no byte is lost."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.documents.files import DamagedFile, uncompressed
+from scrapy_simhash.documents.lines import array_parts, csv_parts, line_parts
+
+LINES = st.lists(st.sampled_from([b"{}", b"a" * 50, b"", b" \t", b'x,"y', b'"', b"\0", b"["]))
+
+
+def parts(split, content, max_bytes=20):
+    """Return (data with the rest, is a record, reason) of all parts."""
+    stream = io.BufferedReader(io.BytesIO(content))
+    return [
+        (b"".join([part.data, *part.rest]), part.is_record, part.reason)
+        for part in split(stream, max_bytes)
+    ]
+
+
+@given(
+    lines=LINES, end=st.sampled_from([b"", b"\n"]), split=st.sampled_from([line_parts, csv_parts])
+)
+def test_nothing_is_lost(lines, end, split):
+    content = b"\n".join(lines) + end
+    found = parts(split, content)
+    assert b"".join(data for data, *_ in found) == content
+    if split is line_parts:
+        assert [is_record for _, is_record, _ in found] == [
+            bool(data.strip()) for data, *_ in found
+        ]
+
+
+def test_a_line_that_is_too_long_is_one_record():
+    assert parts(line_parts, b"a\n" + b"b" * 30 + b"\nc\n") == [
+        (b"a\n", True, None),
+        (b"b" * 30 + b"\n", True, "too_large"),
+        (b"c\n", True, None),
+    ]
+    assert parts(line_parts, b"b" * 20 + b"\n")[0][2] is None
+    assert parts(line_parts, b"b" * 21 + b"\n")[0][2] == "too_large"
+
+
+def test_the_rest_of_a_record_may_be_ignored():
+    stream = io.BytesIO(b"b" * 30 + b"\nc\n")
+    assert [part.data for part in line_parts(stream, 20)] == [b"b" * 21, b"c\n"]
+
+
+@pytest.mark.parametrize("separator", [b",\n", b" ,\r\n", b",\n\n", b",\n][\n", b"\n,\n"])
+@pytest.mark.parametrize("size", [3, 25, 3_000_000])
+def test_the_lines_of_an_array(separator, size):
+    items = [json.dumps({"n": n}).encode() for n in range(3)]
+    items[1] = json.dumps({"n": "é" * size}, ensure_ascii=False).encode()
+    content = b"\xef\xbb\xbf[\n" + separator.join(items) + b"\n]\n"
+    assert [data for data, *_ in parts(array_parts, content)] == items
+
+
+def test_records_of_csv_over_several_lines():
+    content = b'a,b\r\n1,"x\r\ny"\r\n\r\n2,"he ""said"""\r\n\t\n3,"open\r\n4,z\r\n'
+    assert parts(csv_parts, content, 1000) == [
+        (b"a,b\r\n", False, None),
+        (b'1,"x\r\ny"\r\n', True, None),
+        (b"\r\n", False, None),
+        (b'2,"he ""said"""\r\n', True, None),
+        (b"\t\n", True, None),
+        (b'3,"open\r\n4,z\r\n', True, "not_csv"),
+    ]
+
+
+def read(packed):
+    """Return what can be read of a gzip file, and why that ends."""
+    content = b""
+    try:
+        with uncompressed(io.BytesIO(packed)) as stream:
+            while piece := stream.read(1000):
+                content += piece
+    except DamagedFile as error:
+        return content, str(error)
+    return content, None
+
+
+@pytest.mark.parametrize("size", [0, 1, 70_000, 3_000_000])
+def test_gzip_is_decompressed(size):
+    content = bytes(range(256)) * (size // 256) + b"." * (size % 256)
+    half = len(content) // 2
+    packed = gzip.compress(content[:half]) + b"\0\0" + gzip.compress(content[half:]) + b"\0"
+    assert read(packed) == (content, None)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda packed: packed[:-20], "ended before the end-of-stream marker"),
+        (lambda packed: packed + b"garbage", "Not a gzipped file"),
+        (lambda packed: packed[:600_000] + b"\xff" * 50 + packed[600_050:], "Error -3|CRC"),
+        (lambda packed: packed[:-8] + b"\0" * 8, "CRC check failed"),
+    ],
+)
+def test_a_damaged_gzip_file_is_read_up_to_the_damage(damage, message):
+    content = b"".join(str(n**9).encode() for n in range(60_000))
+    found, reason = read(damage(gzip.compress(content)))
+    # zlib may notice damage some bytes later. At most one buffer is lost.
+    assert content.startswith(found[:300_000])
+    assert len(found) > len(content) // 4
+    assert re.search(message, reason)

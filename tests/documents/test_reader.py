@@ -1,0 +1,356 @@
+"""Files as documents: what they are, how they are decoded, and what cannot be read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from scrapy_simhash.documents.files import files_in
+from scrapy_simhash.documents.reader import Document, DocumentReader, HtmlDocument, Skipped
+
+TEXT = "The ferry to the island leaves at nine. It takes bicycles, dogs and the post."
+MORE = (
+    "In winter there is one boat a day. It brings bread, letters and whoever wants to come, and "
+    "when the wind is from the north it does not sail at all."
+)
+CHINESE = "开往岛上的渡船九点出发。船上可以带自行车、狗和邮件。请在开船前十分钟到达码头。"
+PAGE = (
+    "<!DOCTYPE html><html><head><title>Ferries</title></head><body><nav><a href='/'>Home</a></nav>"
+    f"<article><p>{TEXT}</p><p>{MORE}</p><p>{MORE[:90]}.</p></article><script>var x = 1;</script></body></html>"
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_it(name, content):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write_it
+
+
+def read(*paths, **options):
+    return list(DocumentReader(**options).documents(paths))
+
+
+def lines(*values):
+    return "".join(f"{json.dumps(value)}\n" for value in values)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a", "a.TXT", "a.log"])
+def test_a_text_file_is_a_document_under_its_path(write, name):
+    path = write(name, TEXT)
+    assert read(path) == [Document(str(path), TEXT)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.html", PAGE),
+        ("a.HTM", PAGE),
+        ("a.xhtml", PAGE),
+        ("a.html", f"<p>{TEXT}</p>"),  # by its name
+        ("a", PAGE),  # by its beginning
+        ("a.txt", f"\n <!-- a -->\n<html lang=en><p>{TEXT}</html>"),
+        ("a", f'<?xml version="1.0"?>\n<html><p>{TEXT}</p></html>'),
+        ("a", b"\xef\xbb\xbf" + PAGE.encode()),
+        ("a", PAGE.encode("utf-16")),
+    ],
+)
+def test_of_a_page_the_main_text_counts(write, name, content):
+    ((_, text),) = read(write(name, content))
+    assert text.splitlines()[0] == TEXT
+    assert "Home" not in text
+
+
+@pytest.mark.parametrize("content", [f"{TEXT} <html> is an element", "<htmlish> things", "< html>"])
+def test_text_that_only_speaks_of_html_is_text(write, content):
+    ((_, text),) = read(write("a.txt", content))
+    assert text == content
+
+
+def test_json_lines_are_a_document_each(write):
+    path = write(
+        "a.jsonl",
+        lines(
+            {"url": "https://a.example/", "id": 3, "text": "one"},
+            {"id": 7, "text": "two"},
+            {"url": "", "text": "three"},
+            {"url": None, "id": " ", "text": "four"},
+        )
+        + "\n"
+        + lines({"text": f"<html><p>{TEXT}</html>"}),
+    )
+    assert read(path) == [
+        Document("https://a.example/", "one"),
+        Document("7", "two"),
+        Document(f"{path}:3", "three"),
+        Document(f"{path}:4", "four"),
+        Document(f"{path}:6", TEXT),
+    ]
+
+
+def test_fields_of_json_lines(write):
+    path = write("a.jl", lines({"link": "b", "url": "a", "body": TEXT}, {"url": "a", "body": TEXT}))
+    found = read(path, text_field="body", name_field="link")
+    assert [document.name for document in found] == ["b", f"{path}:2"]
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".jl", ".ndjson", ".json"])
+def test_lines_that_are_no_documents_are_told_by_their_numbers(write, ending):
+    content = (
+        lines({"text": "one"})
+        + "{nope\n"
+        + lines({"body": "x", "title": "y"}, [1], {"text": 5}, {"text": " \n"})
+        + "[" * 100_000
+        + "\n"
+        + lines({"text": "last"})
+    )
+    path = write(f"a{ending}", content.encode() + b'{"text": "caf\xe9"}\n')
+    found = read(path)
+    assert [item.text for item in found if isinstance(item, Document)] == ["one", "last"]
+    skipped = {item.place: item for item in found if isinstance(item, Skipped)}
+    assert {place.rpartition(":")[2]: item.reason for place, item in skipped.items()} == {
+        "2": "not JSON",
+        "3": "no field 'text'",
+        "4": "not a JSON object",
+        "5": "field 'text' is not text",
+        "6": "no text in it",
+        "7": "not JSON",
+        "9": "not of its encoding",
+    }
+    assert "body, title" in skipped[f"{path}:3"].detail
+
+
+def test_one_json_value_of_many_lines(write):
+    items = [{"id": "a", "text": "one"}, {"text": "two"}]
+    path = write("feed.json", json.dumps(items, indent=2))
+    assert read(path) == [Document("a", "one"), Document(f"{path}:2", "two")]
+    assert read(write("one.json", json.dumps(items[0], indent=2))) == [Document("a", "one")]
+    ((_, reason, _),) = read(write("bad.json", "[{\n"))
+    assert reason == "not JSON"
+    assert read(path, max_bytes=20)[0].reason == "longer than 20 bytes"
+    # Lines are lines elsewhere.
+    assert {item.reason for item in read(write("feed.jl", json.dumps(items, indent=2)))} >= {
+        "not JSON"
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", TEXT),
+        ("a.txt.gz", TEXT),
+        ("a", TEXT),
+        ("a.jsonl.gz", lines({"text": TEXT})),
+        ("a.html.gz", f"<p>{TEXT}</p>"),
+    ],
+)
+def test_gzip(write, name, content):
+    ((_, text),) = read(write(name, gzip.compress(content.encode())))
+    assert text == TEXT
+
+
+@pytest.mark.parametrize("name", ["a.txt.gz", "a.jsonl.gz"])
+def test_gzip_that_is_damaged(write, name):
+    packed = gzip.compress(lines(*({"text": f"{TEXT} {n}"} for n in range(500))).encode())
+    found = read(write(name, packed[:-20]))
+    assert found[-1].reason == "damaged gzip"
+    found = read(write(name, packed[:40] + b"\0" * 40 + packed[80:]))
+    assert isinstance(found[-1], Skipped)
+
+
+def test_folders_are_walked_in_order_without_what_is_hidden(write, tmp_path):
+    for name in (
+        "b/2.txt",
+        "b/1.txt",
+        "a/z.txt",
+        "c.txt",
+        ".git/x.txt",
+        "b/.hidden",
+        "index/f.txt",
+    ):
+        write(f"in/{name}", name)
+    folder = tmp_path / "in"
+    (folder / "b" / "loop").symlink_to(folder)
+    os.mkfifo(folder / "b" / "pipe")
+    (folder / "gone.txt").symlink_to(folder / "nowhere")
+    found = list(files_in([folder, folder / "c.txt"], exclude=folder / "a" / ".." / "index"))
+    assert [str(path.relative_to(folder)) for path in found] == [
+        "c.txt", "a/z.txt", "b/1.txt", "b/2.txt", "c.txt",
+    ]  # fmt: skip
+    assert list(files_in([folder / "b"], exclude=folder / "nowhere"))
+
+
+def test_one_encoding_for_all(write):
+    path = write("a.txt", CHINESE.encode("gb18030"))
+    assert read(path, encoding="gb18030") == [Document(str(path), CHINESE)]
+    ((_, reason, detail),) = read(path, encoding="utf-8")
+    assert (reason, detail) == ("not utf-8", "at byte 0")
+    path = write("a.jsonl", b'{"text": "caf\xe9"}\n')
+    assert read(path, encoding="latin-1") == [Document(f"{path}:1", "café")]
+    path = write("b.jsonl", lines({"text": CHINESE}).encode("utf-16"))
+    assert read(path) == [Document(f"{path}:1", CHINESE)]
+
+
+@pytest.mark.parametrize("content", [b"", b" \n\t", b"\xef\xbb\xbf", "\u3000".encode()])
+@pytest.mark.parametrize("name", ["a.txt", "a.html"])
+def test_nothing_in_it(write, name, content):
+    ((_, reason, _),) = read(write(name, content))
+    assert reason == "no text in it"
+
+
+def test_one_character(write):
+    assert read(write("a.txt", "x"))[0].text == "x"
+
+
+def test_lines_of_utf16_that_are_cut_off(write):
+    content = lines({"text": "one"}, {"text": "two"}).encode("utf-16")
+    assert [item[1] for item in read(write("a.jsonl", content[:-1]))][-1] == "not of its encoding"
+    assert read(write("b.jsonl", content[:40]), encoding="utf-16-le")[0].text == "one"
+    assert read(write("c.jsonl", b"abc"), encoding="utf-16")[0].reason == "not of its encoding"
+
+
+def test_halves_of_characters_are_replaced(write):
+    path = write("a.jsonl", '{"url": "\\ud800", "text": "a \\udc00 b \\ud83d\\ude00"}\n')
+    assert read(path) == [Document("\ufffd", "a \ufffd b \U0001f600")]
+
+
+def test_names_of_files_may_be_any_bytes(tmp_path):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))
+    path.write_text(TEXT)
+    ((name, text),) = read(tmp_path)
+    assert name.endswith("/caf\\xe9.txt")
+    assert name.encode("utf-8")
+    assert text == TEXT
+
+
+def test_what_cannot_be_opened(write, tmp_path):
+    ((place, reason, detail),) = read(tmp_path / "none.txt")
+    assert (place, reason) == (str(tmp_path / "none.txt"), "cannot be opened")
+    assert "No such file" in detail
+    if os.geteuid():
+        path = write("a.txt", TEXT)
+        path.chmod(0)
+        assert read(path)[0].reason == "cannot be opened"
+
+
+def test_the_limit_of_a_document(write):
+    limit = len(TEXT)
+    assert read(write("a.txt", TEXT), max_bytes=limit)[0].text == TEXT
+    ((_, reason, detail),) = read(write("a.txt", TEXT + "."), max_bytes=limit)
+    assert reason == f"longer than {limit} bytes"
+    assert "--max-bytes" in detail
+    assert read(write("a.txt", TEXT + "."), max_bytes=0)[0].text == TEXT + "."
+
+
+def test_the_limit_is_that_of_a_line(write):
+    first, last = lines({"text": "one"}), lines({"text": "two"})
+    long = lines({"text": "x" * 3_000_000})
+    path = write("a.jsonl", first + long + last)
+    assert read(path, max_bytes=1000) == [
+        Document(f"{path}:1", "one"),
+        Skipped(f"{path}:2", "longer than 1,000 bytes"),
+        Document(f"{path}:3", "two"),
+    ]
+    chinese = json.dumps({"text": CHINESE}, ensure_ascii=False) + "\n"
+    path = write("b.jsonl", chinese)
+    assert isinstance(read(path, max_bytes=len(chinese))[0], Skipped)
+    assert read(path, max_bytes=len(chinese.encode()))[0].text == CHINESE
+
+
+def test_a_bomb_takes_no_memory(write):
+    path = write("bomb.txt.gz", gzip.compress(b"x" * 200_000_000, 1))
+    tracemalloc.start()
+    try:
+        ((_, reason, _),) = read(path, max_bytes=1_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+    assert reason == "longer than 1,000,000 bytes"
+
+
+def test_lines_are_read_one_by_one(write):
+    path = write("a.jsonl", lines(*({"id": n, "text": "x" * 1000} for n in range(20_000))))
+    tracemalloc.start()
+    try:
+        count = sum(isinstance(item, Document) for item in DocumentReader().file(path))
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
+    assert count == 20_000
+
+
+def test_fifty_megabytes(write):
+    text = f"{TEXT}\n" * (50_000_000 // len(TEXT))
+    path = write("a.txt", text)
+    began = time.monotonic()
+    assert read(path) == [Document(str(path), text)]
+    path = write("a.jsonl", lines({"text": text}))
+    assert read(path)[0].text == text
+    assert time.monotonic() - began < 20
+
+
+def test_what_cannot_be_sought():
+    code = "import sys, subprocess; sys.stdout.buffer.write(sys.argv[1].encode())"
+    child = subprocess.Popen([sys.executable, "-c", code, TEXT], stdout=subprocess.PIPE)
+    with child:
+        assert list(DocumentReader().stream("-", child.stdout)) == [Document("-", TEXT)]
+    assert list(DocumentReader().stream("-", io.BytesIO(TEXT.encode()))) == [Document("-", TEXT)]
+
+
+@pytest.mark.parametrize(
+    ("text", "html"), [(PAGE, True), (PAGE, False), (TEXT, False), (f"<p>{TEXT}", True)]
+)
+def test_pages_that_were_downloaded(text, html):
+    name, found = DocumentReader().page("u", text.encode(), text, html=html)
+    assert (name, found.splitlines()[0]) == ("u", TEXT)
+
+
+def test_pages_that_are_too_long():
+    found = DocumentReader(max_bytes=3).page("u", b"text", "text", html=False)
+    assert found.reason == "longer than 3 bytes"
+
+
+def test_a_page_that_cannot_be_extracted(write, monkeypatch):
+    from scrapy_simhash import extraction
+    from scrapy_simhash.errors import ExtractionError
+
+    def fail(html):
+        raise ExtractionError("readability", "no")
+
+    monkeypatch.setattr(extraction, "extract", fail)
+    ((_, reason, _),) = read(write("a.html", PAGE))
+    assert reason == "no text could be extracted"
+
+
+@pytest.mark.parametrize("name", ["a.json", "DATA.JSON", "b.json.gz"])
+@pytest.mark.parametrize("before", ["", "\n \n"])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_list_of_objects(write, name, before, indent):
+    content = before + json.dumps(
+        [{"url": f"u{n}", "text": f"{TEXT} {n}"} for n in (1, 2)], indent=indent
+    )
+    packed = gzip.compress(content.encode()) if name.endswith(".gz") else content.encode()
+    assert read(write(name, packed)) == [("u1", f"{TEXT} 1"), ("u2", f"{TEXT} 2")]
+
+
+def test_pages_can_be_kept_as_they_are(write):
+    name = write("a.html", PAGE)
+    (found,) = DocumentReader(keep_html=True).file(name)
+    assert isinstance(found, HtmlDocument)
+    assert found.text == PAGE
+    lines = [json.dumps({"text": PAGE}), json.dumps({"text": TEXT})]
+    page, text = DocumentReader(keep_html=True).file(write("a.jl", "\n".join(lines)))
+    assert (type(page), type(text)) == (HtmlDocument, Document)

@@ -1,0 +1,112 @@
+"""WARC files are cut in records as warcio cuts them, and every byte is kept."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+from itertools import accumulate
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from scrapy_simhash.documents.files import DamagedFile
+from scrapy_simhash.documents.warc import is_compressed_by_record, warc_parts
+from tests.dedupe.samples import http_response, warc_record
+
+SIZES = (10, 5000, 300_000, 1_500_000, 0, 20)
+LIMIT = 400_000
+
+
+def warc(*, compressed):
+    made = [warc_record("warcinfo", b"software: test\r\n")]
+    for number, size in enumerate(SIZES):
+        # Some that can be compressed, and some that cannot.
+        body = random.Random(number).randbytes(size) if number % 2 else b"a" * size
+        made.append(warc_record("request", b"GET / HTTP/1.1\r\n\r\n"))
+        made.append(warc_record("response", http_response(body)))
+    return b"".join(gzip.compress(record, mtime=0) if compressed else record for record in made)
+
+
+def read(content, max_bytes=LIMIT, *, by_record):
+    """Return [(bytes, is a response, reason)] of the parts, and why they end."""
+    found = []
+
+    def opened():
+        return io.BufferedReader(io.BytesIO(content))
+
+    try:
+        for part in warc_parts(opened, max_bytes, by_record=by_record):
+            found.append((b"".join([part.data, *part.rest]), part.is_record, part.reason))  # noqa: PERF401
+    except DamagedFile as error:
+        return found, str(error)
+    return found, None
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_as_warcio_cuts_them(compressed):
+    content = warc(compressed=compressed)
+    found, damage = read(content, by_record=compressed)
+    assert damage is None
+    assert b"".join(data for data, *_ in found) == content
+    iterator = ArchiveIterator(io.BytesIO(content))
+    records = []
+    for record in iterator:
+        iterator.read_to_end()
+        records.append((record.rec_type, iterator.get_record_offset()))
+    ends = list(accumulate(len(data) for data, *_ in found))
+    assert [0, *ends[:-1]] == [offset for _, offset in records]
+    assert [is_record for _, is_record, _ in found] == [kind == "response" for kind, _ in records]
+    reasons = [reason for _, is_record, reason in found if is_record]
+    assert reasons == ["too_large" if size > LIMIT * 3 else None for size in SIZES]
+
+
+def test_what_is_compressed_by_record():
+    assert is_compressed_by_record(io.BytesIO(warc(compressed=True)))
+    assert not is_compressed_by_record(io.BytesIO(gzip.compress(warc(compressed=False))))
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("at", [1, 100, 690, 5000, 40_000, 600_000, -1_000_000, -200, -30])
+@pytest.mark.parametrize("max_bytes", [1000, LIMIT])
+def test_of_a_file_that_is_cut_off_whole_records_are_there(compressed, at, max_bytes):
+    content = warc(compressed=compressed)
+    whole, _ = read(content, by_record=compressed)
+    ends = [0, *accumulate(len(data) for data, *_ in whole)]
+    at %= len(content)
+    found, damage = read(content[:at], max_bytes, by_record=compressed)
+    assert b"".join(data for data, *_ in found) == content[: max(e for e in ends if e <= at)]
+    # An end between records cannot be told from the end.
+    assert (damage is None) == (at in ends)
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n", b"\n\n", b"\r\n" * 3, b""])
+def test_line_breaks_between_records_are_mended(end):
+    record = warc_record("response", http_response(b"<p>"))
+    content = record[:-4] + (end or b"\n") + record[:-4] + end
+    assert read(content, by_record=False) == ([(record, True, None)] * 2, None)
+
+
+@pytest.mark.parametrize(
+    ("compressed", "garbage"),
+    [
+        (False, b"garbage " * 50_000),
+        (False, b"WARC/1.0\r\nno length\r\n\r\n"),
+        (False, warc_record("response", b"abc").replace(b"Length: 3", b"Length: 2")),
+        (False, warc_record("response", b"abc").replace(b"Length: 3", b"Length: %d" % 10**17)),
+        (True, b"garbage " * 300_000),
+        (True, gzip.compress(b"no record", mtime=0)),
+    ],
+)
+def test_garbage_is_left_out_and_reported(compressed, garbage):
+    content = warc(compressed=compressed)
+    found, damage = read(content + garbage, by_record=compressed)
+    assert b"".join(data for data, *_ in found) == content
+    assert damage is not None
+
+
+def test_an_empty_member_is_copied():
+    record = gzip.compress(warc_record("response", b"abc"), mtime=0)
+    content = record + gzip.compress(b"") + record
+    found, damage = read(content, by_record=True)
+    assert (b"".join(data for data, *_ in found), damage) == (content, None)

@@ -1,0 +1,425 @@
+"""The lines of a page as a browser shows them, and what tells content from chrome."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.extraction import Page, extract, prepared
+from scrapy_simhash.extraction.lines import (
+    Line,
+    consent_elements,
+    count_words,
+    is_hidden,
+    join,
+    lines_of,
+)
+from scrapy_simhash.extraction.selectors import Selectors
+from scrapy_simhash.tokenization import word_tokens
+from tests.samples import CHINESE, REFERENCE_PAGE, article_page
+
+ROOT = Path(__file__).parents[2]
+
+
+def lines(html: str) -> list[Line]:
+    return Page(prepared(html), Selectors()).lines
+
+
+def texts(html: str, **wanted: bool) -> str:
+    """The lines that are as is wanted, with bars between them."""
+    found = [
+        line for line in lines(html) if all(getattr(line, name) == wanted[name] for name in wanted)
+    ]
+    return "|".join(line.text for line in found)
+
+
+class TestShown:
+    @pytest.mark.parametrize(
+        ("html", "shown"),
+        [
+            ("<p>one</p>two<p>three</p>", "one|two|three"),
+            ("one<br>two", "one|two"),
+            ("<p>a<b>b</b>c <i> d</i></p>", "abc d"),
+            ("<p> \n one\t two&nbsp;three </p>", "one two three"),
+            ("<p></p><p> </p><div></div>one", "one"),
+            ("<p>a<script>no</script>b<style>no</style>c</p>", "abc"),
+            ("a<svg><text>no</text></svg>b<template><p>no</p></template>c", "abc"),
+            ("<p>a</p><noscript><p>no</p></noscript><p>b</p>", "a|b"),
+            ("<custom-a>one</custom-a><p>two", "one|two"),
+            ("<table><tr><td>one<td>two<tr><th>three<td><b>fo</b>ur</table>", "one two|three four"),
+            ("<table><tr><td><p>one</p><p>two</p><td>three</table>", "one|two|three"),
+            ("<dl><dt>Weight<dd>90 t<dt>Length<dd>31 m</dl>", "Weight|90 t|Length|31 m"),
+            ("<button>one</button> <label>two</label> <a>three</a>", "one two three"),
+            ("<select><option>one<option>two</select>", "one|two"),
+        ],
+    )
+    def test_lines_are_those_of_a_browser_and_rows_of_tables_are_one(self, html, shown):
+        assert texts(html) == shown
+
+    @pytest.mark.parametrize(
+        "attribute",
+        [
+            "hidden",
+            "hidden=''",
+            "hidden='hidden'",
+            "hidden='until-found'",
+            "style='display:none'",
+            "style='DISPLAY : NONE ;'",
+            "style='color:red;display:none'",
+            "style='display: none !important; color: red'",
+            "style='visibility:hidden'",
+        ],
+    )
+    @pytest.mark.parametrize("tag", ["p", "span", "div", "a", "pre", "nav", "h1", "custom-a"])
+    def test_hidden_ones_are_left_out_and_what_follows_is_kept(self, tag, attribute):
+        html = f"<p>one</p><{tag} {attribute}>no<i>no<br>no</i><b>no</b></{tag}>two<p>three</p>"
+        assert lines(html) == lines("<p>one</p>two<p>three</p>")
+
+    @pytest.mark.parametrize(
+        "style",
+        [
+            "",
+            "display:block",
+            "--display:none-such",
+            "background:url(display:nonesuch)",
+            "color:red",
+        ],
+    )
+    def test_other_styles_hide_nothing(self, style):
+        assert not is_hidden(style)
+        assert texts(f"<p style='{style}'>one</p>") == "one"
+
+    def test_hidden_ones_within_hidden_ones(self):
+        html = "<div hidden>no<p hidden>no</p><svg>no</svg>no</div><p>a<b hidden>no</b>b</p>"
+        assert texts(html) == "ab"
+
+    def test_what_follows_the_element_is_not_its_own(self):
+        root = Page(prepared("<div><p>one</p>two</div>"), Selectors()).root
+        assert join(lines_of(root.find(".//p"))) == "one"
+
+    def test_the_tree_stays_as_it_is(self):
+        from lxml.html import tostring
+
+        html = (
+            "<body><header>a</header><h1 class=logo>b</h1><form>c</form><p hidden>d</p>"
+            "<p hidden style='display:none' role=search>d</p>"
+            "<div role=navigation>e</div><div id=cookies>f</div></body>"
+        )
+        root = Page(prepared(html), Selectors()).root
+        before = tostring(root)
+        assert join(lines_of(root)) == "a\nb\nc\ne\nf"
+        assert tostring(root) == before
+
+
+class TestMarksInTheInput:
+    """Characters that mark places in the text for us are nothing to see on a page."""
+
+    MARKS = tuple(map(chr, range(0xE000, 0xE008)))
+
+    @pytest.mark.parametrize("mark", MARKS)
+    @pytest.mark.parametrize(
+        "written", ["{}", "&#{0};", "&#x{0:x};", "&#X{0:X}", "&#00{0};", "&#x0{0:x} "]
+    )
+    def test_they_change_no_line(self, mark, written):
+        text = written.format(mark if written == "{}" else ord(mark))
+        html = f"<nav>a</nav><p>one{text} two</p><p>{text}</p><a title='{text}' href=x>three</a>"
+        expected = lines("<nav>a</nav><p>one two</p><a href=x>three</a>")
+        if mark == self.MARKS[-1]:  # the first one that marks nothing
+            assert mark in texts(html)
+        else:
+            assert lines(html) == expected
+
+    @pytest.mark.parametrize(
+        "text",
+        ["&amp;#57344;", "&#573440;", "&#xe0000;", "&#57351;", "&#xE007;", "&#5734;", "\ue007"],
+    )
+    def test_others_stay(self, text):
+        assert texts(f"<p>one {text} two") != "one two"
+
+    def test_a_reference_that_taking_one_out_would_make_is_none(self):
+        assert lines("<p>a&#573\ue00044;b") == lines("<p>a&#573 44;b")
+        assert texts("<p>a&#5&#57344;7344;b") == texts("<p>a&#5 7344;b")
+
+
+class TestLinks:
+    @pytest.mark.parametrize(
+        ("html", "expected"),
+        [
+            ("<p>ab <a href=x>cde</a> f</p>", [("ab cde f", 3)]),
+            ("<p><a href=x>a <b>b</b></a></p><p>c</p>", [("a b", 3), ("c", 0)]),
+            ("<a href=x><p>ab</p></a>c", [("ab", 2), ("c", 0)]),
+            ("<a href=x><p>a<p>bc</p></a>d", [("a", 1), ("bc", 2), ("d", 0)]),
+            ("<p>a <button>bcd</button></p>", [("a bcd", 3)]),
+            ("<p>a<a hidden>no</a>b</p>", [("ab", 0)]),
+            ("<p>a<a>b<svg>no</svg>c</a>d</p>", [("abcd", 2)]),
+            ("<p><a href=x>ab</a><a href=y>cd</a>e</p>", [("abcde", 4)]),
+            ("<p><a href=x></a>ab</p>", [("ab", 0)]),
+            ("<button>a<a href=x>b</a>c</button>d", [("abcd", 3)]),
+        ],
+    )
+    def test_their_characters_are_counted(self, html, expected):
+        assert [(line.text, line.link_characters) for line in lines(html)] == expected
+
+
+LOREM = "<h1>Boats</h1><p>one</p>"
+
+
+class TestChrome:
+    @pytest.mark.parametrize("tag", ["nav", "footer", "aside", "dialog", "form", "header"])
+    def test_it_ends_where_its_tag_ends(self, tag):
+        html = f"one<{tag}>two<div>three</div><nav>four</nav>five</{tag}>six"
+        assert texts(html, chrome=True) == "two|three|four|five"
+        assert texts(html, chrome=False) == "one|six"
+
+    @pytest.mark.parametrize(
+        "role",
+        "alertdialog banner complementary contentinfo dialog menu menubar navigation search".split(),
+    )
+    @pytest.mark.parametrize("tag", ["div", "section", "ul", "p"])
+    def test_a_role_makes_it(self, role, tag):
+        html = f"<p>one</p><{tag} role={role}>two</{tag}><p>three</p>"
+        assert texts(html, chrome=True) == "two"
+        assert texts(html, chrome=False) == "one|three"
+
+    @pytest.mark.parametrize("role", ["main", "article", "region", "document", ""])
+    def test_other_roles_do_not(self, role):
+        assert texts(f"<div role='{role}'>one</div>", chrome=False) == "one"
+
+    @pytest.mark.parametrize("tag", ["body", "main", "article"])
+    @pytest.mark.parametrize(
+        "attribute", ["role=dialog", "role=navigation", "hidden", "class=cookie"]
+    )
+    def test_what_holds_the_content_is_never_chrome(self, tag, attribute):
+        assert texts(f"<{tag} {attribute}><p>one</p></{tag}>", chrome=False) == "one"
+
+    def test_a_header_is_that_of_the_page_unless_it_stands_in_a_section(self):
+        assert texts("<div><header>one</header></div>two", chrome=True) == "one"
+        for tag in ("article", "main", "section"):
+            html = f"<{tag}><div><header>one</header></div>two</{tag}>"
+            assert texts(html, chrome=False) == "one|two"
+
+    def test_a_form_is_chrome_unless_it_holds_paragraphs(self):
+        assert texts("<form>one<div>two</div></form>three", chrome=True) == "one|two"
+        assert texts("<form>one<div><p>two</p></div></form>three", chrome=True) == ""
+
+    @pytest.mark.parametrize(
+        "opened",
+        [
+            "<div class='cookie-banner'>",
+            "<div class='x CookieConsent y'>",
+            "<section id='gdpr'>",
+            "<aside class='consent'>",
+            "<form id='Cookies'>",
+            "<div role='dialog'>",
+            "<section role='alertdialog'>",
+            "<dialog open>",
+        ],
+    )
+    def test_consent_dialogs_are(self, opened):
+        tag = opened.strip("<>").partition(" ")[0]
+        html = f"{LOREM}{opened}<div><p>two</p><button>Accept</button></div></{tag}><p>three</p>"
+        assert texts(html, chrome=True) == "two|Accept"
+        assert texts(html, chrome=False) == "Boats|one|three"
+        (element,) = consent_elements(Page(prepared(html), Selectors()).root)
+        assert element.text_content() == "twoAccept"
+
+    @pytest.mark.parametrize("opened", ["<div class=cookies>", "<section id=gdpr-consent>"])
+    def test_a_policy_about_them_is_not(self, opened):
+        tag = opened.strip("<>").partition(" ")[0]
+        html = f"{opened}<div><h1>Cookies</h1></div><p>We eat them.</p></{tag}>"
+        assert texts(html, chrome=False) == "Cookies|We eat them."
+        assert consent_elements(Page(prepared(html), Selectors()).root) == []
+
+    @pytest.mark.parametrize("element", ["<p class=cookie>two</p>", "<div data-x=cookie>two</div>"])
+    def test_other_elements_and_attributes_are_not(self, element):
+        assert texts(LOREM + element, chrome=True) == ""
+
+    def test_of_many_each_is_judged_by_itself(self):
+        html = (
+            "<div class=consent><div class=cookies>one</div><form>two</form></div>"
+            "<div class=cookies><h1>Cookies</h1><form><p>three</p></form><form>four</form></div>"
+            "<header>five<section><header>six</header></section></header>"
+            "<section role=search><header>seven</header></section>"
+        )
+        assert texts(html, chrome=True) == "one|two|four|five|six|seven"
+        assert texts(html, chrome=False) == "Cookies|three"
+
+
+class TestHeading:
+    @pytest.mark.parametrize(
+        "html",
+        [
+            "<h1>Boats</h1>",
+            "<main class=content><h1 id=top><a href='/boats'>Boats</a></h1></main>",
+            "<h1><a href='https://a.example/boats/?x=1'>Boats</a></h1>",
+            "<h1>Boats <a href='/?page=2'>2</a></h1>",
+            "<h1>Boats <a href='#top'>#</a></h1>",
+            "<h1><a href='/'>Home</a> <a href='/boats'>Boats</a></h1>",
+            "<h1><a name=top>Boats</a></h1>",
+            "<h1><a href='http://['>Boats</a></h1>",
+            "<body class=brand-page><article class=logos><h1>Boats</h1></article></body>",
+            "<header><h1>Boats</h1></header>",
+        ],
+    )
+    def test_an_h1_names_the_page(self, html):
+        assert "Boats" in texts(html, heading=True)
+
+    @pytest.mark.parametrize(
+        "html",
+        [
+            "<h1 class=logo>Boats</h1>",
+            "<h1 id='site-title'>Boats</h1>",
+            "<div class='x site-branding'><div><h1>Boats</h1></div></div>",
+            "<div id=masthead><h1>Boats</h1></div>",
+            "<div id=header><h1>Boats</h1></div>",
+            "<h1><a href='/'>Boats</a></h1>",
+            "<h1><a href='https://a.example'><img alt=x></a>Boats</h1>",
+            "<h1><a name=x></a><a href='/index.html'>Boats</a></h1>",
+            "<h2>Boats</h2>",
+        ],
+    )
+    def test_the_logo_of_the_site_does_not(self, html):
+        assert texts(html, heading=True) == ""
+        assert texts(html) == "Boats"
+
+
+class TestRows:
+    def test_rows_of_tables_and_items_of_definitions_are_known(self):
+        html = "<p>a<table><tr><td>b<td>c</table><dl><dt>d<dd>e</dl><ul><li>f</ul>"
+        assert texts(html, row=True) == "b c|d|e"
+        assert texts(html, row=False) == "a|f"
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("", 0),
+            ("one", 1),
+            ("one two, three", 3),
+            ("渡轮六点离开", 3),
+            ("渡轮六", 2),
+            ("渡", 1),
+            ("ferry 渡轮 08", 3),
+            ("ひらがな。", 2),
+            ("ภาษาไทย", 4),
+            ("한국어 문서", 2),
+            ("Ферри один", 2),
+        ],
+    )
+    def test_two_characters_without_spaces_are_one(self, text, words):
+        assert count_words(text) == words
+        if text:
+            (line,) = lines(f"<p>{text}</p>")
+            assert line.words == words
+
+    @given(st.lists(st.text("abcé", min_size=1, max_size=5), max_size=9))
+    def test_elsewhere_they_are_what_spaces_part(self, words):
+        assert count_words(" ".join(words)) == len(words) == len(word_tokens(" ".join(words)))
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            "<p> </p> <div> </div> <b> </b> <br> <nav> </nav> <a> </a> <pre> </pre> <form> <table> "
+            "<td> <tr> <dl> <dt> <h1> </h1> <header> </header> <script> </script> <svg> </svg> "
+            "<div\xa0role=dialog> <div\xa0class=cookie> <section> </section> <dialog> </dialog> "
+            "text words 渡轮 &nbsp; <p\xa0hidden> <!--c--> \ue001 &#xe003;".split(" ")
+        ),
+        max_size=30,
+    )
+)
+def test_no_nesting_confuses_the_counts(pieces):
+    html = "".join(pieces).replace("\xa0", " ")
+    found = lines(f"{html}</svg></script><p>{CHINESE}</p>")
+    for line in found:
+        assert line.text == " ".join(line.text.split()) != ""
+        assert 0 <= line.link_characters <= len(line.text)
+        assert not any("\ue000" <= character <= "\ue006" for character in line.text)
+        assert line.words >= (line.text != "")
+    assert found == lines(f"{html}</svg></script><p>{CHINESE}</p>")
+
+
+class TestThreads:
+    PAGES = (article_page(), REFERENCE_PAGE, article_page(CHINESE, aside="a b c")) * 20
+
+    def test_several_at_once_get_the_same_as_one(self):
+        alone = [lines(page) for page in self.PAGES]
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(lines, self.PAGES)) == alone
+
+    def test_what_a_thread_that_is_gone_has_compiled_serves_the_others(self):
+        code = (
+            "import threading\n"
+            "from tests.extraction.test_lines import TestThreads, lines\n"
+            "found = []\n"
+            "for _ in range(3):\n"
+            "    thread = threading.Thread(target=lambda: found.append(lines(TestThreads.PAGES[0])))\n"
+            "    thread.start(); thread.join()\n"
+            "found.append(lines(TestThreads.PAGES[0]))\n"
+            "assert len(found) == 4 and all(one == found[0] != [] for one in found), found\n"
+        )
+        child = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+        )
+        assert child.returncode == 0, child.stderr
+
+
+def nest(opened: str) -> str:
+    """As deep as the parser goes, nearly."""
+    return opened * 240
+
+
+class TestLimits:
+    """Pages of megabytes that are made to be slow."""
+
+    @pytest.mark.thorough
+    @pytest.mark.parametrize(
+        "html",
+        [
+            "<div>" * 100_000 + "deep",
+            "<b>" * 100_000 + "deep",
+            "<div class=cookie>" * 100_000,
+            "<a href=x>word</a>" * 300_000,
+            "<a href=x>" * 100_000 + "x",
+            "<p>x" * 300_000,
+            "<br>x" * 300_000,
+            "word " * 1_000_000,
+            "w" * 5_000_000,
+            "渡轮" * 1_000_000,
+            "\ue001" * 1_000_000,
+            "&#xe001;" * 300_000,
+            "<table><tr>" + "<td>x" * 200_000,
+            "<table>" + "<tr><td>x" * 100_000,
+            "<dl>" + "<dt>a<dd>b" * 100_000,
+            nest("<div>") + "<h1>x</h1>" * 100_000,
+            nest("<div>") + "<h1><a href=x>x</a></h1>" * 50_000,
+            nest("<div>") + "<header>x</header>" * 100_000,
+            nest("<div class=x>") + "<div class=cookie>x</div>" * 100_000,
+            nest("<div class=cookie>") + "<b>x</b>" * 200_000,
+            nest("<section role=dialog>") + "<b>x</b>" * 200_000,
+            nest("<form>") + "<b>x</b>" * 200_000,
+            (nest("<div id=gdpr>") + "</div>" * 240) * 100,
+            f"<div class='{'a ' * 100_000}'>" + "<h1>x</h1>" * 10_000,
+            f"<div class='{'a' * 200_000}'>" + "<h1>x</h1>" * 10_000,
+            "<h1><div>" * 120 + "<a href=x>x</a>" * 100_000,
+            "<h1><div>" * 120 + "<a>x</a>" * 100_000,
+            f"<p style='{';' + ' ' * 1_000_000}x'>x",
+            f"<p style='{'display:' * 200_000}'>x",
+            f"<p style='{('display' + ' ' * 200) * 5_000}'>x",
+        ],
+        ids=lambda html: f"{html[:20]}…{html[-10:]}",
+    )
+    def test_none_takes_longer_than_its_size(self, html):
+        page = "<p>Words at the top.</p>" + html
+        started = time.process_time()
+        found = extract(page, "segments")
+        assert time.process_time() - started < 10
+        assert "Words at the top." in found.text or len(found.text) > 100

@@ -1,0 +1,297 @@
+"""Which lines of a page are its content."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.extraction import extract
+from scrapy_simhash.extraction.lines import Line
+from scrapy_simhash.extraction.segments import MIN_CONTENT_WORDS, content_lines, words_of
+from tests.samples import PARAGRAPHS, article_page
+
+WORDS = "the ferry harbour bread post island rain storm boats captain night pier".split()
+NAVIGATION = [
+    Line(f"Link {number}", 2, 6, chrome=False, row=False, heading=False) for number in range(12)
+]
+
+
+def line(words: int, name: str = "text", **marks: bool) -> Line:
+    """A line of so many words."""
+    text = " ".join([name] * words)
+    links = len(text) if marks.pop("link", False) else 0
+    return Line(
+        text,
+        words,
+        links,
+        chrome=marks.get("chrome", False),
+        row=marks.get("row", False),
+        heading=marks.get("heading", False),
+    )
+
+
+any_line = st.builds(
+    lambda words, links, chrome, row, heading: Line(
+        " ".join(["word"] * words), words, links * words, chrome, row, heading
+    ),
+    st.integers(1, 200),
+    st.integers(0, 4),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+running = st.builds(line, st.integers(8, 100))
+
+
+def is_subsequence(some: list[Line], every: list[Line]) -> bool:
+    rest = iter(every)
+    return all(any(one is other for other in rest) for one in some)
+
+
+class TestAnyLines:
+    @given(st.lists(any_line, max_size=40))
+    def test_content_is_some_of_them_in_order_below_the_heading(self, lines):
+        found = content_lines(lines)
+        heading = next((one for one in lines if one.heading and not one.chrome), None)
+        if heading is not None:
+            assert found.count(heading) >= 1
+        if not is_subsequence(found, lines):
+            assert found[0] is heading
+            assert is_subsequence(found[1:], lines)
+        assert content_lines(lines) == found
+        assert bool(found) == any(not one.chrome for one in lines)
+
+    @given(st.lists(any_line, max_size=40))
+    def test_chrome_and_links_are_none_where_there_is_enough_else(self, lines):
+        plain = [one for one in lines if not one.chrome and not one.link_characters]
+        found = content_lines(lines)
+        if words_of(plain) >= MIN_CONTENT_WORDS:
+            assert not any(one.chrome for one in found)
+        if words_of(found) < MIN_CONTENT_WORDS:
+            outside = [one for one in lines if not one.chrome]
+            assert len(found) == len(outside), "of so little all outside chrome is taken"
+
+    @given(st.lists(any_line, max_size=20), st.lists(running, min_size=3, max_size=9))
+    def test_chrome_around_the_page_changes_nothing(self, lines, article):
+        chrome = [line(9, "menu", chrome=True), line(3, "footer", chrome=True)]
+        if words_of(article) >= 2 * MIN_CONTENT_WORDS:
+            lines = [*lines, *article]
+            assert content_lines([*chrome, *lines, *chrome]) == content_lines(lines)
+
+    def test_a_million_take_seconds(self):
+        chance = random.Random(4)
+        lines = [
+            line(chance.randint(1, 30), chrome=chance.random() < 0.2, link=chance.random() < 0.3)
+            for _ in range(1000)
+        ] * 1000
+        started = time.process_time()
+        assert 0 < len(content_lines(lines)) < len(lines)
+        assert time.process_time() - started < 10
+
+
+ARTICLE = [line(60, "one"), line(2, "part"), line(70, "two"), line(8, "short"), line(50)]
+
+
+class TestRun:
+    def test_it_is_that_with_the_most_running_text(self):
+        other = [line(40, "teaser"), *NAVIGATION, line(40, "teaser"), *NAVIGATION]
+        page = [*NAVIGATION, *other, *ARTICLE, *NAVIGATION, *other]
+        assert content_lines(page) == ARTICLE
+
+    def test_lines_of_links_and_chrome_inside_it_are_left_out(self):
+        inside = [line(4, "more", link=True), line(9, "advertisement", chrome=True)]
+        page = [*NAVIGATION, *ARTICLE[:3], *inside, *ARTICLE[3:], *NAVIGATION]
+        assert content_lines(page) == ARTICLE
+
+    def test_running_text_with_some_links_is_content(self):
+        linked = Line("word " * 40, 40, 60, chrome=False, row=False, heading=False)
+        assert content_lines([*NAVIGATION, *ARTICLE, linked]) == [*ARTICLE, linked]
+
+    def test_rows_of_a_table_are_content_however_short(self):
+        rows = [line(3, f"row {number}", row=True) for number in range(40)]
+        page = [*NAVIGATION, *ARTICLE, line(1, "Departures"), *rows, *NAVIGATION]
+        assert content_lines(page) == [*ARTICLE, line(1, "Departures"), *rows]
+
+    def test_short_lines_at_its_ends_are_not(self):
+        ends = [line(2, "Share this")] * 3
+        assert content_lines([*ends, *ARTICLE, *ends, *NAVIGATION]) == ARTICLE
+
+    def test_one_endless_line_is_no_better_than_several(self):
+        endless = line(100_000, "boilerplate")
+        article = [line(60, "text")] * 4
+        assert content_lines([endless, *NAVIGATION * 3, *article]) == article
+
+
+class TestHeading:
+    def test_that_of_the_page_stands_before_its_content(self):
+        heading = line(2, "Boats", heading=True)
+        page = [*NAVIGATION, heading, *NAVIGATION, *ARTICLE]
+        assert content_lines(page) == [heading, *ARTICLE]
+
+    def test_where_the_content_has_it_it_stays_where_it_is(self):
+        heading = line(2, "Boats", heading=True)
+        page = [ARTICLE[0], heading, *ARTICLE[1:], *NAVIGATION]
+        assert content_lines(page) == page[:6]
+
+    def test_that_of_chrome_does_not(self):
+        page = [line(2, "Boats", heading=True, chrome=True), *NAVIGATION, *ARTICLE]
+        assert content_lines(page) == ARTICLE
+
+    def test_of_several_it_is_the_first(self):
+        headings = [line(2, name, heading=True) for name in ("Boats", "Related")]
+        page = [headings[0], *NAVIGATION, *ARTICLE, *NAVIGATION, headings[1]]
+        assert content_lines(page) == [headings[0], *ARTICLE]
+
+
+class TestSteps:
+    """Where the best run says too little, more of the page is content."""
+
+    def test_short_sections_all_over_the_page(self):
+        sections = [
+            one
+            for number in range(12)
+            for one in (line(2, f"name {number}"), line(9, f"says {number}"), *NAVIGATION[:3])
+        ]
+        found = content_lines([*NAVIGATION, *sections, line(5, "footer", chrome=True)])
+        assert found == [one for one in sections if not one.link_characters]
+
+    def test_a_page_that_is_a_list_of_links(self):
+        links = [line(4, f"function {number}", link=True) for number in range(50)]
+        page = [line(3, "menu", chrome=True), *links, line(3, "footer", chrome=True)]
+        assert content_lines(page) == links
+
+    def test_an_introduction_to_a_list_does_not_stand_for_it(self):
+        introduction = line(70, "introduction")
+        links = [line(4, f"item {number}", link=True) for number in range(50)]
+        page = [line(3, "menu", chrome=True), introduction, *links]
+        assert content_lines(page) == [introduction, *links]
+        assert content_lines([*page[:2], *links[:20]]) == [introduction], "most of the page"
+
+    def test_a_long_text_before_a_list_does(self):
+        text = [line(80, "text"), line(80, "text")]
+        links = [line(4, f"item {number}", link=True) for number in range(500)]
+        assert content_lines([*text, *links]) == text
+
+    def test_a_page_of_a_few_words_is_all_of_it_but_chrome(self):
+        page = [line(3, "menu", chrome=True), line(9, "closed"), line(3, "footer", chrome=True)]
+        assert content_lines(page) == page[1:2]
+
+    def test_of_nothing_there_is_nothing(self):
+        assert content_lines([]) == []
+
+
+def table(head: str, rows: list[str]) -> str:
+    body = "".join(
+        f"<tr>{''.join(f'<td>{cell}</td>' for cell in row.split())}</tr>" for row in rows
+    )
+    return f"<table><caption>{head}</caption>{body}</table>"
+
+
+TIMES = [f"{6 + n // 4:02}:{n % 4 * 15:02} {6 + n // 4:02}:{n % 4 * 15 + 9:02}" for n in range(60)]
+TIMETABLE = article_page(PARAGRAPHS[0], "</p>" + table("Departures Arrivals", TIMES) + "<p>")
+SHEET = "".join(
+    f"<dt>{name}</dt><dd>{value}</dd>"
+    for name, value in (
+        ("Price", "1,299.00 EUR"),
+        ("Length", "31.5 m"),
+        ("Beam", "8.2 m"),
+        ("Passengers", "90"),
+        ("Engine", "2 × 450 kW"),
+        ("Built", "2019"),
+    )
+)
+PRODUCT = (
+    "<html><head><title>Boat 7 - Shop</title></head><body><header><h1 class=logo>Shop</h1></header>"
+    "<nav><a href=/a>Boats</a> <a href=/b>Oars</a></nav><div class=product><h1>Boat 7</h1>"
+    f"<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p>"
+    f"<dl>{SHEET}</dl></div><footer>Imprint</footer></body></html>"
+)
+BOTH = pytest.mark.parametrize("extractor", ["readability", "segments"])
+CONSENT = (
+    "We and our 128 partners store and read information on your device, such as cookies, in order "
+    "to show you advertisements, to count how often you saw them, and to learn about our visitors. "
+)
+
+
+class TestPages:
+    @BOTH
+    def test_a_timetable_is_its_times(self, extractor):
+        text = extract(TIMETABLE, extractor).text
+        for row in TIMES:
+            assert row in text.splitlines()
+        other = extract(TIMETABLE.replace(":15", ":20"), extractor).text
+        assert other != text
+
+    @BOTH
+    def test_a_product_is_its_name_price_and_data_sheet(self, extractor):
+        found = extract(PRODUCT, extractor)
+        assert found.heading == "Boat 7"
+        for piece in ("Boat 7", "1,299.00 EUR", "Length", "31.5 m", "2 × 450 kW", "2019"):
+            assert piece in found.text.splitlines(), piece
+        # readability leaves navigation in where it finds the whole page.
+        assert extractor == "readability" or "Oars" not in found.text
+        assert "Imprint" not in found.text
+
+    @BOTH
+    @pytest.mark.parametrize(
+        "opened",
+        [
+            "<div class='cookie-banner'>",
+            "<div id='CookieConsent'>",
+            "<section id='gdpr'>",
+            "<div role='dialog'>",
+            "<dialog open>",
+        ],
+    )
+    @pytest.mark.parametrize("first", [True, False])
+    def test_a_long_cookie_banner_is_none_of_it(self, extractor, opened, first):
+        tag = opened.strip("<>").partition(" ")[0]
+        banner = f"{opened}<div>{f'<p>{CONSENT * 3}</p>' * 8}</div></{tag}>"
+        page = article_page()
+        behind = "<body>" if first else "</div><div class="
+        assert behind in page
+        page = page.replace(behind, behind + banner if first else f"</div>{banner}<div class=", 1)
+        assert banner in page
+        found = extract(page, extractor)
+        assert found.text == extract(article_page(), extractor).text
+        assert "partners" not in found.text
+
+    @BOTH
+    def test_documentation_that_is_a_list_of_links_has_a_text(self, extractor):
+        links = "".join(
+            f"<li><a href='/f{n}'>boats.count_{n}</a>" + "<ul><li>Returns</ul>" * (n % 2)
+            for n in range(40)
+        )
+        page = (
+            f"<html><body><nav><a href='/'>Home</a></nav><div><h1>Functions</h1><ul>{links}</ul>"
+            "</div><footer>Imprint</footer></body></html>"
+        )
+        lines = extract(page, extractor).text.splitlines()
+        assert lines[0] == "Functions"
+        assert [one for one in lines if one.startswith("boats.")] == [
+            f"boats.count_{n}" for n in range(40)
+        ]
+        assert "Home" not in lines
+        assert "Imprint" not in lines
+
+    @BOTH
+    def test_an_index_of_a_blog_is_its_posts_not_its_navigation(self, extractor):
+        chance = random.Random(1)
+        posts = [" ".join(chance.choices(WORDS, k=30)) for _ in range(8)]
+        page = (
+            "<html><body><div class=top>"
+            + "".join(f"<li><a href=/t{n}>tag {n}</a></li>" for n in range(60))
+            + "</div><div class=posts>"
+            + "".join(
+                f"<h2><a href=/{n}>Post {n}</a></h2><p>{post}</p>" for n, post in enumerate(posts)
+            )
+            + "</div></body></html>"
+        )
+        text = extract(page, extractor).text
+        for post in posts:
+            assert post in text
+        assert "tag 7" not in text

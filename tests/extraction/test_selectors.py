@@ -1,0 +1,147 @@
+"""What people know of their sites: selectors of content and of what is none."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from scrapy_simhash.errors import ExtractionError, SchemeError
+from scrapy_simhash.extraction import Extraction, extract
+from scrapy_simhash.extraction.selectors import Selectors, compiled_selector
+from scrapy_simhash.scheme import Scheme
+from tests.extractors import INSTALLED
+from tests.samples import FOOTER, PARAGRAPHS, article_page
+
+PAGE = (
+    "<html><head><title>Ferry  news</title></head><body><nav><p>Menu</p></nav>"
+    "<main><h1>A ferry</h1><div class='text'><p>One.</p><p class='ad'>Buy!</p><p>Two.</p></div>"
+    "</main><div class='text'><p>Three.</p></div><footer id='end'><p>Imprint</p></footer></body>"
+)
+
+
+def selected(*select: str, remove: tuple[str, ...] = (), page: str = PAGE) -> Extraction:
+    return extract(page, selectors=Selectors(select, remove))
+
+
+class TestSelect:
+    @pytest.mark.parametrize(
+        ("select", "lines"),
+        [
+            (["h1"], "A ferry"),
+            (["div.text"], "One.|Buy!|Two.|Three."),
+            (["div.text > p:not(.ad)"], "One.|Two.|Three."),
+            (["//div[@class='text']/p[1]"], "One.|Three."),
+            (["(//div[@class='text'])[2]"], "Three."),
+            (["h1, footer"], "A ferry|Imprint"),
+            (["(id('end'))"], "Imprint"),
+            (["footer", "h1"], "Imprint|A ferry"),
+            (["DIV.text"], "One.|Buy!|Two.|Three."),
+            (["title"], "Ferry news"),
+            (["//p/text()", "h1"], "A ferry"),
+            (["html"], "Menu|A ferry|One.|Buy!|Two.|Three.|Imprint"),
+            (["/html/body/nav"], "Menu"),
+        ],
+    )
+    def test_what_is_selected_is_the_text_in_the_order_of_the_selectors(self, select, lines):
+        found = selected(*select)
+        text = lines.replace("|", "\n")
+        assert found == Extraction(
+            text, "Ferry news", "A ferry", "selected", unmatched=found.unmatched
+        )
+        assert found.unmatched == tuple(text for text in select if text == "//p/text()")
+
+    @pytest.mark.parametrize(
+        "select",
+        [["main", "h1"], ["h1", "main"], ["main", "main"], ["main", "//main//p", "div.ad", ".ad"]],
+    )
+    def test_nested_and_repeated_ones_count_once(self, select):
+        assert selected(*select).text == "A ferry\nOne.\nBuy!\nTwo."
+
+    @pytest.mark.parametrize("select", ["article", "//p/text()", "//p/@class", "(//x)[1]"])
+    def test_where_nothing_is_selected_the_extractor_is_asked(self, select):
+        for extractor in ("readability", "text"):
+            expected = extract(article_page(), extractor)
+            found = extract(article_page(), extractor, Selectors((select,)))
+            assert found == replace(expected, unmatched=(select,))
+            assert found.way == extractor
+
+    def test_one_that_is_found_suffices(self):
+        found = selected("article", "h1", remove=(".none", "nav"))
+        assert found == replace(selected("h1"), unmatched=(".none", "article"))
+
+    def test_what_is_hidden_in_it_is_left_out(self):
+        page = "<div id=a>one<p hidden>no</p><p style='display:none'>no</p></div>"
+        assert selected("#a", page=page).text == "one"
+
+    def test_thousands_of_them_take_no_time(self):
+        page = f"<div>{'<p>x</p>' * 30_000}</div>"
+        started = time.process_time()
+        assert selected("p", page=page).text.count("x") == 30_000
+        assert time.process_time() - started < 5
+
+    def test_an_empty_page_has_none(self):
+        assert selected("p", page="").text == selected("p", page="<!-- -->").text == ""
+
+
+class TestRemove:
+    @pytest.mark.parametrize("remove", [".ad", "//*[@class='ad']", "p:contains('Buy')"])
+    def test_what_is_removed_is_not_selected(self, remove):
+        assert selected("main", remove=(remove,)).text == "A ferry\nOne.\nTwo."
+        found = selected(remove, remove=(remove,))
+        assert (found.way, found.unmatched) == ("segments", (remove,))
+
+    def test_the_text_behind_it_stays(self):
+        assert selected("p", remove=("b",), page="<p>one<b>two</b> three</p>").text == "one three"
+
+    @pytest.mark.parametrize("extractor", INSTALLED)
+    def test_no_extractor_sees_it(self, extractor):
+        page = article_page(*PARAGRAPHS, f"An advertisement. {PARAGRAPHS[0]}")
+        found = extract(page, extractor, Selectors(remove=("#content > p:last-child", ".footer")))
+        assert "The new ferry" in found.text
+        assert "advertisement" not in found.text
+        assert FOOTER not in found.text
+
+    @pytest.mark.parametrize("remove", ["html", "body", "*", "//*", "//p/text()", "//@class"])
+    def test_even_everything_can_be_removed(self, remove):
+        found = extract(article_page(), "text", Selectors(remove=(remove,)))
+        assert found.way == "text"
+        assert (found.text == "") == (remove in {"body", "*", "//*"})
+
+    def test_the_fallback_does_not_see_it_either(self):
+        page = "<body>" + "".join(
+            f"<section><div><div><div class='x{n % 2}'><p>{PARAGRAPHS[n % 3]}</p></div></div></div>"
+            "</section>"
+            for n in range(8)
+        )
+        found = extract(page, "readability", Selectors(remove=(".x1",)))
+        assert found.way == "segments"
+        assert len(found.text.splitlines()) == 4
+
+
+class TestCompiled:
+    @pytest.mark.parametrize("selector", ["p >", "//p[", "", "p::text", "//x:p"])
+    def test_what_is_neither_css_nor_xpath_is_a_scheme_error(self, selector):
+        with pytest.raises(SchemeError, match="selector"):
+            extract(PAGE, selectors=Selectors((selector,)))
+        with pytest.raises(SchemeError, match="selector"):
+            extract(PAGE, selectors=Selectors(remove=(selector,)))
+
+    @pytest.mark.parametrize("selector", ["//main/p[no-such()]", "//main//p[$x]"])
+    def test_one_that_makes_no_sense_deep_down_fails_on_the_page_that_gets_there(self, selector):
+        page = "<main><h1>A ferry</h1><p>One.</p></main>"
+        with pytest.raises((SchemeError, ExtractionError), match=r"Unregistered|Undefined|no-such"):
+            extract(page, selectors=Selectors((selector,)))
+
+    def test_numbers_and_texts_select_nothing(self):
+        from lxml.html import document_fromstring
+
+        root = document_fromstring(PAGE)
+        assert compiled_selector("(1)")(root) == []
+        assert compiled_selector("('a')")(root) == []
+
+    def test_a_scheme_takes_them_along(self):
+        scheme = Scheme(select=["main"], remove=[".ad"])
+        assert scheme.selectors == Selectors(("main",), (".ad",))
+        assert extract(PAGE, scheme.extractor, scheme.selectors).text == "A ferry\nOne.\nTwo."

@@ -1,0 +1,77 @@
+"""What an index says afterwards of a page: as data, and as a command."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_simhash.commands.main import main
+from scrapy_simhash.errors import IndexForeign, StorageError
+from scrapy_simhash.maintenance.explain import explain
+from tests.index.backends import SCHEME, K, make_backend
+
+
+@pytest.fixture
+def backend(kind, tmp_path):
+    return make_backend(kind, tmp_path / "index")
+
+
+@pytest.fixture
+def made(backend):
+    with backend.open() as index:
+        index.confirm(index.observe("https://a.example/1", 0x0000))
+        index.confirm(index.observe("https://a.example/2", 0x00FF))
+        index.acted(index.observe("https://a.example/copy\n", 0x0001), "dropped")
+        index.observe("https://a.example/copy\n", 0x00FD)
+        index.discard(index.observe("https://a.example/failed", 0xFF00))
+    return backend.directory
+
+
+def test_a_representative_and_its_copies(made):
+    found = explain(made, "https://a.example/1")
+    assert (found.scheme_id, found.bits, found.max_distance) == (SCHEME.id, SCHEME.bits, K)
+    assert (found.entry.fingerprint, found.near_duplicates) == (0, [])
+    [copy] = found.copies
+    assert (copy.key, copy.distance, copy.action) == ("https://a.example/copy\n", 1, "dropped")
+
+
+def test_a_copy_each_time_it_was_met(made):
+    found = explain(made, "https://a.example/copy\n")
+    assert (found.entry, found.copies) == (None, [])
+    assert [
+        (line.representative, line.distance, line.fingerprint, line.action)
+        for line in found.near_duplicates
+    ] == [("https://a.example/1", 1, 1, "dropped"), ("https://a.example/2", 1, 0xFD, "")]
+
+
+def test_the_command_prints_it_all(made, capsys):
+    assert main(["explain", "--index", str(made), "https://a.example/copy\n"]) == 0
+    head, first, second = capsys.readouterr().out.splitlines()
+    assert head == f"https://a.example/copy\\n, by scheme {SCHEME.id}, k = {K}"
+    assert first.endswith("near-duplicate of https://a.example/1 at distance 1, dropped, 0001")
+    assert second.endswith("near-duplicate of https://a.example/2 at distance 1, 00fd")
+    assert main(["explain", "--index", str(made), "https://a.example/2"]) == 0
+    _, entry, copy = capsys.readouterr().out.splitlines()
+    assert entry.startswith("representative since 20")
+    assert entry.endswith("00ff")
+    assert copy.endswith("https://a.example/copy\\n was a near-duplicate of it at distance 1")
+
+
+@pytest.mark.parametrize("key", ["https://a.example/failed", "https://a.example/", ""])
+def test_of_a_page_that_is_not_known_it_says_so(made, capsys, key):
+    assert main(["explain", "--index", str(made), key]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "nothing is known about it"
+
+
+def test_a_directory_of_other_things_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(IndexForeign):
+        explain(tmp_path, "a")
+    assert main(["explain", "--index", str(tmp_path), "a"]) == 1
+
+
+def test_asking_does_not_make_an_index(tmp_path, capsys):
+    with pytest.raises(StorageError, match="there is no index"):
+        explain(tmp_path / "none", "a")
+    assert not (tmp_path / "none").exists()
+    assert main(["explain", "--index", str(tmp_path / "none"), "a"]) == 1
+    assert "there is no such directory" in capsys.readouterr().err

@@ -1,0 +1,191 @@
+"""Records in files, and records that make no sense."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_simhash.errors import SimhashError, StorageError
+from scrapy_simhash.index import new_manifest, open_index
+from scrapy_simhash.maintenance.export import (
+    ENTRY_TYPES,
+    NEAR_DUPLICATE_TYPES,
+    Given,
+    entry_records,
+    import_entries,
+    near_duplicate_records,
+)
+from scrapy_simhash.maintenance.record_files import read_records, write_records
+from scrapy_simhash.scheme import Scheme
+
+SCHEME = Scheme(bits=64)
+MANIFEST = new_manifest(SCHEME, 3, 1000)
+ENTRIES = [
+    {"key": "https://a.example/é", "fingerprint": "00000000000000ff"},
+    {"key": "b", "fingerprint": "FFFFFFFF00000000", "first_seen_s": 1000},
+]
+
+
+@pytest.fixture
+def new(tmp_path):
+    return tmp_path / "new"
+
+
+def imported(new, *records):
+    return import_entries(new, MANIFEST, [Given(f"row {n}", one) for n, one in enumerate(records)])
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.jl.gz", "r.parquet", "R.PARQUET"])
+@pytest.mark.parametrize("kind", ["entries", "near-duplicates"])
+def test_records_are_written_and_read(tmp_path, new, name, kind):
+    imported(new, *ENTRIES)
+    with open_index(f"{MANIFEST.database}:{new}", incremental=True) as index:
+        index.acted(index.observe("copy", 0xFE), "dropped")
+    if kind == "entries":
+        records, types = list(entry_records(new)), ENTRY_TYPES
+        assert [record["near_duplicates"] for record in records] == [1, 0]
+        assert records[1]["fingerprint"] == "ffffffff00000000"
+    else:
+        records, types = list(near_duplicate_records(new)), NEAR_DUPLICATE_TYPES
+        [record] = records
+        assert (record["representative"], record["action"]) == (ENTRIES[0]["key"], "dropped")
+        assert (record["similarity_percent"], record["confirmed"]) == (None, True)
+    path = tmp_path / name
+    assert write_records(str(path), records, types) == len(records)
+    found = list(read_records(str(path)))
+    assert [dict(one.record) for one in found] == records
+    assert f"{path}, " in found[0].place
+    assert sorted(one.name for one in tmp_path.iterdir()) == sorted([name, "new"])
+    beginning = path.read_bytes()[:4]
+    assert beginning.startswith({"gz": b"\x1f\x8b", "et": b"PAR1"}.get(name.lower()[-2:], b"{"))
+
+
+def test_a_compressed_file_needs_no_name_for_it(tmp_path):
+    (tmp_path / "records").write_bytes(gzip.compress(b'{"key": "a"}\n\n{"key": "b"}\n'))
+    found = list(read_records(str(tmp_path / "records")))
+    assert [one.record["key"] for one in found] == ["a", "b"]
+    assert found[1].place.endswith("records, line 3")
+
+
+def test_standard_input_and_output(monkeypatch, capsys):
+    assert write_records("-", ENTRIES, ENTRY_TYPES) == 2
+    out = capsys.readouterr().out
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(out.encode())))
+    assert [dict(one.record) for one in read_records("-")] == ENTRIES
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "records.jsonl"
+    path.write_text("before")
+
+    def failing():
+        yield ENTRIES[0]
+        raise StorageError("x", "the disk is full")
+
+    for name in ("records.jsonl", "records.parquet"):
+        with pytest.raises(StorageError):
+            write_records(str(tmp_path / name), failing(), ENTRY_TYPES)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_key_that_is_no_unicode_is_for_json_lines(tmp_path, new):
+    imported(new, {"key": "https://a.example/\udcff", "fingerprint": "0" * 16})
+    records = list(entry_records(new))
+    with pytest.raises(SimhashError, match="export JSON lines instead"):
+        write_records(str(tmp_path / "r.parquet"), records, ENTRY_TYPES)
+    write_records(str(tmp_path / "r.jsonl"), records, ENTRY_TYPES)
+    assert [one.record for one in read_records(str(tmp_path / "r.jsonl"))] == records
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("r.jsonl", b"{", "line 1: .*; JSON lines are needed"),
+        ("r.jsonl", b'{"key": "a"}\n[1]\n', "line 2: it is no JSON object"),
+        ("r.jsonl", b"\xff\xfe\x00", "line 1"),
+        ("r.jsonl", b"[" * 100_000, "line 1"),
+        ("r.jsonl", gzip.compress(b'{"key": "a"}\n' * 99, mtime=0)[:-9], "cut short or damaged"),
+        ("r.jsonl", b"\x1f\x8b rubbish", "cut short or damaged"),
+        ("r.parquet", b"PAR1 rubbish", "no Parquet file"),
+        ("r.parquet", b"", "no Parquet file"),
+    ],
+    ids=["cut", "list", "binary", "deep", "gzip cut", "no gzip", "no parquet", "empty parquet"],
+)
+def test_files_that_make_no_sense(tmp_path, name, content, told):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(SimhashError, match=told) as caught:
+        list(read_records(str(path)))
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SimhashError, match=r"scrapy-simhash\[files\]"):
+        write_records(str(tmp_path / "r.parquet"), [], ENTRY_TYPES)
+    (tmp_path / "given.parquet").write_bytes(b"PAR1")
+    with pytest.raises(SimhashError, match=r"scrapy-simhash\[files\]"):
+        list(read_records(str(tmp_path / "given.parquet")))
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        ({"fingerprint": "0" * 16}, "it has no 'key'"),
+        ({"key": "c"}, "it has no 'fingerprint'"),
+        ({"key": "", "fingerprint": "0" * 16}, "not empty"),
+        ({"key": 7, "fingerprint": "0" * 16}, "not empty"),
+        ({"key": "b", "fingerprint": "0" * 16}, "the key 'b' came before"),
+        ({"key": "c", "fingerprint": "0" * 15}, "not a fingerprint of 64 bits"),
+        ({"key": "c", "fingerprint": "+" + "0" * 15}, "not a fingerprint of 64 bits"),
+        ({"key": "c", "fingerprint": 7}, "not a fingerprint of 64 bits"),
+        ({"key": "c", "fingerprint": "0" * 16, "scheme": "other"}, "cannot be compared"),
+        ({"key": "c", "fingerprint": "0" * 16, "first_seen_s": "today"}, "Unix time"),
+        ({"key": "c", "fingerprint": "0" * 16, "first_seen_s": -1}, "Unix time"),
+        ({"key": "c", "fingerprint": "0" * 16, "first_seen_s": 1 << 32}, "Unix time"),
+        ({"key": "c", "fingerprint": "0" * 16, "first_seen_s": 9, "last_seen_s": 8}, "is before"),
+    ],
+)
+def test_a_record_that_makes_no_sense_is_named_and_no_index_is_made(new, record, told):
+    with pytest.raises(SimhashError, match=told) as caught:
+        imported(new, *ENTRIES, record)
+    assert str(caught.value).startswith("row 2: ")
+    assert "nothing was imported" in str(caught.value)
+    assert list(new.iterdir()) == []
+    assert imported(new, *ENTRIES) == 2
+
+
+def test_only_an_empty_directory_becomes_an_index(new):
+    new.mkdir()
+    (new / "file").touch()
+    with pytest.raises(StorageError, match="not empty"):
+        imported(new, *ENTRIES)
+    assert [one.name for one in new.iterdir()] == ["file"]
+
+
+@pytest.mark.thorough
+@given(
+    record=st.dictionaries(
+        st.sampled_from(sorted(ENTRY_TYPES)),
+        st.none()
+        | st.text()
+        | st.integers()
+        | st.booleans()
+        | st.floats()
+        | st.lists(st.integers()),
+    )
+)
+def test_whatever_a_record_holds_is_an_error_or_an_entry(tmp_path_factory, record):
+    new = tmp_path_factory.mktemp("index") / "new"
+    given = json.loads(json.dumps(record))
+    try:
+        assert imported(new, given) == 1
+    except SimhashError as error:
+        assert str(error).startswith("row 0: ")  # noqa: PT017

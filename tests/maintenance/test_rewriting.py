@@ -1,0 +1,430 @@
+"""expire, rebuild, merge, remove, and import of an export: what a linear scan would say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_simhash import Scheme
+from scrapy_simhash.errors import (
+    IndexClosed,
+    IndexForeign,
+    IndexLocked,
+    IndexMismatch,
+    PlanError,
+    StorageError,
+)
+from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.index import TablePlan, open_index, records
+from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
+from scrapy_simhash.maintenance.merge import merge
+from scrapy_simhash.maintenance.rebuild import compact, rebuild
+from scrapy_simhash.maintenance.remove import expire, remove
+from scrapy_simhash.maintenance.rewriting import opened_source, rewriting
+from tests.index.backends import (
+    BITS,
+    INSTALLED_KINDS,
+    PLAN,
+    SCHEME,
+    K,
+    MemoryBackend,
+    checked_rows,
+    files,
+    make_backend,
+    rows,
+    small_buffers,
+)
+from tests.index.processes import children
+from tests.index.raw import change_rows, crashed
+
+# Near each other, so that much is a near-duplicate of something.
+FINGERPRINTS = st.integers(0, 15).map(lambda low: low | low << 8) | st.integers(0, (1 << BITS) - 1)
+KEYS = [f"page {number}" for number in range(12)]
+# A crawl that meets each page once.
+CRAWLS = st.permutations(KEYS).flatmap(
+    lambda keys: st.lists(FINGERPRINTS, max_size=len(keys)).map(
+        lambda fingerprints: list(zip(keys, fingerprints, strict=False))
+    )
+)
+EXAMPLES = settings(max_examples=25, deadline=None)
+
+
+def crawl(backend, pages):
+    with backend.open() as index:
+        for key, fingerprint in pages:
+            index.confirm(index.observe(key, fingerprint))
+
+
+def made(directory, *crawls, kind=INSTALLED_KINDS[0]):
+    """An index on disk after some crawls."""
+    backend = make_backend(kind, directory)
+    with small_buffers():
+        for pages in crawls:
+            crawl(backend, pages)
+        if not crawls:
+            backend.open().close()
+    return backend
+
+
+def content(backend):
+    """Entries, oldest first, and the log, without numbers and times."""
+    with backend.open(incremental=True) as index:
+        store = index._shared.store
+        entries = store._entries.values() if backend.name == "memory" else list(store.entries())
+        entries = sorted(entries, key=lambda entry: entry.number)
+        log = [
+            (line.key, line.representative, line.distance, line.fingerprint)
+            for line in index.near_duplicates()
+        ]
+    return [(entry.key, entry.fingerprint) for entry in entries], log
+
+
+def answers(backend):
+    """What queries find, of all there may be."""
+    with backend.open(incremental=True) as index:
+        return [
+            [(match.key, match.distance) for match in index.query(fingerprint)]
+            for fingerprint in range(0, 1 << BITS, 97)
+        ]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("generations", [1, 2])
+@EXAMPLES
+@given(first=CRAWLS, second=CRAWLS)
+def test_merged_it_is_as_if_the_second_crawl_had_come_after_the_first(generations, first, second):
+    oracle = MemoryBackend()
+    crawl(oracle, first)
+    crawl(oracle, second)
+    with TemporaryDirectory() as temporary:
+        one, other = Path(temporary, "one"), Path(temporary, "other")
+        index = made(one, first)
+        made(other, second)
+        for _ in range(generations - 1):
+            rebuild(one)
+            rebuild(other)
+        before = rows(other)
+        kept = merge(one, other)
+        assert content(index) == content(oracle)
+        assert answers(index) == answers(oracle)
+        assert kept.entries == len(content(index)[0])
+        assert kept.near_duplicates == len(content(index)[1])
+        assert rows(other) == before
+        checked_rows(one, PLAN, closed=True)
+        # A third crawl finds what it would have found.
+        crawl(oracle, first)
+        crawl(index, first)
+        assert content(index) == content(oracle)
+
+
+@pytest.mark.thorough
+@EXAMPLES
+@given(crawls=st.lists(CRAWLS, max_size=3), blocks=st.integers(K + 1, 6))
+def test_rebuilt_with_other_tables_it_answers_the_same(crawls, blocks):
+    with TemporaryDirectory() as temporary:
+        directory = Path(temporary, "index")
+        index = made(directory, *crawls)
+        before = content(index), answers(index)
+        plan = TablePlan(BITS, blocks)
+        rebuild(directory, plan)
+        index.plan = plan
+        assert (content(index), answers(index)) == before
+        checked_rows(directory, plan, closed=True)
+
+
+@EXAMPLES
+@given(crawls=st.lists(CRAWLS, max_size=3))
+def test_what_was_exported_is_imported(crawls):
+    with TemporaryDirectory() as temporary:
+        index = made(Path(temporary, "index"), *crawls)
+        exported = list(entry_records(index.directory))
+        new = make_backend(index.name, Path(temporary, "new"))
+        manifest = Manifest.read(index.directory)
+        count = import_entries(new.directory, manifest, (Given("?", one) for one in exported))
+        assert count == len(exported)
+        assert content(new)[0] == content(index)[0]
+        assert answers(new) == answers(index)
+        again = list(entry_records(new.directory))
+        for record, before in zip(again, exported, strict=True):
+            assert record == {**before, "near_duplicates": 0}
+        log = content(index)[1]
+        for record in exported:
+            named = sum(line[1] == record["key"] for line in log)
+            assert record["near_duplicates"] == named
+
+
+@EXAMPLES
+@given(
+    pages=CRAWLS,
+    seen_s=st.lists(st.integers(100, 120), min_size=12, max_size=12),
+    before_s=st.integers(99, 121),
+    log=st.booleans(),
+)
+def test_what_was_not_seen_for_a_time_expires(pages, seen_s, before_s, log):
+    with TemporaryDirectory() as temporary:
+        directory = Path(temporary, "index")
+        index = made(directory, pages)
+        with rewriting(directory) as (source, store):
+            seen_of = dict(zip(KEYS, seen_s, strict=True))
+            for entry in source.entries():
+                seen = entry._replace(ordinal=-1, first_seen_s=90, last_seen_s=seen_of[entry.key])
+                store.write(seen, None, (), store.next_sequence)
+            for line in source.near_duplicates():
+                store.log(replace(line, seen_at_s=seen_of[line.key]), store.next_sequence)
+        entries, lines = content(index)
+        kept = expire(directory, before_s, log=log)
+        left = [pair for pair in entries if seen_of[pair[0]] >= before_s]
+        left_lines = [line for line in lines if not log or seen_of[line[0]] >= before_s]
+        assert content(index) == (left, left_lines)
+        assert (kept.entries, kept.removed_entries) == (len(left), len(entries) - len(left))
+        assert kept.near_duplicates == len(left_lines)
+        assert kept.removed_near_duplicates == len(lines) - len(left_lines)
+        checked_rows(directory, PLAN, closed=True)
+
+
+@EXAMPLES
+@given(pages=CRAWLS, keys=st.sets(st.sampled_from([*KEYS, "another"])))
+def test_what_is_removed_is_never_found_again(pages, keys):
+    with TemporaryDirectory() as temporary:
+        directory = Path(temporary, "index")
+        index = made(directory, pages)
+        entries, log = content(index)
+        removed = remove(directory, sorted(keys))
+        assert sorted(removed) == sorted(key for key, _ in entries if key in keys)
+        left = [pair for pair in entries if pair[0] not in keys]
+        assert content(index) == (left, log)
+        checked_rows(directory, PLAN, closed=True)
+        with index.open(incremental=True) as opened:
+            for fingerprint in range(0, 1 << BITS, 997):
+                found = {match.key for match in opened.query(fingerprint)}
+                assert found == {
+                    key for key, other in left if hamming_distance(fingerprint, other) <= K
+                }
+
+
+PAGES = [("a", 0x0000), ("b", 0x00FF), ("copy", 0x0001), ("c", 0xFF00)]
+
+
+@pytest.fixture
+def index(kind, tmp_path):
+    return made(tmp_path / "index", PAGES, kind=kind)
+
+
+def test_the_old_database_is_gone_and_the_manifest_says_so(index, kind):
+    for generation in (1, 2):
+        rebuild(index.directory)
+        names = sorted(path.name for path in index.directory.iterdir())
+        assert names == sorted([f"{kind}-{generation}", "manifest.json"])
+        assert Manifest.read(index.directory).generation == generation
+
+
+def test_numbers_are_never_given_twice(index):
+    with index.open() as opened:
+        before = opened.observe("later", 0x0F0F).sequence
+    # Nothing is left that would say so.
+    expire(index.directory, 1 << 32, log=True)
+    assert content(index) == ([], [])
+    with index.open() as opened:
+        assert opened.observe("later", 0x0F0F).sequence >= before
+
+
+def test_the_last_entry_of_a_crash_counts(index, kind, tmp_path):
+    with index.open() as opened:
+        opened.confirm(opened.observe("last", 0x0FF0))
+        copy = make_backend(kind, crashed(opened, tmp_path / "crashed"))
+    rebuild(copy.directory)
+    assert ("last", 0x0FF0) in content(copy)[0]
+    with copy.open() as opened:
+        assert opened.observe("later", 0xAAAA).sequence > 5
+
+
+def test_another_kind_of_database(index):
+    before = content(index)
+    for other in INSTALLED_KINDS:
+        rebuild(index.directory, database=other)
+        assert Manifest.read(index.directory).database == other
+        assert content(make_backend(other, index.directory)) == before
+
+
+def test_another_distance_with_its_tables(index):
+    with pytest.raises(PlanError, match=r"find .* of the pairs at distance 12"):
+        rebuild(index.directory, max_distance=12)
+    rebuild(index.directory, TablePlan(BITS, 13), max_distance=12)
+    with open_index(index.url) as opened:
+        assert opened.max_distance == 12
+        assert {match.key for match in opened.query(0)} == {"a", "b", "c"}
+    with pytest.raises(PlanError, match="0 to 15"):
+        rebuild(index.directory, max_distance=16)
+    with pytest.raises(PlanError, match="tables for 64 bits"):
+        rebuild(index.directory, TablePlan(64, 4))
+
+
+def test_compacting_changes_nothing(index):
+    before = rows(index.directory)
+    before_bytes, after_bytes = compact(index.directory)
+    assert rows(index.directory) == before
+    assert min(before_bytes, after_bytes) > 0
+
+
+def test_merged_times_are_of_the_first_and_the_last_sight(tmp_path):
+    """Of pages that both have: unchanged, changed, and seen earlier by the later crawl."""
+    directories = tmp_path / "one", tmp_path / "other"
+    manifest = Manifest.read(made(tmp_path / "made").directory)
+    for directory, entries in zip(
+        directories,
+        (
+            [("same", "0000", 10, 20), ("changed", "00ff", 11, 21), ("odd", "ff00", 50, 60)],
+            [("same", "0001", 30, 40), ("changed", "0f0f", 31, 41), ("odd", "ff00", 5, 6)],
+        ),
+        strict=True,
+    ):
+        names = "key", "fingerprint", "first_seen_s", "last_seen_s"
+        given = [Given("?", dict(zip(names, entry, strict=True))) for entry in entries]
+        import_entries(directory, manifest, given)
+    merge(*directories)
+    found = {record["key"]: record for record in entry_records(directories[0])}
+    assert [
+        (key, *(found[key][name] for name in ("fingerprint", "first_seen_s", "last_seen_s")))
+        for key in ("same", "changed", "odd")
+    ] == [("same", "0001", 10, 40), ("changed", "0f0f", 11, 41), ("odd", "ff00", 5, 60)]
+    assert list(found) == ["same", "odd", "changed"]  # by age
+
+
+def test_indexes_of_different_schemes_are_not_merged(index, tmp_path):
+    other = tmp_path / "other"
+    with open_index(
+        f"{index.name}:{other}", Scheme(bits=BITS, tie="one"), max_distance=K, plan=PLAN
+    ):
+        pass
+    before = files(index.directory)
+    with pytest.raises(IndexMismatch, match="cannot be compared") as caught:
+        merge(index.directory, other)
+    assert SCHEME.id in str(caught.value)
+    assert files(index.directory) == before
+
+
+def test_an_index_is_not_merged_with_itself(index, tmp_path):
+    (tmp_path / "link").symlink_to(index.directory)
+    for other in (index.directory, tmp_path / "link"):
+        with pytest.raises(StorageError, match="itself"):
+            merge(index.directory, other)
+
+
+OPERATIONS = {
+    "expire": lambda directory: expire(directory, 0),
+    "rebuild": rebuild,
+    "merge": lambda directory: merge(directory, directory.with_name("other")),
+    "merged": lambda directory: merge(directory.with_name("other"), directory),
+    "remove": lambda directory: remove(directory, ["a"]),
+    "compact": compact,
+    "export": lambda directory: list(entry_records(directory)),
+}
+
+
+@pytest.fixture(params=OPERATIONS)
+def operation(request, kind, tmp_path):
+    """An operation on an index, beside one that is sound."""
+    made(tmp_path / "other", PAGES, kind=kind)
+    return OPERATIONS[request.param]
+
+
+def test_where_there_is_no_index_none_is_made(operation, tmp_path):
+    with pytest.raises(StorageError, match="there is no index"):
+        operation(tmp_path / "missing")
+    assert not (tmp_path / "missing").exists()
+
+
+def test_what_is_not_ours_stays(operation, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(IndexForeign):
+        operation(tmp_path / "mine")
+    assert files(tmp_path / "mine") == {"notes.txt": b"mine"}
+
+
+def test_an_index_that_is_open_is_locked(operation, kind, tmp_path):
+    directory = tmp_path / "index"
+    with children() as other:
+        holder = other.begin("hold", kind=kind, directory=str(directory))
+        assert holder.line() == "open"
+        with pytest.raises((IndexLocked, IndexMismatch)):
+            operation(directory)
+        holder.send("")
+        assert holder.rest() == ["closed"]
+    with open_index(f"{kind}:{directory}") as index:
+        assert len(index) == 50
+
+
+def test_one_that_a_crawl_of_this_process_has_open_is_locked(operation, index):
+    with index.open(), pytest.raises(IndexLocked):
+        operation(index.directory)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [(records.entry_row(7), b"short"), (records.log_row(3), b"short"), (b"S", b"short")],
+    ids=["entry", "line", "state"],
+)
+def test_a_damaged_index_is_said_and_stays(operation, index, row):
+    change_rows(index.directory, dict([row]))
+    before = rows(index.directory)
+    try:
+        operation(index.directory)
+    except StorageError as error:
+        assert f"scrapy simhash repair --index {index.directory}" in str(error)  # noqa: PT017
+        assert rows(index.directory) == before
+        assert Manifest.read(index.directory).generation == 0
+    else:  # it had nothing to do with that row
+        assert rows(index.directory).get(row[0]) in {row[1], None}
+
+
+def test_a_full_disk_leaves_the_old_index(index, monkeypatch):
+    before = content(index)
+    from scrapy_simhash.index.tables import TableStore
+
+    def full(*_):
+        raise StorageError(str(index.directory), "the disk is full")
+
+    with monkeypatch.context() as patch, pytest.raises(StorageError, match="full"):
+        patch.setattr(TableStore, "log", full)
+        rebuild(index.directory)
+    assert content(index) == before
+    assert {path.name for path in index.directory.iterdir()} == {index.name, "manifest.json"}
+
+
+def test_a_store_that_was_made_anew_meanwhile_is_opened_anew(index, monkeypatch):
+    """Between the manifest and the database of an opening, an operator has been there."""
+    from scrapy_simhash.index import Manifest as Read
+
+    original, calls = Read.read.__func__, []
+
+    def read(cls, directory):
+        found = original(cls, directory)
+        calls.append(directory)
+        if len(calls) == 1:
+            monkeypatch.setattr(Read, "read", classmethod(original))
+            rebuild(directory)
+            monkeypatch.setattr(Read, "read", classmethod(read))
+        return found
+
+    monkeypatch.setattr(Read, "read", classmethod(read))
+    with open_index(index.url) as opened:
+        assert len(opened) == 3
+    monkeypatch.setattr(Read, "read", classmethod(original))
+    rebuild(index.directory)  # what the first opening left is gone
+    names = sorted(path.name for path in index.directory.iterdir())
+    assert names == sorted([f"{index.name}-2", "manifest.json"])
+
+
+def test_sources_are_read_while_they_are_open(index):
+    with opened_source(index.directory) as source:
+        by_age = [entry.key for entry in source.entries_by_age()]
+    assert by_age == ["a", "b", "c"]
+    with pytest.raises(IndexClosed):
+        list(source.entries())

@@ -1,0 +1,127 @@
+"""Upkeep that is killed at any moment: the index is as it was, or as it was to be."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import pytest
+
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.maintenance.check import check
+from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
+from scrapy_simhash.maintenance.merge import merge
+from scrapy_simhash.maintenance.rebuild import rebuild
+from scrapy_simhash.maintenance.remove import expire
+from tests.index.backends import DATABASE_KINDS
+from tests.index.child import K, Scheme
+from tests.index.processes import children
+
+from .test_rewriting import content
+
+pytestmark = pytest.mark.thorough
+
+PAGES = 60
+SCHEME = Scheme(bits=64)
+# So many of its first steps, and some of the others.
+KILLS = 16
+
+
+def pages(seed):
+    rng = random.Random(seed)
+    known = [random.Random(number).getrandbits(64) for number in range(20)]
+    for number in range(PAGES):
+        fingerprint = rng.choice(known) ^ (1 << rng.randrange(64))
+        yield f"page {seed if number % 3 else 'both'} {number}", fingerprint
+
+
+def fill(kind, directory, seed):
+    with open_index(f"{kind}:{directory}", SCHEME, max_distance=K) as index:
+        for key, fingerprint in pages(seed):
+            index.confirm(index.observe(key, fingerprint))
+
+
+class Disk:
+    """An index on disk, as `content` wants it."""
+
+    name = "disk"
+
+    def __init__(self, kind, directory):
+        self._url = f"{kind}:{directory}"
+
+    def open(self, *, incremental):
+        return open_index(self._url, incremental=incremental)
+
+
+def imported(_, new):
+    old = new.with_name("one")
+    records = [Given("?", record) for record in entry_records(old)]
+    return import_entries(new, Manifest.read(old), records)
+
+
+OPERATIONS = {
+    "expire": lambda one, _: expire(one, 0),
+    "rebuild": lambda one, _: rebuild(one),
+    "merge": merge,
+    "import_entries": lambda one, _: imported(one, one.with_name("new")),
+}
+
+
+@pytest.mark.parametrize("what", OPERATIONS)
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
+def test_killed_at_any_step_it_can_be_done_again(tmp_path, kind, what):
+    first, second = tmp_path / "first", tmp_path / "second"
+    fill(kind, first, 1)
+    fill(kind, second, 2)
+    before = content(Disk(kind, first))
+    goal = tmp_path / "goal"
+    shutil.copytree(first, goal / "one")
+    OPERATIONS[what](goal / "one", second)
+    result = "new" if what == "import_entries" else "one"
+    after = content(Disk(kind, goal / result))
+    rng = random.Random(f"{kind} {what}")
+    steps, done = 0, None
+    with children() as other:
+        moments = iter(range(1, 10_000))
+        while done is None:
+            step = next(moments)
+            one = tmp_path / f"killed {step}" / "one"
+            shutil.copytree(first, one)
+            new = one.with_name("new")
+            directories = {"merge": [one, second], "import_entries": [one, new]}.get(what, [one])
+            worker = other.begin(
+                "keep_up",
+                task=what,
+                kind=kind,
+                directories=list(map(str, directories)),
+                dies_at=step,
+            )
+            said = worker.rest()
+            if not worker.was_killed:
+                assert said == ["done"]
+                done = step
+            else:
+                steps += 1
+            assert check(one).problems == []
+            found = content(Disk(kind, one))
+            if what == "import_entries":
+                assert found == before
+                if (new / "manifest.json").exists():
+                    assert content(Disk(kind, new)) == after
+                else:  # a new directory is chosen, or this one deleted
+                    shutil.rmtree(new, ignore_errors=True)
+                    OPERATIONS[what](one, second)
+                    assert content(Disk(kind, new)) == after
+            else:
+                assert found in (before, after)
+                if found == before:
+                    OPERATIONS[what](one, second)
+                    assert content(Disk(kind, one)) == after
+                databases = [path for path in one.iterdir() if path.is_dir()]
+                assert len(databases) <= 2
+            shutil.rmtree(one.parent)
+            if step > KILLS:
+                for _ in range(rng.randrange(40)):
+                    next(moments)
+    assert steps >= KILLS

@@ -1,0 +1,231 @@
+"""What an index must not lose, or get wrong, when it is looked after."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+
+import pytest
+
+from scrapy_simhash.documents.files import replaced
+from scrapy_simhash.errors import StorageError
+from scrapy_simhash.index import open_index, records
+from scrapy_simhash.index.base import Entry, NearDuplicate
+from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.texts import KeptText, Texts, opened_texts
+from scrapy_simhash.maintenance.duplication import duplication
+from scrapy_simhash.maintenance.explain import foresee
+from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
+from scrapy_simhash.maintenance.merge import merge
+from scrapy_simhash.maintenance.rebuild import rebuild
+from scrapy_simhash.maintenance.reindex import reindex
+from scrapy_simhash.maintenance.remove import expire, remove
+from scrapy_simhash.maintenance.rewriting import making, rewriting
+from scrapy_simhash.scheme import PRESETS, Scheme
+from tests.index.backends import INSTALLED_KINDS, make_backend
+
+from .test_rewriting import content, made
+
+KIND = INSTALLED_KINDS[0]
+HOSTS = [("http://one.example/a", 0x00FF), ("http://two.example/b", 0x00FE)]
+
+
+def same_host(key):
+    return lambda other: other.split("/")[2] == key.split("/")[2]
+
+
+def test_a_merge_keeps_to_the_scope(tmp_path):
+    one, _ = made(tmp_path / "one", HOSTS[:1]), made(tmp_path / "two", HOSTS[1:])
+    merge(one.directory, tmp_path / "two", among=same_host)
+    assert content(one)[0] == HOSTS
+    merge(one.directory, tmp_path / "two")
+    assert content(one)[0] == HOSTS[1:]
+
+
+def test_what_is_foreseen_keeps_to_the_scope(tmp_path):
+    index = made(tmp_path / "one", HOSTS[:1])
+    key, fingerprint = HOSTS[1]
+    with index.open() as opened:
+        assert foresee(opened, key, fingerprint).kind == "near-duplicate"
+        found = foresee(opened, key, fingerprint, among=same_host(key))
+        assert (found.kind, len(found.matches)) == ("new", 1)
+
+
+def wide(tmp_path, *keys):
+    """An index of pages with one text, met one after the other."""
+    scheme = PRESETS["wide"].scheme
+    text = " ".join(f"word{number}" for number in range(60))
+    with open_index(f"{KIND}:{tmp_path / 'index'}", scheme, max_distance=36) as index:
+        for key in keys:
+            among = same_host(key)
+            index.confirm(index.observe(key, scheme.fingerprint(text), among=among))
+            index.texts.keep(key, KeptText("", text))
+    return tmp_path / "index"
+
+
+def test_another_scheme_keeps_to_the_scope(tmp_path):
+    index = wide(tmp_path, *(key for key, _ in HOSTS))
+    classic = PRESETS["classic"]
+    assert reindex(index, classic.scheme, 3, among=same_host).entries == 2
+    again = wide(tmp_path / "again", *(key for key, _ in HOSTS))
+    assert reindex(again, classic.scheme, 3).entries == 1
+
+
+def test_another_scheme_keeps_when_pages_were_last_met(tmp_path):
+    index = wide(tmp_path, "http://one.example/a")
+    with rewriting(index) as (source, store):
+        [entry] = source.entries()
+        late = entry._replace(ordinal=-1, met=77, first_seen_s=10, last_seen_s=5000)
+        store.write(late, None, (), 78)
+        line = NearDuplicate(entry.key, "gone", 1, 0, 90, 9000)
+        store.log(line, 91)
+    reindex(index, PRESETS["classic"].scheme, 3)
+    [record] = entry_records(index)
+    assert (record["first_seen_s"], record["last_seen_s"]) == (10, 9000)
+    with open_index(f"{KIND}:{index}", began=80) as opened:
+        assert opened.entry("http://one.example/a").met == 90
+
+
+def test_texts_go_along_however_many_there_are(tmp_path, monkeypatch):
+    index = wide(tmp_path, *(f"http://h{number}.example/" for number in range(5)))
+    init = Texts.__init__
+    monkeypatch.setitem(init.__kwdefaults__, "max_bytes", 100)
+    for other in (*INSTALLED_KINDS[1:], KIND):
+        rebuild(index, database=other)
+        with opened_texts(index, other) as texts:
+            assert len(list(texts.keys())) == 5
+
+
+def test_the_texts_of_removed_pages_are_deleted(tmp_path):
+    index = wide(tmp_path, *(key for key, _ in HOSTS))
+    remove(index, [HOSTS[0][0]])
+    with opened_texts(index, KIND) as texts:
+        assert list(texts.keys()) == [HOSTS[1][0]]
+
+
+def test_an_interrupted_merge_leaves_the_texts(tmp_path, monkeypatch):
+    one = wide(tmp_path / "one", HOSTS[0][0])
+    other = wide(tmp_path / "other", HOSTS[0][0])
+    with opened_texts(other, KIND) as texts:
+        texts.keep(HOSTS[0][0], KeptText("", "theirs"))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Manifest, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        merge(one, other)
+    with opened_texts(one, KIND) as texts:
+        assert texts.get(HOSTS[0][0]).text != "theirs"
+
+
+def test_a_text_that_is_damaged_is_kept_anew(tmp_path):
+    with opened_texts(tmp_path, KIND, create=True) as texts:
+        texts._opened().write([(b"Xa", b"rubbish")])
+        assert texts.keep("a", KeptText("", "whole"))
+        assert texts.get("a").text == "whole"
+
+
+@pytest.mark.parametrize(
+    "use", [rebuild, lambda path: expire(path, 0), lambda path: list(entry_records(path))]
+)
+def test_a_database_that_is_missing_is_no_empty_index(tmp_path, use):
+    index = made(tmp_path / "index", HOSTS)
+    rebuild(index.directory)
+    shutil.rmtree(index.directory / f"{KIND}-1")
+    for wrong in (use, lambda _: index.open()):
+        with pytest.raises(StorageError, match="is missing: restore it"):
+            wrong(index.directory)
+    assert [path.name for path in index.directory.iterdir()] == ["manifest.json"]
+
+
+@pytest.mark.thorough
+def test_chains_of_superseded_representatives_take_no_long_time():
+    class Source:
+        def entries(self):
+            return iter([Entry(100_001, "100000", 0, 100_001, 1, 1)])
+
+        def near_duplicates(self):
+            links = range(1, 100_001)
+            return (NearDuplicate(str(n - 1), str(n), 1, 1, n, 1) for n in links)
+
+    started = time.process_time()
+    [cluster] = duplication(Source()).clusters
+    assert (cluster.representative, len(cluster)) == ("100000", 100_001)
+    assert time.process_time() - started < 20  # by walking each chain, an hour
+
+
+def test_numbers_that_have_no_room_are_said(tmp_path):
+    one, other = made(tmp_path / "one", HOSTS[:1]), made(tmp_path / "two", HOSTS[1:])
+    for index in (one, other):
+        with rewriting(index.directory) as (source, store):
+            for entry in source.entries():
+                store.write(entry._replace(ordinal=-1), None, (), records.MAX_SEQUENCE)
+    with pytest.raises(StorageError, match="numbers have no room"):
+        merge(one.directory, other.directory)
+    assert content(one)[0] == HOSTS[:1]
+
+
+def test_an_import_that_was_killed_is_begun_again(tmp_path):
+    manifest = Manifest.read(made(tmp_path / "made").directory)
+    new = tmp_path / "new"
+    with making(new, manifest) as store:
+        store.close()
+        left = shutil.copytree(new, tmp_path / "left")
+    assert {path.name for path in left.iterdir()} == {KIND, ".manifest.json.making"}
+    records_ = [Given("?", {"key": "a", "fingerprint": "00ff"})]
+    assert import_entries(left, manifest, records_) == 1
+    assert content(make_backend(KIND, left))[0] == [("a", 0x00FF)]
+    with pytest.raises(StorageError, match="not empty"):
+        import_entries(left, manifest, records_)
+
+
+def test_a_record_that_was_last_seen_was_first_seen_then(tmp_path):
+    manifest = Manifest.read(made(tmp_path / "made").directory)
+    given = [Given("?", {"key": "a", "fingerprint": "00ff", "last_seen_s": 1000})]
+    import_entries(tmp_path / "new", manifest, given)
+    [record] = entry_records(tmp_path / "new")
+    assert (record["first_seen_s"], record["last_seen_s"]) == (1000, 1000)
+
+
+def test_a_link_leads_to_the_file_and_rights_stay(tmp_path):
+    (tmp_path / "real").write_text("before")
+    (tmp_path / "real").chmod(0o640)
+    (tmp_path / "link").symlink_to("real")
+    with replaced(tmp_path / "link") as temporary:
+        temporary.write_text("after")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "after"
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path):
+    longest = "x" * os.pathconf(tmp_path, "PC_NAME_MAX")
+    with replaced(tmp_path / longest) as temporary:
+        temporary.write_text("all of it")
+    assert (tmp_path / longest).read_text() == "all of it"
+    with pytest.raises(OSError, match="too long"), replaced(tmp_path / f"{longest}x"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == [longest]
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with replaced(tmp_path / "pipe") as opened:
+        opened.write_text("through")
+    assert os.read(reading, 100) == b"through"
+    os.close(reading)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_what_an_index_was_made_with_is_what_there_is_now(tmp_path):
+    index = wide(tmp_path, HOSTS[0][0])
+    manifest = Manifest.read(index)
+    old = {**manifest.environment, "jieba": "0.0.1"}
+    with rewriting(index, environment=old) as (source, store):
+        for entry in source.entries():
+            store.write(entry._replace(ordinal=-1), None, (), store.next_sequence)
+    reindex(index, Scheme.preset("classic"), 3)
+    assert Manifest.read(index).environment["jieba"] != "0.0.1"
