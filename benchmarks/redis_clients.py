@@ -1,9 +1,9 @@
 """An index in Redis with several client processes: pages a second, CPU time, bytes per page.
 
-Starts a redis-server (or a cluster) on a free port, fills an index up to a tenth below each size, and
-gives the last pages (at most --pages) to the clients at the same time: observe, and confirm what is
-new. One page in ten is planted near an earlier one. Clients and server share the machine, so the CPU
-time of both says more than the pages a second.
+Starts a redis-server (or a cluster) on a free port, fills an index up to a tenth below each size,
+and gives the last pages (at most --pages) to the clients at the same time: observe, and confirm
+what is new. One page in ten is planted near an earlier one. Clients and server share the machine,
+so the CPU time of both says more than the pages a second.
 
     python benchmarks/redis_clients.py --sizes 1e5 1e6 --clients 1 4
 """
@@ -20,7 +20,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import redis
@@ -33,6 +33,8 @@ from scrapy_simhash.index.redis import open_redis_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from typing_extensions import Self
 
     from scrapy_simhash.index.redis.index import RedisIndex
 
@@ -54,7 +56,7 @@ def main() -> None:
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        client(**json.loads(arguments.child))
+        client(Task(*json.loads(arguments.child)))
         return
     print(" ".join(["python", *sys.argv]))
     print(
@@ -78,16 +80,11 @@ def measure(scheme: str, size: int, arguments: argparse.Namespace) -> None:
         for clients in arguments.clients:
             share = window // len(arguments.clients) // clients
             tasks = [
-                {
-                    "url": servers.url,
-                    "cluster": servers.cluster,
-                    "scheme": scheme,
-                    "first": at + number * share,
-                    "last": at + (number + 1) * share,
-                    "size": size,
-                    "loaded": size - window,
-                    "unrelated_bits": arguments.unrelated_bits,
-                }
+                Task(
+                    *(servers.url, servers.cluster, scheme),
+                    *(at + number * share, at + (number + 1) * share, size, size - window),
+                    arguments.unrelated_bits,
+                )
                 for number in range(clients)
             ]
             at += clients * share
@@ -108,17 +105,11 @@ def measure(scheme: str, size: int, arguments: argparse.Namespace) -> None:
                 child.stdin.flush()
             results = [json.loads(child.communicate()[0]) for child in children]
             server_us = 1e6 * (servers.cpu_s() - before_s)
-            print_row(scheme, size, clients, results, server_us, per_page)
+            print(f"{scheme:<9}{size:>10,}{clients:>8}", end="")
+            print_row(results, server_us, per_page)
 
 
-def print_row(
-    scheme: str,
-    size: int,
-    clients: int,
-    results: list[dict[str, Any]],
-    server_us: float,
-    per_page: float,
-) -> None:
+def print_row(results: list[dict[str, Any]], server_us: float, per_page: float) -> None:
     """One measured line."""
     pages = sum(result["pages"] for result in results)
     rate = sum(result["pages"] / result["wall_s"] for result in results)
@@ -132,37 +123,43 @@ def print_row(
     shares = " ".join(f"{d}:{hit / all_:.3f}" for d, (hit, all_) in sorted(recall.items()))
     wrong = sum(result["wrong"] for result in results)
     print(
-        f"{scheme:<9}{size:>10,}{clients:>8}{rate:>9,.0f}{cpu_us:>15,.0f}{server_us / pages:>15,.0f}"
-        f"{np.percentile(times_us, 50):>8,.0f}{np.percentile(times_us, 99):>8,.0f}{per_page:>12,.0f}"
-        f"  {shares}" + (f", {wrong} wrong" if wrong else ""),
+        f"{rate:>9,.0f}{cpu_us:>15,.0f}{server_us / pages:>15,.0f}"
+        f"{np.percentile(times_us, 50):>8,.0f}{np.percentile(times_us, 99):>8,.0f}"
+        f"{per_page:>12,.0f}  {shares}" + (f", {wrong} wrong" if wrong else ""),
         flush=True,
     )
 
 
-def client(
-    url: str,
-    cluster: bool,  # noqa: FBT001
-    scheme: str,
-    first: int,
-    last: int,
-    size: int,
-    loaded: int,
-    unrelated_bits: float | None,
-) -> None:
+class Task(NamedTuple):
+    """What a client does: the pages from `first` to `last`; before `loaded`, all are stored."""
+
+    url: str
+    cluster: bool
+    scheme: str
+    first: int
+    last: int
+    size: int
+    loaded: int
+    unrelated_bits: float | None
+
+
+def client(task: Task) -> None:
     """One client process."""
-    bits, _, distances = SCHEMES[scheme]
-    evidence = scheme == "wide"
+    bits, _, distances = SCHEMES[task.scheme]
+    first = task.first
     pages = [
         page
         for page in stream(
-            bits, distances, 1, first, last, unrelated_bits=unrelated_bits, evidence=evidence
+            *(bits, distances, 1, first, task.last),
+            unrelated_bits=task.unrelated_bits,
+            evidence=task.scheme == "wide",
         )
         # Another client may not have stored what a planted page is near to.
-        if page.distance is None or not loaded <= page.number < first
+        if page.distance is None or not task.loaded <= page.number < first
     ]
     found: dict[int, list[int]] = {}
     times_us, wrong = [], 0
-    with opened(url, scheme, cluster, size) as index:
+    with opened(task.url, task.scheme, task.cluster, task.size) as index:
         print("ready", flush=True)
         sys.stdin.readline()
         began, cpu_s = time.perf_counter(), time.process_time()
@@ -190,7 +187,7 @@ def client(
     print(json.dumps(result))
 
 
-def opened(url: str, scheme: str, cluster: bool, size: int) -> RedisIndex:  # noqa: FBT001
+def opened(url: str, scheme: str, cluster: bool, size: int) -> RedisIndex:
     """The index."""
     bits, max_distance, _ = SCHEMES[scheme]
     return open_redis_index(
@@ -231,7 +228,7 @@ class Servers:
         self._directory = Path(directory)
         self._count = max(arguments.masters, 1)
 
-    def __enter__(self) -> Servers:
+    def __enter__(self) -> Self:
         program = shutil.which("redis-server")
         if program is None:
             sys.exit("there is no redis-server in PATH")

@@ -82,7 +82,8 @@ class RedisServer:
         while True:
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                 return
-            assert process.poll() is None and time.monotonic() < until, "redis-server won't start"
+            assert process.poll() is None, "redis-server ended"
+            assert time.monotonic() < until, "redis-server does not listen"
             time.sleep(0.02)
 
     def _form(self) -> None:

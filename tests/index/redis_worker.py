@@ -3,8 +3,8 @@
     python -m tests.index.redis_worker TASK_AS_JSON
 
 Each family has one page for each worker, so that all of them ask at the same time. A page that is a
-provisional copy is asked for again until it is settled. The log says what became of each page, and
-at the end how many leases were lost.
+provisional copy is asked for again until it is settled. The log says what became of each page: that
+it is a copy, that it was kept, and that it was kept when its lease had ended.
 """
 
 from __future__ import annotations
@@ -131,8 +131,11 @@ def main() -> None:
                     index.discard(observed)
                     waiting.append(page)
                 else:
+                    leases = index.lost_leases
                     index.confirm(observed)
                     log.write(f"kept {observed.key}\n")
+                    if index.lost_leases > leases:
+                        log.write(f"late {observed.key}\n")
 
         def ask_again(most: int) -> None:
             for _ in range(min(most, len(waiting))):
@@ -150,7 +153,6 @@ def main() -> None:
             settle(0)
             time.sleep(0.01)
             ask_again(len(waiting))
-        log.write(f"leases {index.lost_leases}\n")
 
 
 def _send_twice(index: RedisIndex, share: float, rng: random.Random) -> None:

@@ -26,7 +26,7 @@ from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
 from .redis_servers import RedisBackend, free_port, needs_redis, running
 
 A, B, C, D = FAR
-SECRET = "geheim-7"  # noqa: S105 - no real one
+SECRET = "geheim-7"
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_crawl_that_several_processes_name_has_one_beginning(redis_backend):
             assert seen(other.observe("copy", B)) == ("near-duplicate", "b", 0)
             assert other.observe("copy of a", A).kind == "new"
             assert alone.observe("copy", B).kind == "new"
-    with pytest.raises(IndexMismatch, match="monday.*incremental: False → True"):
+    with pytest.raises(IndexMismatch, match=r"monday.*incremental: False → True"):
         redis_backend.open(crawl="monday", incremental=True)
 
 

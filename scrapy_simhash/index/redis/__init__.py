@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.errors import IndexForeign, IndexMismatch, PlanError, SchemeError
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index.redis.layout import Layout
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.scheme import Scheme
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 DEFAULT_EXPECTED_PAGES = 1_000_000
 DEFAULT_LEASE_S = 60.0
 # (pages up to which, tables, bits of a prefix, probes): fewer tables than on disk, because each
-# takes memory; buckets of about 16 records, because each has a key. They find at least 99.5 % of real
-# near-duplicates (`probing.typical_recall`).
+# takes memory; buckets of about 16 records, because each has a key. They find at least 99.5 % of
+# real near-duplicates (`probing.typical_recall`).
 _PROBING = ((200_000, 6, 14, 128), (3_000_000, 6, 16, 160), (None, 8, 18, 256))
 _MIN_TYPICAL_RECALL = 0.985
 _MIN_PROBED_BITS = 128
@@ -81,16 +82,23 @@ def open_redis_index(
         raise SchemeError(f"a lease of {lease_s} s: more than 0 is needed")
     server = Server(url, name, cluster=cluster, parameters=parameters)
     try:
-        manifest = _manifest(server, name, scheme, max_distance, plan, expected_pages, confirmation)
+        wanted = _Wanted(scheme, max_distance, plan, expected_pages, confirmation)
+        manifest = _manifest(server, name, wanted)
         distance = manifest.max_distance if max_distance is None else max_distance
         rules = Rules(distance, manifest.confirmation if confirmation is None else confirmation)
+        settings = {
+            "max_distance": rules.max_distance,
+            "min_resemblance": rules.confirmation.min_resemblance,
+            "same_name": rules.confirmation.same_name,
+            "incremental": incremental,
+        }
         index = RedisIndex(
             server,
             manifest,
             name,
             rules=rules,
             incremental=incremental,
-            began=_began(server, name, manifest, rules, crawl, began, incremental=incremental),
+            began=_began(server, manifest.layout(name), crawl, began, settings),
             lease_s=lease_s,
         )
     except BaseException:
@@ -113,37 +121,40 @@ def choose_redis_plan(bits: int, max_distance: int, expected_pages: int) -> Tabl
     return choose_plan(bits, max_distance, expected_pages, probing=False)
 
 
-def _manifest(
-    server: Server,
-    name: str,
-    scheme: Scheme | None,
-    max_distance: int | None,
-    plan: TablePlan | None,
-    expected_pages: int,
-    confirmation: Confirmation | None,
-) -> RedisManifest:
+class _Wanted(NamedTuple):
+    """The arguments of `open_redis_index` that an index is made with."""
+
+    scheme: Scheme | None
+    max_distance: int | None
+    plan: TablePlan | None
+    expected_pages: int
+    confirmation: Confirmation | None
+
+
+def _manifest(server: Server, name: str, wanted: _Wanted) -> RedisManifest:
     """Return the manifest of the index, which is made if there is none."""
-    from scrapy_simhash.index.redis.layout import Layout
+    from scrapy_simhash.index.redis.layout import state_key
     from scrapy_simhash.index.redis.manifest import RedisManifest
 
-    key = Layout(name, TablePlan(8, 1), 8).state("manifest")
+    key = state_key(name, "manifest")
     text = _text(server, key)
     if text is None:
-        made = _new_manifest(scheme, max_distance, plan, expected_pages, confirmation)
+        made = _new_manifest(wanted)
         # Another process may be faster.
         server.call("SET", key, made.to_json(), "NX")
         text = _text(server, key) or ""
     made = RedisManifest.from_json(server.location, text)
-    for what, made_with, wanted in (
-        ("scheme", made.scheme.id, scheme.id if scheme else None),
-        ("tables", repr(made.plan), repr(plan) if plan else None),
+    for what, made_with, asked in (
+        ("scheme", made.scheme.id, wanted.scheme.id if wanted.scheme else None),
+        ("tables", repr(made.plan), repr(wanted.plan) if wanted.plan else None),
     ):
-        if wanted is not None and made_with != wanted:
+        if asked is not None and made_with != asked:
             raise IndexMismatch(
                 server.location,
-                f"it was made with the {what} {made_with}, not {wanted}: use these, or another "
+                f"it was made with the {what} {made_with}, not {asked}: use these, or another "
                 "name; nothing was changed",
             )
+    max_distance = wanted.max_distance
     if max_distance is not None:
         if not 0 <= max_distance < made.scheme.bits:
             raise PlanError(
@@ -165,18 +176,13 @@ def _text(server: Server, key: bytes) -> str | None:
     return None if value is None else value.decode("utf-8", "replace")
 
 
-def _new_manifest(
-    scheme: Scheme | None,
-    max_distance: int | None,
-    plan: TablePlan | None,
-    expected_pages: int,
-    confirmation: Confirmation | None,
-) -> RedisManifest:
+def _new_manifest(wanted: _Wanted) -> RedisManifest:
     from scrapy_simhash.index import preset_confirmation
     from scrapy_simhash.index.redis.layout import ENTRIES_PER_GROUP, SHARD_BITS
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
 
+    scheme, max_distance, plan, expected_pages, confirmation = wanted
     if scheme is None:
         scheme = preset(DEFAULT_PRESET).scheme
     if max_distance is None:
@@ -209,37 +215,25 @@ def _new_manifest(
 
 def _began(
     server: Server,
-    name: str,
-    manifest: RedisManifest,
-    rules: Any,
+    layout: Layout,
     crawl: str | None,
     began: int | None,
-    *,
-    incremental: bool,
+    settings: Mapping[str, Any],
 ) -> int:
     """Return the first sequence number of a crawl, which the first of its processes decides."""
-    from scrapy_simhash.index.redis.layout import Layout
-
-    layout = Layout(name, manifest.plan, manifest.group_bits)
     now = int(server.call("GET", layout.order[0]) or 0) + 1
     first = now if began is None else min(began, now)
     if crawl is None:
         return first
-    settings = {
-        "max_distance": rules.max_distance,
-        "min_resemblance": rules.confirmation.min_resemblance,
-        "same_name": rules.confirmation.same_name,
-        "incremental": incremental,
-    }
     crawls, ours = layout.state("crawls"), json.dumps({"began": first, **settings})
     server.call("HSETNX", crawls, crawl, ours)
     recorded = json.loads(server.call("HGET", crawls, crawl))
     first = recorded.pop("began")
     if recorded != settings:
         changed = ", ".join(
-            f"{name}: {recorded.get(name)} → {value}"
-            for name, value in settings.items()
-            if recorded.get(name) != value
+            f"{what}: {recorded.get(what)} → {value}"
+            for what, value in settings.items()
+            if recorded.get(what) != value
         )
         raise IndexMismatch(
             server.location,

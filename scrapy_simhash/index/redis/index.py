@@ -26,7 +26,7 @@ import time
 from dataclasses import dataclass, replace
 from itertools import chain
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import IndexClosed, IndexCorrupt, SchemeError, StorageError
@@ -43,7 +43,6 @@ from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.layout import (
     LOG_CHUNK,
     Group,
-    Layout,
     digest_of,
     field_of,
     parsed_group,
@@ -82,6 +81,7 @@ class _Pending:
 
     :param entry: as `confirm` stores it.
     :param stored: the entry under its key when it was observed, as the server holds it.
+    :param similar: a page within k that it is no copy of.
     :param unmet: entries of earlier crawls that it takes the place of.
     :param supersedes: key of the representative whose place it takes.
     """
@@ -90,10 +90,22 @@ class _Pending:
     digest: bytes
     entry: Entry
     stored: bytes
+    similar: Neighbour | None = None
     unmet: Sequence[Entry] = ()
     among: Callable[[str], bool] | None = None
     supersedes: str | None = None
     renewed_s: float = 0.0
+
+
+class _Page(NamedTuple):
+    """A page that is observed."""
+
+    key: str
+    digest: bytes
+    fingerprint: int
+    evidence: Evidence
+    sequence: int
+    among: Callable[[str], bool] | None = None
 
 
 @dataclass
@@ -105,7 +117,7 @@ class _Seen:
     """
 
     own: bytes
-    own_pending: list[Entry]
+    own_pending: list[bytes]
     stored: list[tuple[int, Entry]]
     pending: list[tuple[int, Entry]]
 
@@ -134,7 +146,7 @@ class RedisIndex:
         self._server = server
         self._manifest = manifest
         self._clock = clock
-        self._layout = Layout(name, manifest.plan, manifest.group_bits)
+        self._layout = manifest.layout(name)
         self._prober = Prober(manifest.plan) if manifest.plan.prefix_bits else None
         self._max_check_distance = self._layout.max_check_distance(rules.max_distance)
         self._lease_ms = max(int(1000 * lease_s), 1)
@@ -189,18 +201,24 @@ class RedisIndex:
         digest = digest_of(key)
         buckets = self._buckets_to_ask(fingerprint, evidence)
         sequence, since, own_group, records = self._begin(digest, buckets)
+        page = _Page(key, digest, fingerprint, evidence, sequence, among)
         candidates = self._candidates(records, fingerprint, digest)
         known: set[int] = set()
         while True:
-            seen = self._look(key, digest, fingerprint, candidates, known, own_group)
+            seen = self._look(digest, fingerprint, candidates, known, own_group)
             own_group = None
-            page = self._decided(key, digest, fingerprint, evidence, sequence, seen, among)
-            if isinstance(page, Observation):
-                return page
-            rows = not (page.stored and self._decoded(page.stored).fingerprint == page.entry[2])
-            answer = self._take(page, since, known, rows=rows)
+            found = self._decided(page, seen)
+            if isinstance(found, Observation):
+                return found
+            # What is stored under its key has records already.
+            rows = not (
+                seen.own and self._own(seen.own, key).fingerprint == found.entry.fingerprint
+            )
+            answer = self._take(found, since, known, rows=rows)
             if answer[0] == _ADMITTED:
-                return page.observation
+                if found.similar is not None:
+                    self._log(found.observation, found.similar)
+                return found.observation
             if answer[0] == _SEARCH_AGAIN:
                 _, since, _, records = self._begin(digest, buckets)
                 candidates |= self._candidates(records, fingerprint, digest)
@@ -261,7 +279,7 @@ class RedisIndex:
         self.scheme.check_fingerprint(fingerprint)
         records = self._search(self._buckets_to_ask(fingerprint, evidence))
         candidates = self._candidates(records, fingerprint, b"")
-        seen = self._look("", b"", fingerprint, candidates, (), None)
+        seen = self._look(b"", fingerprint, candidates, (), None)
         neighbours = self.rules.neighbours(evidence, seen.stored + seen.pending)
         neighbours.sort(key=lambda one: not one.confirmed)
         matches: dict[str, Match] = {}
@@ -366,19 +384,11 @@ class RedisIndex:
 
     # Deciding.
 
-    def _decided(
-        self,
-        key: str,
-        digest: bytes,
-        fingerprint: int,
-        evidence: Evidence,
-        sequence: int,
-        seen: _Seen,
-        among: Callable[[str], bool] | None,
-    ) -> Observation | _Pending:
-        """Return what the page is, or the pending page that it is to become."""
-        stored = self._own(seen.own, key) if seen.own else None
-        last = seen.own_pending[-1] if seen.own_pending else stored
+    def _decided(self, page: _Page, seen: _Seen) -> Observation | _Pending:
+        """Return what a page is, or the pending page that it is to become."""
+        fingerprint, evidence, among = page.fingerprint, page.evidence, page.among
+        stored = self._own(seen.own, page.key) if seen.own else None
+        last = self._own(seen.own_pending[-1], page.key) if seen.own_pending else stored
         own = None if last is None else self.rules.own(fingerprint, evidence, last)
 
         def neighbours() -> tuple[Sequence[Neighbour], Sequence[Neighbour]]:
@@ -392,7 +402,7 @@ class RedisIndex:
             )
 
         decision = decide(own, neighbours, self._counts)
-        observation = self._observation(key, fingerprint, evidence, sequence, own, decision)
+        observation = _observation(page, own, decision)
         nearest = decision.nearest
         if decision.kind == "near-duplicate" and nearest is not None:
             self._log(observation, nearest)
@@ -410,34 +420,8 @@ class RedisIndex:
                 entry = self._met(stored, entry)
             else:
                 return observation
-        if nearest is not None:
-            self._log(observation, nearest)
-        return _Pending(observation, digest, entry, seen.own, decision.yielding, among)
-
-    def _observation(
-        self,
-        key: str,
-        fingerprint: int,
-        evidence: Evidence,
-        sequence: int,
-        own: Own | None,
-        decision: Decision,
-    ) -> Observation:
-        nearest = decision.nearest
-        compared = nearest or own
-        is_copy = decision.kind == "near-duplicate"
-        like = None if nearest is None else nearest.entry.key
-        return Observation(
-            decision.kind,
-            key,
-            fingerprint,
-            like if is_copy else None,
-            None if compared is None else compared.distance,
-            sequence,
-            decision.provisional,
-            None if compared is None else compared.similarity,
-            None if is_copy else like,
-            evidence,
+        return _Pending(
+            observation, page.digest, entry, seen.own, nearest, decision.yielding, among
         )
 
     def _met(self, stored: Entry, entry: Entry) -> Entry:
@@ -525,7 +509,6 @@ class RedisIndex:
 
     def _look(
         self,
-        key: str,
         digest: bytes,
         fingerprint: int,
         candidates: Iterable[bytes],
@@ -549,7 +532,7 @@ class RedisIndex:
             group = groups[own_number]
             seen.own = group.entries.get(digest, b"")
             seen.own_pending = [
-                self._own(page.entry, key)
+                page.entry
                 for page in group.pending
                 if page.digest == digest and (page.admitted or page.sequence in known)
             ]
@@ -627,7 +610,7 @@ class RedisIndex:
             answer = self._server.run(
                 scripts.ADMIT,
                 (admitted, recent, unwritten),
-                (member, since, distance, judged, int(rows)),
+                (member, since, distance, judged),
             )
             if answer[0] == _ADMITTED:
                 self._write_records(member, buckets)
@@ -720,7 +703,7 @@ class RedisIndex:
             f"{_MAX_TRIES} times while it was confirmed: make the lease longer",
         )
 
-    def _stored(self, page: _Pending) -> Entry | None | bool:
+    def _stored(self, page: _Pending) -> Entry | bool | None:
         """Store an entry. Return it; None if a later observation of its page is stored; False if
         the lease has ended.
         """
@@ -839,8 +822,7 @@ class RedisIndex:
         for first in range(since - since % LOG_CHUNK, last + 1, LOG_CHUNK):
             self._require_open()
             found = self._server.call("HGETALL", self._layout.log(first))
-            by_field = found.items() if isinstance(found, dict) else zip(found[::2], found[1::2])
-            for sequence, value in sorted((int(field), value) for field, value in by_field):
+            for sequence, value in sorted((int(field), value) for field, value in found.items()):
                 if sequence >= since:
                     self._require_open()
                     yield self._decoded_line(sequence, value)
@@ -867,3 +849,22 @@ class RedisIndex:
             return decode_near_duplicate(sequence, value, self._layout.width_bytes)
         except ValueError as error:
             raise IndexCorrupt(self.location, f"its log cannot be read: {error}") from error
+
+
+def _observation(page: _Page, own: Own | None, decision: Decision) -> Observation:
+    nearest = decision.nearest
+    compared = nearest or own
+    is_copy = decision.kind == "near-duplicate"
+    like = None if nearest is None else nearest.entry.key
+    return Observation(
+        decision.kind,
+        page.key,
+        page.fingerprint,
+        like if is_copy else None,
+        None if compared is None else compared.distance,
+        page.sequence,
+        decision.provisional,
+        None if compared is None else compared.similarity,
+        None if is_copy else like,
+        page.evidence,
+    )

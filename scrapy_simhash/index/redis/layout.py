@@ -21,10 +21,9 @@ key                            value
 ``…:l{`` number ``}``          hash, a thousand lines of the near-duplicate log by sequence
 =============================  =====================================================================
 
-Entries and lines of the log are encoded as on disk (`scrapy_simhash.index.records`). A digest is the
-first 8 bytes of the BLAKE2b hash of the page's key; its leading bits number the group, and the first
-6 of these the shard. Entries share a key with some others, because a key of its own would take 80
-bytes.
+Entries and lines of the log are encoded as on disk (`scrapy_simhash.index.records`). A digest is
+the first 8 bytes of the BLAKE2b hash of the page's key; its leading bits number the group, and the
+first 6 of these the shard. Several entries share a key, because a key takes 80 bytes by itself.
 """
 
 from __future__ import annotations
@@ -86,6 +85,7 @@ class Layout:
     """
 
     def __init__(self, name: str, plan: TablePlan, group_bits: int) -> None:
+        self._name = name
         self.name = encode_key(name)
         self.plan = plan
         self.group_bits = group_bits
@@ -98,7 +98,7 @@ class Layout:
 
     def state(self, what: str) -> bytes:
         """Return the name of a key that there is one of."""
-        return self.name + b":" + what.encode() + b"{" + self.name + b"}"
+        return state_key(self._name, what)
 
     @cached_property
     def order(self) -> tuple[bytes, ...]:
@@ -183,7 +183,7 @@ class Layout:
         return parts
 
     def near(self, records: bytes, fingerprint: int, max_check_distance: int) -> set[bytes]:
-        """Return the digests, cut short, of the records whose check is near that of a fingerprint."""
+        """Return the first bytes of the digests of records whose check is near a fingerprint's."""
         if not records:
             return set()
         rows = np.frombuffer(records, np.uint8).reshape(-1, RECORD_DIGEST_BYTES + self.check_bytes)
@@ -211,6 +211,12 @@ class Layout:
                 within = inside
                 break
         return within
+
+
+def state_key(name: str, what: str) -> bytes:
+    """Return the name of a key that an index has once; see `Layout.state`."""
+    encoded = encode_key(name)
+    return encoded + b":" + what.encode() + b"{" + encoded + b"}"
 
 
 def digest_of(key: str) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.errors import IndexForeign, IndexMismatch, SimhashError
 from scrapy_simhash.index.plan import TablePlan
+from scrapy_simhash.index.redis.layout import Layout
 from scrapy_simhash.scheme import Scheme
 
 FORMAT_VERSION = 1
@@ -28,6 +29,10 @@ class RedisManifest:
     max_distance: int
     confirmation: Confirmation
     group_bits: int
+
+    def layout(self, name: str) -> Layout:
+        """Return the layout of an index of that name."""
+        return Layout(name, self.plan, self.group_bits)
 
     def to_json(self) -> str:
         """Return it as text."""

@@ -98,7 +98,7 @@ local function is_within(words, member, k)
   return true
 end
 
--- member: sequence, digest, fingerprint. 1: admitted; 2: search again; 3: near others, which follow.
+-- member: sequence, digest, fingerprint. 1: admitted; 2: search again; 3: near, others follow.
 local function admit(admitted, recent, member, since, k, judged)
   if redis.call('ZSCORE', recent, member) then return {1} end
   local last = tonumber(redis.call('GET', admitted) or 0)
@@ -172,12 +172,10 @@ return {number, since, last, look(KEYS[4], KEYS[5])}
 """)
 # KEYS: pending. ARGV: field, lease, entry.
 HOLD = _script("hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])")
-# KEYS: admitted, recent, unwritten. ARGV: member, since, k, judged, whether rows will be written.
+# KEYS: admitted, recent, unwritten. ARGV: member, since, k, judged.
 ADMIT = _script("""
 local answer = admit(KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
-if answer[2] and answer[1] == 1 and ARGV[5] == '1' then
-  redis.call('ZADD', KEYS[3], answer[2], ARGV[1])
-end
+if answer[2] and answer[1] == 1 then redis.call('ZADD', KEYS[3], answer[2], ARGV[1]) end
 return answer
 """)
 # KEYS: any of a table. ARGV: head, buckets, width, record.
@@ -204,7 +202,8 @@ for at = 2, #ARGV do
   local value = redis.call('HGET', KEYS[1], ARGV[at])
   if value then
     kept = kept + 1
-    redis.call('HSET', KEYS[1], ARGV[at], string.sub(value, 1, 1) .. deadline .. string.sub(value, 10))
+    value = string.sub(value, 1, 1) .. deadline .. string.sub(value, 10)
+    redis.call('HSET', KEYS[1], ARGV[at], value)
   end
 end
 return kept

@@ -11,12 +11,16 @@ from redis.backoff import ExponentialBackoff
 from redis.cluster import RedisCluster
 from redis.exceptions import (
     AuthenticationError,
-    ConnectionError as NoConnection,
     NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
     RedisClusterException,
     RedisError,
+)
+from redis.exceptions import (
+    ConnectionError as NoConnection,
+)
+from redis.exceptions import (
     TimeoutError as NoAnswer,
 )
 from redis.retry import Retry
