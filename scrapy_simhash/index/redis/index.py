@@ -42,6 +42,7 @@ from scrapy_simhash.index.records import (
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.layout import (
     LOG_CHUNK,
+    RECORD_DIGEST_BYTES,
     Group,
     digest_of,
     field_of,
@@ -504,7 +505,7 @@ class RedisIndex:
     def _candidates(self, records: bytes, fingerprint: int, own: bytes) -> set[bytes]:
         """Return the first bytes of the digests of other pages that may be within k."""
         near = self._layout.near(records, fingerprint, self._max_check_distance)
-        near.discard(own[:6])
+        near.discard(own[:RECORD_DIGEST_BYTES])
         return near
 
     def _look(
