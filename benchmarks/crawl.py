@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def parsed() -> argparse.Namespace:
-    """The command line."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
     parser.add_argument(
@@ -123,7 +123,7 @@ def parsed() -> argparse.Namespace:
 
 
 def environment(arguments: argparse.Namespace) -> dict[str, str]:
-    """What a figure depends on."""
+    """Return what the figures depend on."""
     installed = {found.name.lower(): found.version for found in metadata.distributions()}
     versions = [f"{package} {installed.get(package, 'is not installed')}" for package in PACKAGES]
     return {
@@ -140,7 +140,7 @@ def environment(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def processor() -> str:
-    """What the machine calls its CPU."""
+    """Return the name of the CPU."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -150,12 +150,12 @@ def processor() -> str:
 
 
 def load() -> str:
-    """How busy the machine was in the last minute."""
+    """Return the load average of the last minute."""
     return f"{os.getloadavg()[0]:.2f}"
 
 
 def described(pages: Sequence[corpus.Page]) -> str:
-    """How many pages, of what size, in which languages."""
+    """Return the number, sizes and languages of the pages."""
     sizes = sorted(len(page.body) for page in pages)
     languages = sorted({page.lang.lower()[:2] or "?" for page in pages})
     chinese = sum(page.lang.lower().startswith("zh") for page in pages)
@@ -167,7 +167,7 @@ def described(pages: Sequence[corpus.Page]) -> str:
 
 
 def rotated(names: Sequence[str], number: int) -> list[str]:
-    """Another contestant begins each round."""
+    """Return the names so that another contestant starts each round."""
     first = number % max(1, len(names))
     return [*names[first:], *names[:first]]
 
@@ -175,7 +175,7 @@ def rotated(names: Sequence[str], number: int) -> list[str]:
 def one_round(
     server: Server, names: Sequence[str], pages: int, arguments: argparse.Namespace
 ) -> results.Round:
-    """A crawl of each contestant."""
+    """Run one crawl of each contestant."""
     found = {}
     delay_s = 1 / arguments.pages_per_second if arguments.network_bound else 0.0
     for name in names:
@@ -198,7 +198,7 @@ def one_round(
 
 
 def wait_for_idle(deadline: float) -> None:
-    """Wait until the machine does nothing for a while, or no longer."""
+    """Wait until the machine is idle, at most until the deadline."""
     while time.monotonic() < deadline:
         busy_s, began = machine_cpu_s(), time.monotonic()
         time.sleep(IDLE_FOR_S)
@@ -207,7 +207,7 @@ def wait_for_idle(deadline: float) -> None:
 
 
 def crawl(task: Task, server_pid: int) -> results.Figures:
-    """Figures of one crawl in a process of its own, or why there are none."""
+    """Return the figures of one crawl in its own process, or why there are none."""
     own_cpu, machine_cpu = ended_children_cpu_s() + cpu_s(server_pid), machine_cpu_s()
     server_cpu, began = cpu_s(server_pid), time.perf_counter()
     child = subprocess.Popen(
@@ -239,7 +239,7 @@ def crawl(task: Task, server_pid: int) -> results.Figures:
 
 
 def report(rounds: Sequence[results.Round], names: Sequence[str], *, network_bound: bool) -> None:
-    """Tables, and what must be known of them."""
+    """Print the tables and notes on them."""
     if network_bound:
         results.print_durations(rounds, names)
     else:

@@ -37,7 +37,7 @@ PACKAGES = (
 
 
 def main() -> None:
-    """Run what the command line asks for."""
+    """Run the command."""
     arguments = parsed()
     if arguments.serve:
         serving.main(*json.loads(arguments.serve))
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def parsed() -> argparse.Namespace:
-    """The command line."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -89,7 +89,7 @@ def parsed() -> argparse.Namespace:
 
 
 def environment(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What a figure depends on."""
+    """Return what the figures depend on."""
     installed = {found.name.lower(): found.version for found in metadata.distributions()}
     versions = [f"{package} {installed.get(package, 'is not installed')}" for package in PACKAGES]
     return {
@@ -145,7 +145,7 @@ def soak(arguments: argparse.Namespace, directory: Path) -> Report:
 
 
 def score_of(report: Report, directory: Path, arguments: argparse.Namespace) -> scoring.Score:
-    """What the near-duplicate log says, against what was planted."""
+    """Compare the near-duplicate log with the planted pages."""
     from scrapy_simhash.index import index_url, open_index
 
     unjudged = {number for numbers in report.end["skipped"].values() for number in numbers}
@@ -160,12 +160,12 @@ def score_of(report: Report, directory: Path, arguments: argparse.Namespace) -> 
 
 
 def index_directory(directory: Path) -> Path:
-    """Where the crawl's index is."""
+    """Return the directory of the crawl's index."""
     return directory / "simhash" / "spiders" / crawling.SoakSpider.name
 
 
 def number_of(key: str) -> int:
-    """The number of a page, from its URL."""
+    """Return the number of a page from its URL."""
     return int(key.rsplit("/", 1)[1])
 
 

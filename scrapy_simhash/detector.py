@@ -189,18 +189,20 @@ class Detector:
         key: str,
         page: PageFingerprint,
         *,
-        among: Callable[[str], bool] | None = None,
+        in_scope: Callable[[str], bool] | None = None,
     ) -> Verdict:
         """What a fingerprinted page is; a new one is pending in the index until it is confirmed.
 
-        :param among: see `Index.observe`.
+        :param in_scope: see `Index.observe`.
         :raises StorageError: the index fails.
         """
         bits = self.scheme.bits
         if page.fingerprint is None:
             return Verdict(kind="skipped", key=key, bits=bits, reason=page.skipped)
         started = time.perf_counter()
-        observation = index.observe(key, page.fingerprint, evidence_of(key, page), among=among)
+        observation = index.observe(
+            key, page.fingerprint, evidence_of(key, page), in_scope=in_scope
+        )
         return Verdict(
             kind=observation.kind,
             key=key,

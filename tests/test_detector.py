@@ -204,8 +204,8 @@ class TestEvidence:
         asked = []
 
         class Index:
-            def observe(self, key, fingerprint, evidence, *, among):
-                asked.append((key, fingerprint, evidence, among))
+            def observe(self, key, fingerprint, evidence, *, in_scope):
+                asked.append((key, fingerprint, evidence, in_scope))
                 return Observation("new", key, fingerprint, None, None, 1)
 
         Detector(SCHEME).judge(Index(), key, page)

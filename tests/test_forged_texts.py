@@ -108,7 +108,10 @@ def judged(name, forgery, confirmation=None, scope="all"):
         }
         for key, page in pages.items():
             verdict = detector.judge(
-                index, key, detector.fingerprint_extraction(page), among=identity.scope_filter(key)
+                index,
+                key,
+                detector.fingerprint_extraction(page),
+                in_scope=identity.scope_filter(key),
             )
             index.confirm(verdict.observation)
     return verdict

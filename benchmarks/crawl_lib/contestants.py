@@ -24,7 +24,7 @@ class Contestant(NamedTuple):
     packages: tuple[str, ...] = ()
 
     def missing(self) -> str | None:
-        """Why it cannot run here, if it cannot."""
+        """Return why it cannot run here; None if it can."""
         absent = [package for package in self.packages if find_spec(package) is None]
         return f"not installed: pip install {' '.join(absent)}" if absent else None
 

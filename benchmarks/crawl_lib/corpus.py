@@ -23,7 +23,7 @@ _SUFFIXES = (".html", ".htm", ".html.gz", ".htm.gz")
 
 
 class Page(NamedTuple):
-    """One page as it is served.
+    """A page of the server.
 
     :param lang: empty if unknown.
     """
@@ -50,7 +50,7 @@ def pages_of(folder: Path) -> list[Page]:
 
 
 def chosen(folders: Iterable[Path], count: int | None, seed: int) -> list[Page]:
-    """`count` pages of the folders, or all, in an order that mixes sets and languages.
+    """Return `count` pages of the folders, or all, in an order that mixes sets and languages.
 
     Of pages with the same bytes there is one: the plugin remembers bytes, and what a look at a
     page costs is to be seen.

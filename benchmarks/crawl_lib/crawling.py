@@ -30,7 +30,7 @@ LAG_INTERVAL_S = 0.02
 
 @dataclass(frozen=True)
 class Task:
-    """What one process is to crawl.
+    """The crawl of one process.
 
     :param url: of the server, where page n is ``<url>/n``.
     :param directory: of the index.
@@ -45,7 +45,7 @@ class Task:
     delay_s: float = 0.0
 
     def settings(self) -> dict[str, Any]:
-        """Of Scrapy."""
+        """Return the settings of Scrapy."""
         return {
             "LOG_LEVEL": "WARNING",
             "ROBOTSTXT_OBEY": False,
@@ -61,7 +61,7 @@ class Task:
 
 @dataclass
 class Mark:
-    """How much was done, and what it had taken, at one moment.
+    """The items and costs of a crawl at one moment.
 
     :param cpu_s: of the crawl's process alone.
     """
@@ -74,7 +74,7 @@ class Mark:
 
 
 class Watch:
-    """Marks the moments of a crawl, and measures how late its event loop is."""
+    """Records the moments of a crawl and the lag of its event loop."""
 
     def __init__(self, crawler: Crawler, pages: int) -> None:
         self._crawler = crawler
@@ -89,18 +89,18 @@ class Watch:
         crawler.signals.connect(self._scraped, signal=signals.item_scraped)
 
     def first_request(self) -> None:
-        """The spider begins."""
+        """Record the start of the spider."""
         self.mark("request")
         self._lag = asyncio.get_running_loop().create_task(self._watch_lag())
 
     def crawled(self, _task: object) -> None:
-        """All is closed, also what closes with the spider."""
+        """Record the end, after everything is closed."""
         self.mark("end")
         if self._lag is not None:
             self._lag.cancel()
 
     def mark(self, name: str) -> None:
-        """Take down one moment."""
+        """Record one moment."""
         stats = self._crawler.stats
         steps = {step: stats.get_value(f"simhash/time/{step}_ms", 0) for step in STEPS}
         self.marks[name] = Mark(self._items, steps_ms=steps)
@@ -126,7 +126,7 @@ class Watch:
 
 
 class PageSpider(Spider):
-    """Asks for all pages, and yields a small item for each."""
+    """Requests all pages, and yields a small item for each."""
 
     name = "pages"
     url: str
@@ -134,24 +134,24 @@ class PageSpider(Spider):
     begin: Callable[[], None]
 
     async def start(self) -> AsyncIterator[Any]:
-        """All pages at once."""
+        """Request all pages at once."""
         self.begin()
         for number in range(self.pages):
             yield Request(f"{self.url}/{number}")
 
     def parse(self, response: Response) -> Iterator[dict[str, Any]]:
-        """One item."""
+        """Yield one item."""
         yield {"url": response.url, "title": response.css("title::text").get()}
 
 
 def spider_of(name: str) -> type[Spider]:
-    """The spider of a contestant."""
+    """Return the spider of a contestant."""
     if name != TODAY:
         return PageSpider
     from crawl_lib.today import main_text
 
     class TodaySpider(PageSpider):
-        """Gives its pipeline the text, too."""
+        """Also yields the text for its pipeline."""
 
         def parse(self, response: Response) -> Iterator[dict[str, Any]]:
             for item in super().parse(response):
@@ -161,7 +161,7 @@ def spider_of(name: str) -> type[Spider]:
 
 
 def crawl(task: Task) -> dict[str, Any]:
-    """Crawl, and say what it took. :raises Exception: what ended the crawl."""
+    """Return the costs of a crawl. :raises Exception: what ended the crawl."""
     process = AsyncCrawlerProcess(task.settings())
     crawler = process.create_crawler(spider_of(task.name))
     watch = Watch(crawler, task.pages)
@@ -190,7 +190,7 @@ def crawl(task: Task) -> dict[str, Any]:
 
 
 def lag(late_ms: list[float]) -> dict[str, float]:
-    """Median, 99th percentile and most. A stall counts once, however long it lasts."""
+    """Return median, 99th percentile and maximum. A stall counts once, however long it is."""
     ordered = sorted(late_ms)
     if not ordered:
         return {"p50": 0.0, "p99": 0.0, "max": 0.0}
@@ -199,5 +199,5 @@ def lag(late_ms: list[float]) -> dict[str, float]:
 
 
 def main(text: str) -> None:
-    """Crawl what the text says, and print what it took, as JSON."""
+    """Run the crawl that the text describes, and print its costs as JSON."""
     print(json.dumps(crawl(Task(**json.loads(text)))), flush=True)

@@ -13,7 +13,7 @@ _INTERVAL_S = 0.2
 
 
 def descendants(pid: int) -> list[int]:
-    """Processes that a process started, and those that these started."""
+    """Return all descendants of a process."""
     started_by: dict[int, list[int]] = {}
     with suppress(OSError):
         for entry in _PROC.iterdir():
@@ -26,7 +26,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def cpu_s(pid: int) -> float:
-    """CPU time of one process, and of what it started that has ended."""
+    """Return the CPU time of a process and of its ended children."""
     fields = _fields(pid)
     if not fields:
         return 0.0
@@ -34,18 +34,18 @@ def cpu_s(pid: int) -> float:
 
 
 def children_cpu_s() -> float:
-    """CPU time of all that this process started, ended or not."""
+    """Return the CPU time of all descendants of this process, ended or not."""
     return ended_children_cpu_s() + sum(map(cpu_s, descendants(os.getpid())))
 
 
 def ended_children_cpu_s() -> float:
-    """CPU time of what this process started that has ended."""
+    """Return the CPU time of the ended children of this process."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return ended.ru_utime + ended.ru_stime
 
 
 def machine_cpu_s() -> float:
-    """CPU time that the machine was busy since it began."""
+    """Return the CPU time that the machine was busy since its start."""
     with suppress(OSError), (_PROC / "stat").open(encoding="ascii") as file:
         user, nice, system, _idle, _io, irq, soft_irq, *_ = map(int, file.readline().split()[1:])
         return (user + nice + system + irq + soft_irq) / os.sysconf("SC_CLK_TCK")
@@ -53,14 +53,14 @@ def machine_cpu_s() -> float:
 
 
 def stolen_s() -> float:
-    """CPU time that the host of a virtual machine gave to others since it began."""
+    """Return the CPU time that the host of a virtual machine gave to others."""
     with suppress(OSError), (_PROC / "stat").open(encoding="ascii") as file:
         return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
     return 0.0
 
 
 def memory_bytes(pid: int, field: str = "VmRSS") -> int:
-    """Resident set of a process, or with ``VmHWM`` its peak."""
+    """Return the resident set of a process, or with ``VmHWM`` its peak."""
     with suppress(OSError), (_PROC / str(pid) / "status").open(encoding="utf-8") as file:
         for line in file:
             if line.startswith(field + ":"):
@@ -76,7 +76,7 @@ def _fields(pid: int) -> list[str]:
 
 
 class MemorySampler(threading.Thread):
-    """Watches the resident set of a process with all that it started.
+    """A thread that samples the resident set of a process and its descendants.
 
     What processes share counts in each of them. A peak between two looks is missed.
     """
@@ -88,7 +88,7 @@ class MemorySampler(threading.Thread):
         self.peak_bytes = 0
 
     def run(self) -> None:
-        """Look, until `end`."""
+        """Sample until `end`."""
         while True:
             pids = [self._pid, *descendants(self._pid)]
             self.peak_bytes = max(self.peak_bytes, sum(map(memory_bytes, pids)))
@@ -96,7 +96,7 @@ class MemorySampler(threading.Thread):
                 return
 
     def end(self) -> int:
-        """Stop; the peak."""
+        """Stop, and return the peak."""
         self._ended.set()
         self.join()
         return self.peak_bytes

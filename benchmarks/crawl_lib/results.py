@@ -22,7 +22,7 @@ _WAYS = {"whole": "pages_per_s", "warm": "warm_pages_per_s"}
 
 
 def figures(result: dict[str, Any], pages: int) -> Figures:
-    """What one crawl took for each page: of the whole crawl, and after its first tenth."""
+    """Return the costs per page of the whole crawl, and after its first tenth."""
     marks = result["marks"]
     if marks["end"]["items"] != pages:
         troubles = result["troubles"] or ""
@@ -49,7 +49,7 @@ def figures(result: dict[str, Any], pages: int) -> Figures:
 
 
 def beyond_ms(one: Figures, off: Figures, prefix: str = "") -> float:
-    """CPU time of a page that is neither Scrapy's nor extraction nor segmentation."""
+    """Return the CPU time per page without Scrapy, extraction and segmentation."""
     added: float = one[prefix + "cpu_ms"] - off[prefix + "cpu_ms"]
     return added - one[prefix + "extraction_ms"] - one[prefix + "tokenization_ms"]
 
@@ -64,7 +64,7 @@ def own_process_ms(one: Figures, off: Figures, prefix: str = "") -> float:
 def spread(
     rounds: Iterable[Round], names: Iterable[str], of: Callable[[Round], float]
 ) -> Spread | None:
-    """Of what each round says in which these contestants succeeded; None if there is none."""
+    """Return the spread over the rounds in which these contestants succeeded; None without any."""
     names = set(names)
     values = [
         of(round_)
@@ -75,7 +75,7 @@ def spread(
 
 
 def of_contestant(rounds: Sequence[Round], name: str, *keys: str) -> Spread | None:
-    """Of one figure."""
+    """Return the spread of one figure."""
 
     def value(round_: Round) -> float:
         found: Any = round_[name]
@@ -87,12 +87,12 @@ def of_contestant(rounds: Sequence[Round], name: str, *keys: str) -> Spread | No
 
 
 def ratio(rounds: Sequence[Round], name: str, base: str, figure: str) -> Spread | None:
-    """A figure by that of another contestant in the same round."""
+    """Return the ratio of a figure to that of another contestant in the same round."""
     return spread(rounds, [name, base], lambda round_: round_[name][figure] / round_[base][figure])
 
 
 def summary(rounds: Sequence[Round], names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """All spreads that the tables of CPU-bound crawls show, by contestant."""
+    """Return the spreads in the tables of CPU-bound crawls, by contestant."""
     return {
         name: {
             "relative_to": {
@@ -119,7 +119,7 @@ def _added(
 
 
 def print_crawls(rounds: Sequence[Round], names: Sequence[str]) -> None:
-    """A row of medians for each contestant."""
+    """Print a row of medians for each contestant."""
     header = (
         "contestant", "pages/s", "warm", "first item s", "CPU ms/page", "warm", "of it workers",
         "RSS MB",
@@ -150,7 +150,7 @@ def print_crawls(rounds: Sequence[Round], names: Sequence[str]) -> None:
 
 
 def print_ratios(rounds: Sequence[Round], names: Sequence[str]) -> None:
-    """Throughput by that of the others; least and most of the rounds in brackets."""
+    """Print the throughput relative to others, with minimum and maximum of the rounds."""
     print("\nthroughput, whole crawl and warm\n")
     header = ("contestant", *(f"{how} by {base}" for base in (TODAY, OFF) for how in _WAYS))
     rows = [
@@ -197,7 +197,7 @@ def print_costs(rounds: Sequence[Round], names: Sequence[str]) -> None:
 
 
 def print_durations(rounds: Sequence[Round], names: Sequence[str]) -> None:
-    """How long crawls took that wait for the network, and what the plugin adds."""
+    """Print the durations of network-bound crawls, and what the plugin adds."""
     header = ("contestant", "duration s", "adds %", "lag ms p99", "max", "near-dup.")
     rows = [
         (
@@ -214,14 +214,14 @@ def print_durations(rounds: Sequence[Round], names: Sequence[str]) -> None:
 
 
 def added_percent(rounds: Sequence[Round], name: str) -> Spread | None:
-    """What is added to the duration of a crawl without the plugin."""
+    """Return the share by which a contestant takes longer than a crawl without the plugin."""
     return spread(
         rounds, [name, OFF], lambda round_: 100 * (round_[name]["run_s"] / round_[OFF]["run_s"] - 1)
     )
 
 
 def notes(rounds: Sequence[Round], names: Sequence[str]) -> list[str]:
-    """What a reader must know before the figures are believed."""
+    """Return notes on doubtful figures."""
     found = []
     for name in names:
         for number, round_ in enumerate(rounds, 1):
@@ -241,7 +241,7 @@ def notes(rounds: Sequence[Round], names: Sequence[str]) -> list[str]:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lines of columns, the first of them to the left."""
+    """Return lines of columns, the first one left-aligned."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     return "\n".join(
         "  ".join(

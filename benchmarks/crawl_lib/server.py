@@ -21,7 +21,7 @@ _NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 
 
 class Server(NamedTuple):
-    """One that runs. It serves page n as ``<url>/n``."""
+    """A running server. Page n is at ``<url>/n``."""
 
     url: str
     pid: int
@@ -29,7 +29,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def serving(bodies: Sequence[bytes], delay_ms: float = 0.0) -> Iterator[Server]:
-    """A server of these pages.
+    """Run a server of these pages.
 
     :param delay_ms: what passes before each answer.
     """

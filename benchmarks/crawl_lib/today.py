@@ -27,7 +27,7 @@ _WORD_CHARACTERS = re.compile(r"[\w\u4e00-\u9fcc]+")  # as in the package
 
 
 def main_text(page: str) -> str:
-    """The text of what readability takes for the article; empty where it gives up."""
+    """Return the text of readability's article; empty if it fails."""
     try:
         return str(html.fromstring(Document(page).summary()).text_content())
     except Exception:  # noqa: BLE001
@@ -60,11 +60,11 @@ class TodayPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Scrapy's way to make a pipeline."""
+        """Return the pipeline of a crawl, as Scrapy asks for it."""
         return cls(crawler)
 
     def process_item(self, item: dict[str, Any]) -> dict[str, Any]:
-        """Fingerprint, ask, add."""
+        """Fingerprint the item, query the index, add the item if it is new."""
         page = fingerprint(item.pop("text"))
         if self._index.get_near_dups(page):
             if self._crawler.stats is not None:

@@ -12,7 +12,7 @@ from quality_lib.output import proportion, table
 from passages_lib import texts
 from scrapy_simhash.passages.cutting import Cutting
 from scrapy_simhash.passages.index import open_passages
-from scrapy_simhash.passages.matching import Question
+from scrapy_simhash.passages.matching import CheckOptions
 from scrapy_simhash.passages.scheme import DEFAULT_MAX_DISTANCE, PassageScheme
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def run(
     path: Path, way: Way, level: str, checked: Sequence[Checked], by_name: dict[str, str]
 ) -> Run:
     """Check the texts and judge what is reported."""
-    least = ASKED_SIMILARITY if way.mode == "exact" else Question().min_similarity
-    question = Question(mode="fast" if way.mode == "fast" else "exact", min_similarity=least)
+    least = ASKED_SIMILARITY if way.mode == "exact" else CheckOptions().min_similarity
+    question = CheckOptions(mode="fast" if way.mode == "fast" else "exact", min_similarity=least)
     done = Run(way, level)
     with open_passages(path, create=False) as index:
         for one in checked:
@@ -125,7 +125,7 @@ def _judge(done: Run, one: Checked, report: PassageReport, by_name: dict[str, st
             right = _right(passage, best, planted if inside else None, by_name)
             size = texts.letters(passage.text)
             done.hits.append(Hit(one.language, size, best.similarity, best.distance, right, inside))
-    default = Question().min_similarity
+    default = CheckOptions().min_similarity
     for at, planted in enumerate(one.planted):
         passages = [passage for passage in parts[at] if not passage.short]
         right = tuple(
@@ -185,7 +185,7 @@ def recall(outcomes: Sequence[Outcome], least: float) -> str:
 
 def summary(runs: Sequence[Run]) -> str:
     """A row for each way and level."""
-    least = Question().min_similarity
+    least = CheckOptions().min_similarity
     rows = []
     for one in runs:
         covered = [outcome.covered(least) for outcome in one.outcomes]
@@ -207,7 +207,7 @@ def summary(runs: Sequence[Run]) -> str:
 
 def by_what(runs: Sequence[Run], what: Callable[[str, int], str], name: str) -> str:
     """Recall by level, and precision of all levels together, by language or length."""
-    least = Question().min_similarity
+    least = CheckOptions().min_similarity
     rows = []
     ways = list(dict.fromkeys(one.way for one in runs))
     for way in ways:

@@ -15,7 +15,7 @@ from quality_lib.truth import truth_tokens
 from passages_lib import texts
 from scrapy_simhash.passages.cutting import Cutting
 from scrapy_simhash.passages.index import open_passages
-from scrapy_simhash.passages.matching import Question
+from scrapy_simhash.passages.matching import CheckOptions
 from scrapy_simhash.passages.scheme import PassageScheme
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def measured(
         asked[pair.a].add(pair.b)
         asked[pair.b].add(pair.a)
     found: dict[tuple[str, str], Shares] = {}
-    question = Question(min_similarity=LEAST[0], common_documents=0)
+    question = CheckOptions(min_similarity=LEAST[0], common_documents=0)
     for name, others in asked.items():
         with (
             tempfile.TemporaryDirectory() as directory,

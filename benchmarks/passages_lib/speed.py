@@ -17,7 +17,7 @@ from quality_lib.output import table
 
 from passages_lib import texts
 from scrapy_simhash.passages.index import open_passages
-from scrapy_simhash.passages.matching import DEFAULT_MIN_SIMILARITY, Question, similarity_of
+from scrapy_simhash.passages.matching import DEFAULT_MIN_SIMILARITY, CheckOptions, similarity_of
 from scrapy_simhash.passages.scheme import PassageScheme
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def child(arguments: argparse.Namespace) -> None:
         return
     started = time.perf_counter()
     with open_passages(directory, create=False) as index:
-        report = index.check("text", sys.stdin.read(), Question(mode=rest[0]))  # type: ignore[arg-type]
+        report = index.check("text", sys.stdin.read(), CheckOptions(mode=rest[0]))  # type: ignore[arg-type]
     print(json.dumps({"seconds": time.perf_counter() - started, "share": report.known_share}))
 
 
@@ -160,7 +160,7 @@ def _timed(
     for number, text in enumerate(checked):
         started = time.perf_counter()
         with open_passages(path, create=False) as index:
-            shares.append(index.check("text", text, Question(mode=mode)).known_share)
+            shares.append(index.check("text", text, CheckOptions(mode=mode)).known_share)
         inside.append(time.perf_counter() - started)
         if number < 5:
             started = time.perf_counter()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Task(NamedTuple):
-    """What one crawl is to do.
+    """The job of one crawl.
 
     :param url: of the site.
     :param directory: where its index and its log go.
@@ -39,7 +39,7 @@ class Task(NamedTuple):
 
 
 class SoakSpider(Spider):
-    """Asks for one page after the other."""
+    """Requests one page after the other."""
 
     name = "soak"
     url = ""
@@ -50,14 +50,14 @@ class SoakSpider(Spider):
         self.skipped: defaultdict[str, list[int]] = defaultdict(list)
 
     async def start(self) -> AsyncIterator[Request]:
-        """A request whenever there is room: 100,000 at once would be what grows."""
+        """Yield a request when there is room; 100,000 at once would fill the memory."""
         for number in range(1, self.pages + 1):
             if self.crawler.engine is not None and self.crawler.engine.needs_backout():
                 await self.crawler.signals.wait_for(signals.scheduler_empty)
             yield Request(f"{self.url}/{number}")
 
     def parse(self, response: TextResponse) -> Iterator[dict[str, Any]]:
-        """An item for each page that is let through."""
+        """Yield an item for each page that passes."""
         number = int(response.url.rsplit("/", 1)[1])
         verdict = response.meta.get("simhash") or {}
         if verdict.get("kind") == "skipped":
@@ -66,7 +66,7 @@ class SoakSpider(Spider):
 
 
 def settings_of(task: Task) -> dict[str, Any]:
-    """The settings of a crawl."""
+    """Return the settings of a crawl."""
     settings: dict[str, Any] = {
         "CONCURRENT_REQUESTS": task.concurrency,
         "CONCURRENT_REQUESTS_PER_DOMAIN": task.concurrency,

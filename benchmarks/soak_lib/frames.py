@@ -23,7 +23,7 @@ s.async=1;s.src="/assets/count.js?v=12";d.head.appendChild(s)})(window,document)
 
 
 class Dress(NamedTuple):
-    """What a frame is filled with.
+    """The contents of a frame.
 
     :param seed: of navigation, advertising and comments.
     :param session_seed: of the date and of what links carry.
@@ -69,12 +69,12 @@ class _Filling:
 
 
 def frame_number(number: int) -> int:
-    """The frame of an original; that of the next number is another one."""
+    """Return the frame of an original; neighbours have different ones."""
     return number % _FRAMES
 
 
 def dressed(text: Text, frame: int, dress: Dress, seed: int) -> str:
-    """The page of a text in a frame."""
+    """Return a text in a frame as a page."""
     filling = _Filling(dress, seed, chinese=text.chinese)
     language = "zh" if text.chinese else "en"
     title = escape(written(text.title, seed, chinese=text.chinese, stop=False))

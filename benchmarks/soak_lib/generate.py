@@ -31,7 +31,7 @@ _SOON = 50
 
 
 class Truth(NamedTuple):
-    """What a page is.
+    """The truth about a page.
 
     :param original: the number of the page that it is made from; its own for an original. It
         names the family.
@@ -44,7 +44,7 @@ class Truth(NamedTuple):
 
 
 def truth(number: int, seed: int) -> Truth:
-    """What the page with this number is; numbers begin at 1."""
+    """Return the truth about the page with a number, from 1."""
     dice = random.Random(f"{seed}/truth/{number}")
     share = dice.random()
     if number == 1 or share >= NEAR_SHARE + EQUAL_SHARE:
@@ -59,18 +59,18 @@ def truth(number: int, seed: int) -> Truth:
 
 
 def is_original(number: int, seed: int) -> bool:
-    """The same as `truth` says, at less cost."""
+    """Return the same as `truth`, at less cost."""
     share = random.Random(f"{seed}/truth/{number}").random()
     return number == 1 or share >= NEAR_SHARE + EQUAL_SHARE
 
 
 def is_chinese(original: int, seed: int) -> bool:
-    """Whether the family of this original is in Chinese."""
+    """Return True if the family of an original is Chinese."""
     return random.Random(f"{seed}/language/{original}").random() < CHINESE_SHARE
 
 
 def page(number: int, seed: int) -> str:
-    """The HTML of a page."""
+    """Return the HTML of a page."""
     known = truth(number, seed)
     original, kind = known.original, known.kind
     chinese = is_chinese(original, seed)

@@ -17,7 +17,7 @@ _SMAPS_COLUMNS = 5
 
 
 def rss_bytes(process: str) -> int:
-    """The resident set of a process; 0 if it is gone."""
+    """Return the resident set of a process; 0 if it has ended."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text("ascii").split()[1]) * _PAGE_BYTES
     except (OSError, IndexError):
@@ -25,7 +25,7 @@ def rss_bytes(process: str) -> int:
 
 
 def descendants(process: str = "self") -> Iterator[str]:
-    """Ids of the processes that this one started, and of those that they did."""
+    """Return the ids of all descendants of this process."""
     for path in Path(f"/proc/{process}/task").glob("*/children"):
         try:
             children = path.read_text("ascii").split()
@@ -95,7 +95,7 @@ def _mapped_bytes(directory: Path) -> int:
 
 
 def traced_growth(before: tracemalloc.Snapshot) -> list[str]:
-    """The lines of code whose allocations grew most."""
+    """Return the lines of code whose allocations grew most."""
     after = tracemalloc.take_snapshot()
     grown = after.compare_to(before, "traceback")[:_TRACED_LINES]
     return [

@@ -23,7 +23,7 @@ Page = tuple[int, str, str]
 
 
 def stored(directory: Path) -> list[Page]:
-    """All pages that an index knows of, in the order in which they came."""
+    """Return all pages of an index, in order of arrival."""
     from scrapy_simhash.maintenance.rewriting import opened_source
 
     with opened_source(directory) as source:
@@ -33,7 +33,7 @@ def stored(directory: Path) -> list[Page]:
 
 
 def index_alone(script: Path, pages: Iterable[Page], warm: int, directory: Path) -> dict[str, Any]:
-    """Resident bytes of the process, with so many pages and with all.
+    """Return the resident bytes of the process, with some pages and with all.
 
     :param script: the one that calls `main`.
     :param directory: where the index goes; it does not exist.
@@ -56,7 +56,7 @@ def index_alone(script: Path, pages: Iterable[Page], warm: int, directory: Path)
 
 
 def main(directory: str, warm: int) -> None:
-    """Store the pages of standard input, and print what was taken."""
+    """Store the pages of standard input, and print the memory that it took."""
     from scrapy_simhash import open_index
     from scrapy_simhash.index import index_url
 

@@ -41,7 +41,7 @@ class Lags:
         self._max_ms = 0.0
 
     def add(self, lag_ms: float) -> None:
-        """One nap."""
+        """Add the lag of one sleep."""
         self._counts[min(int(lag_ms / _BIN_MS), _BINS - 1)] += 1
         self._count += 1
         self._max_ms = max(self._max_ms, lag_ms)
@@ -77,13 +77,13 @@ class WaitedForCpu:
             self._file = None
 
     def ms(self) -> float:
-        """So far."""
+        """Return the time so far."""
         if self._file is None:
             return 0.0
         return int(os.pread(self._file, 100, 0).split()[1]) / 1e6
 
     def close(self) -> None:
-        """Harmless when repeated."""
+        """Close the file; may be called again."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -114,7 +114,7 @@ class Sampler:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Scrapy's way to make an extension."""
+        """Return the extension of a crawl, as Scrapy asks for it."""
         sampler = cls(crawler)
         for handler, signal in (
             (sampler.engine_started, signals.engine_started),

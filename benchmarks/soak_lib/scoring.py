@@ -14,7 +14,7 @@ _WRONG_SHOWN = 20
 
 
 class Score(NamedTuple):
-    """Verdicts by whether they are right.
+    """The numbers of right and wrong verdicts.
 
     :param judged: pages that got a verdict.
     :param planted: pages whose family was seen before them: all that were judged but the first of
@@ -35,18 +35,18 @@ class Score(NamedTuple):
 
     @property
     def recall(self) -> float:
-        """Found, of those that were planted."""
+        """Return the share of planted pages that were found."""
         return self.right / self.planted if self.planted else 1.0
 
     @property
     def precision(self) -> float:
-        """Right, of those that were found."""
+        """Return the share of found pages that are right."""
         found = self.right + self.wrong
         return self.right / found if found else 1.0
 
 
 def scored(judged: Iterable[int], found: Mapping[int, tuple[int, int]], seed: int) -> Score:
-    """Compare.
+    """Compare the verdicts with the truth.
 
     :param judged: numbers of the pages that got a verdict.
     :param found: number of a near-duplicate → number of its representative, distance.

@@ -20,7 +20,7 @@ _HEAD_END = b"\r\n\r\n"
 
 
 class _Connection(asyncio.Protocol):
-    """HTTP/1.1 with keep-alive; knows GET alone."""
+    """An HTTP/1.1 protocol with keep-alive and GET."""
 
     def __init__(self, seed: int, pages: int) -> None:
         self._seed, self._pages = seed, pages
@@ -40,7 +40,7 @@ class _Connection(asyncio.Protocol):
 
 
 def answer(head: bytes, seed: int, pages: int) -> bytes:
-    """The response to a request: page n under ``/n``, for n from 1 on."""
+    """Return the response to a request: page n under ``/n``, from 1."""
     name = head.split(b" ", 2)[1].lstrip(b"/")
     number = int(name) if name.isdigit() else 0
     if 1 <= number <= pages:
@@ -63,13 +63,13 @@ async def _serve(seed: int, pages: int) -> None:
 
 
 def main(seed: int, pages: int) -> None:
-    """Serve until standard input ends; then print what it cost."""
+    """Serve until standard input ends; then print the CPU time."""
     asyncio.run(_serve(seed, pages))
     print(json.dumps({"cpu_s": time.process_time()}), flush=True)
 
 
 class Site:
-    """A site that runs.
+    """A running site.
 
     :param cpu_s: what it cost; known at the end.
     """
@@ -81,7 +81,7 @@ class Site:
 
 @contextmanager
 def served(script: Path, seed: int, pages: int) -> Iterator[Site]:
-    """Serve as long as it is needed.
+    """Serve while the block runs.
 
     :param script: the one that calls `main`.
     """

@@ -13,7 +13,7 @@ _TENTH = 0.1
 
 
 class Report(NamedTuple):
-    """What was written while a crawl ran, and after it.
+    """The samples of a crawl, and its result.
 
     :param environment: what the figures depend on.
     :param seconds: a line for each second.
@@ -49,7 +49,7 @@ def read(path: Path) -> Report:
 
 
 def add(path: Path, name: str, value: Any) -> None:
-    """One more line."""
+    """Add a line."""
     with path.open("a", encoding="ascii") as file:
         file.write(json.dumps({name: value}) + "\n")
 
@@ -93,7 +93,7 @@ def growth(report: Report) -> dict[str, float]:
 
 
 def print_summary(report: Report, index_limit_bytes: int, beside: Report | None = None) -> None:
-    """All that is known of a crawl.
+    """Print all figures of a crawl.
 
     :param index_limit_bytes: what the index may hold in memory.
     :param beside: of a crawl of the same pages without the plugin.

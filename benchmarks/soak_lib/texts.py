@@ -25,7 +25,7 @@ Paragraph = list[Sentence]
 
 
 class Text(NamedTuple):
-    """What a page says."""
+    """The text of a page."""
 
     title: Sentence
     paragraphs: list[Paragraph]
@@ -33,7 +33,7 @@ class Text(NamedTuple):
 
     @property
     def words(self) -> int:
-        """How many words its paragraphs have."""
+        """Return the number of words in the paragraphs."""
         return sum(len(sentence) for paragraph in self.paragraphs for sentence in paragraph)
 
 
@@ -65,7 +65,7 @@ class Writer:
         self._ready = []
 
     def words(self, count: int) -> list[str]:
-        """Running words."""
+        """Return a run of words."""
         while len(self._ready) < count:
             self._ready += self._more()
         words, self._ready = self._ready[:count], self._ready[count:]
@@ -82,11 +82,11 @@ class Writer:
         return [next(supplies[number]) for number in picked]
 
     def sentence(self) -> Sentence:
-        """One sentence."""
+        """Return a sentence."""
         return self.words(self._dice.randint(6, 22))
 
     def text(self) -> Text:
-        """A whole text."""
+        """Return a whole text."""
         dice = self._dice
         left = dice.randint(_SHORTEST, _LONGEST)
         title = self.words(dice.randint(4, 9))
@@ -99,7 +99,7 @@ class Writer:
 
 
 def with_other_words(text: Text, writer: Writer, dice: random.Random) -> Text:
-    """At most 3 % of the words replaced, at least one."""
+    """Return the text with up to 3 % of the words replaced, at least one."""
     count = max(1, int(_CHANGED_SHARE * text.words * dice.random()))
     paragraphs = [[list(sentence) for sentence in paragraph] for paragraph in text.paragraphs]
     places = [
@@ -114,7 +114,7 @@ def with_other_words(text: Text, writer: Writer, dice: random.Random) -> Text:
 
 
 def with_a_sentence(text: Text, writer: Writer, dice: random.Random) -> Text:
-    """A sentence more, somewhere."""
+    """Return the text with one more sentence."""
     paragraphs = [list(paragraph) for paragraph in text.paragraphs]
     grown = dice.choice(paragraphs)
     grown.insert(dice.randint(0, len(grown)), writer.sentence())

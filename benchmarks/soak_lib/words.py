@@ -58,7 +58,7 @@ _CHINESE_WORDS = (
 
 
 class Vocabulary(NamedTuple):
-    """A language.
+    """The vocabulary of a language.
 
     :param space: between words.
     :param comma: with what follows it.
@@ -82,7 +82,7 @@ class Topic(NamedTuple):
 
 @lru_cache(maxsize=4)
 def vocabulary(seed: int, *, chinese: bool) -> Vocabulary:
-    """The words of a language."""
+    """Return the words of a language."""
     if chinese:
         words = list(dict.fromkeys(_CHINESE_WORDS))
         return Vocabulary(
@@ -105,7 +105,7 @@ def topic(seed: int, number: int, *, chinese: bool) -> Topic:
 
 
 def drawn_topic(seed: int, dice: random.Random, *, chinese: bool) -> Topic:
-    """Some topic."""
+    """Return a random topic."""
     return topic(seed, dice.randrange(_TOPICS), chinese=chinese)
 
 

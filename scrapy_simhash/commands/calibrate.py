@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands import calibrate_json, calibrate_output
-from scrapy_simhash.commands.fitting import indexes_in_use, served_distance
-from scrapy_simhash.commands.index_options import known_indexes
-from scrapy_simhash.commands.output import note, progress, show
-from scrapy_simhash.commands.page_source import add_reading_options, reading
-from scrapy_simhash.commands.parsers import add_command, whole
-from scrapy_simhash.commands.scheme_options import (
+from scrapy_simhash.commands._options import (
+    add_command,
     add_scheme_options,
+    known_indexes,
     min_tokens,
     schemes_and_distances,
+    whole,
 )
+from scrapy_simhash.commands._output import note, progress, show
+from scrapy_simhash.commands._pages import add_reading_options, reading
+from scrapy_simhash.commands.fitting import indexes_in_use, served_distance
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.resemblance import DIFFERENT, NEAR_DUPLICATE

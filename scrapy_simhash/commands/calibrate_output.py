@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES
 from scrapy_simhash.calibration.counting import STEPS
+from scrapy_simhash.commands._output import show
 from scrapy_simhash.commands.calibrate_json import needed_rebuilds, proposed_settings
-from scrapy_simhash.commands.output import show
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import note, percent, show
-from scrapy_simhash.commands.parsers import add_index_command, whole
+from scrapy_simhash.commands._options import add_index_command, index_directory, whole
+from scrapy_simhash.commands._output import note, percent, show
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.parameters import MAX_BITS
 

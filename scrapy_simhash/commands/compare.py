@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands.confirming import unconfirmed_because
-from scrapy_simhash.commands.output import percent, show
-from scrapy_simhash.commands.page_source import PAGE, add_page_arguments, load_pages
-from scrapy_simhash.commands.parsers import add_command
-from scrapy_simhash.commands.scheme_options import (
+from scrapy_simhash.commands._options import (
+    add_command,
     add_scheme_options,
     schemes_and_distances,
 )
+from scrapy_simhash.commands._output import percent, show, unconfirmed_because
+from scrapy_simhash.commands._pages import PAGE, add_page_arguments, load_pages
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from scrapy_simhash.commands.page_source import LoadedPage
-    from scrapy_simhash.commands.scheme_options import Chosen
+    from scrapy_simhash.commands._options import Chosen
+    from scrapy_simhash.commands._pages import LoadedPage
     from scrapy_simhash.detector import PageFingerprint
 
 _DESCRIPTION = """\

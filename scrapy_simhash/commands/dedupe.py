@@ -1,4 +1,4 @@
-"""``dedupe``: files of records or pages without their near-duplicates."""
+"""``dedupe``: leave near-duplicates out of files of records or pages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from scrapy_simhash.commands.output import note, progress, show
-from scrapy_simhash.commands.page_source import encoding
-from scrapy_simhash.commands.parsers import whole
-from scrapy_simhash.commands.scheme_options import (
+from scrapy_simhash.commands._options import (
     add_scheme_options,
     min_tokens,
     scheme_and_distance,
+    whole,
 )
+from scrapy_simhash.commands._output import note, progress, show
+from scrapy_simhash.commands._pages import encoding
 from scrapy_simhash.dedupe.fields import HTML_FIELDS, TEXT_FIELDS
 from scrapy_simhash.dedupe.options import (
     STANDARD_OUTPUT,
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.summary import DedupeSummary
 
 _DESCRIPTION = """\
-Leaves near-duplicates out of what is there, or tags them: feeds that Scrapy wrote (JSON lines,
-JSON, CSV), Parquet, WARC, and folders of HTML. The first of several copies is kept; what a record
-is, a crawl would have said, too. Records that cannot be read or judged are kept.
+Leaves near-duplicates out of files, or tags them: feeds that Scrapy wrote (JSON lines, JSON, CSV),
+Parquet, WARC, and folders of HTML. The first of several copies is kept, and the verdicts are those
+of a crawl. Records that cannot be read or judged are kept.
 
   {program} pages.jsonl.gz -o distinct.jsonl.gz
   {program} --action tag news-*.jl -o tagged.jl
@@ -48,7 +48,7 @@ is, a crawl would have said, too. Records that cannot be read or judged are kept
   zcat pages.jl.gz | {program} - -o - | wc -l
   {program} --index seen --incremental monday.jl -o monday-new.jl
 
-After an interruption, the same command goes on. The output has its name when it is whole.
+After an interruption, the same command goes on. The output appears when it is complete.
 """
 _STATE = ".dedupe"
 _MOST_NAME_BYTES = 255
@@ -87,21 +87,21 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """De-duplicate. 1 if a file ends before its end."""
+    """De-duplicate files. Return 1 if a file is damaged."""
     from scrapy_simhash.commands.dedupe_settings import dedupe_settings, item_fields
     from scrapy_simhash.dedupe.run import dedupe
 
     _check(options)
     chosen = scheme_and_distance(options)
-    told = dedupe_settings(options.settings)
+    from_settings = dedupe_settings(options.settings)
     for name in ("action", "incremental", "max_bytes"):
         if (given := getattr(options, name)) is not None:
-            told[name] = given
+            from_settings[name] = given
     text = tuple(options.text_field or ())
     if not text and options.html_field is None:
         text = item_fields(options.settings)
     asked = DedupeOptions(
-        **told,
+        **from_settings,
         scheme=chosen.scheme,
         max_distance=chosen.max_distance,
         confirmation=chosen.confirmation,
@@ -117,13 +117,13 @@ def run(options: argparse.Namespace) -> int:
     )
     with ExitStack() as stack:
         paths = _paths(options, stack)
-        move = stack.enter_context(progress("records"))
+        on_progress = stack.enter_context(progress("records"))
         try:
-            summary = dedupe(paths, asked, progress=move, note=note)
+            summary = dedupe(paths, asked, on_progress=on_progress, note=note)
         except KeyboardInterrupt:
             kept = paths.output_file or paths.verdicts
             if paths.state.exists() and kept and paths.standard_input is None:
-                note("what was judged is kept: the same command goes on from here")
+                note("the verdicts are kept: the same command goes on from here")
             raise
     if options.json:
         values = summary.to_dict() | {
@@ -135,7 +135,7 @@ def run(options: argparse.Namespace) -> int:
     elif options.output != "-":
         _show(summary, options)
     for name, why in summary.damaged.items():
-        note(f"error: {name} is damaged ({why}): what stands behind could not be read")
+        note(f"error: {name} is damaged ({why}): the rest could not be read")
     return 1 if summary.damaged else 0
 
 
@@ -145,11 +145,11 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="OUT",
-        help="what is kept, in the format of the input (of folders: a folder), compressed if the "
-        "name ends in .gz; - for standard output",
+        help="file for what is kept, in the format of the input (a folder for folders), compressed "
+        "if the name ends in .gz; - for standard output",
     )
     output.add_argument(
-        "--verdicts", metavar="FILE", help="write what each record is, as a line of JSON"
+        "--verdicts", metavar="FILE", help="file for the verdicts, a line of JSON for each record"
     )
     output.add_argument(
         "--action",
@@ -157,7 +157,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         help="leave duplicates out, or keep them with fields that say what they are, named by "
         "SIMHASH_ITEM_TAGS (default: SIMHASH_ACTION, drop)",
     )
-    output.add_argument("--overwrite", action="store_true", help="the output may be there")
+    output.add_argument("--overwrite", action="store_true", help="replace an existing output")
     output.add_argument("--json", action="store_true", help="show the summary as JSON")
 
 
@@ -166,40 +166,39 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     reading.add_argument(
         "--format",
         choices=get_args(Format),
-        help="of all files (default: what their names say)",
+        help="format of all files (default: by their names)",
     )
     content = reading.add_mutually_exclusive_group()
     content.add_argument(
         "--text-field",
         metavar="NAME",
         action="append",
-        help="with the text; may be given again, for texts that belong together; title, "
-        "name or headline, if it is one of them, is the record's name, too (default: "
-        f"SIMHASH_ITEM_FIELDS, else the first that is there of {', '.join(TEXT_FIELDS)})",
+        help="field with the text; may be given again to join several. A title, name or headline "
+        "among them is the record's name, too (default: SIMHASH_ITEM_FIELDS, else the first of "
+        f"{', '.join(TEXT_FIELDS)})",
     )
     content.add_argument(
         "--html-field",
         metavar="NAME",
-        help="with a page, of which the main text counts (default: the first that is there of "
-        f"{', '.join(HTML_FIELDS)}, or one of the above that begins as a page does)",
+        help="field with an HTML page, whose main text counts (default: the first of "
+        f"{', '.join(HTML_FIELDS)}, or one of the above that begins as a page)",
     )
     reading.add_argument(
         "--key-field",
         metavar="NAME",
-        help="what a record is known by (default: url; where there is none, FILE#NUMBER); # for "
-        "FILE#NUMBER in any case",
+        help="field with the key of a record (default: url, else FILE#NUMBER); # for FILE#NUMBER",
     )
     reading.add_argument(
         "--encoding",
         type=encoding,
         default="utf-8",
-        help="of JSON and CSV (default: %(default)s)",
+        help="encoding of JSON and CSV (default: %(default)s)",
     )
     reading.add_argument(
         "--max-bytes",
         metavar="N",
         type=whole(1),
-        help="longer records are not looked at, and kept (default: SIMHASH_MAX_BYTES)",
+        help="longer records are not judged, and kept (default: SIMHASH_MAX_BYTES)",
     )
 
 
@@ -208,12 +207,12 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     judging.add_argument(
         "--index",
         metavar="DIR",
-        help="an index to use and to fill, made if it is not there (default: one of this run)",
+        help="an index to use and to fill, created if necessary (default: one of this run)",
     )
     judging.add_argument(
         "--incremental",
         action=argparse.BooleanOptionalAction,
-        help="what the index held before counts as seen (default: SIMHASH_INCREMENTAL)",
+        help="records that the index knew before count as seen (default: SIMHASH_INCREMENTAL)",
     )
     judging.add_argument(
         "--keep-index",
@@ -223,7 +222,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """What is wrong whatever the files are."""
+    """Check the options, whatever the files are."""
     if options.output is None and options.verdicts is None:
         options.wrong_usage("-o OUT or --verdicts FILE is needed")
     if options.json and options.output == "-":
@@ -233,7 +232,7 @@ def _check(options: argparse.Namespace) -> None:
     if "-" in options.files and sys.stdin is None:
         raise SimhashError("standard input is closed: name a file")
     if "-" in options.files and options.keep_index:
-        options.wrong_usage("--keep-index leaves nothing of standard input: --index DIR keeps one")
+        options.wrong_usage("--keep-index does not work with standard input: use --index DIR")
     if options.keep_index and options.index is not None:
         options.wrong_usage("--keep-index is for a run without --index, which is kept")
     if options.keep_index and options.output == "-" and options.verdicts is None:
@@ -274,7 +273,7 @@ def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
 
 
 def _spooled(folder: Path) -> Path:
-    """Return a file with what comes on standard input: inputs are read twice."""
+    """Return a file with a copy of standard input: inputs are read twice."""
     path = folder / "standard-input.jsonl"
     with path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)

@@ -1,4 +1,4 @@
-"""What ``dedupe`` takes from the project's settings."""
+"""Read the settings of the project that ``dedupe`` uses."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any, cast, get_args
 
 from scrapy.settings import Settings
 
-from scrapy_simhash.commands.project import project_settings
+from scrapy_simhash.commands._settings import project_settings
 from scrapy_simhash.crawl.identity import Identity, Scope
 from scrapy_simhash.crawl.settings import SETTINGS
 from scrapy_simhash.crawl.settings_reader import SettingsReader
 
 
 def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
-    """Parameters of `DedupeOptions`, as a crawl with these settings has them.
+    """Return the parameters of `DedupeOptions` that settings determine.
 
     :raises SettingsError: a setting has a value that is not allowed.
     """
@@ -32,11 +32,11 @@ def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
 
 
 def item_fields(settings: Settings | None) -> tuple[str, ...]:
-    """SIMHASH_ITEM_FIELDS."""
-    read = _reader(settings)
-    return read.names("SIMHASH_ITEM_FIELDS")
+    """Return the value of SIMHASH_ITEM_FIELDS."""
+    return _reader(settings).names("SIMHASH_ITEM_FIELDS")
 
 
 def _reader(settings: Settings | None) -> SettingsReader:
-    told = settings if isinstance(settings, Settings) else project_settings()
-    return SettingsReader(told, SETTINGS)
+    if not isinstance(settings, Settings):
+        settings = project_settings()
+    return SettingsReader(settings, SETTINGS)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import percent, show
-from scrapy_simhash.commands.parsers import add_index_command
-from scrapy_simhash.commands.times import shown_time
+from scrapy_simhash.commands._options import add_index_command, index_directory
+from scrapy_simhash.commands._output import percent, show, shown_time
 
 if TYPE_CHECKING:
     import argparse

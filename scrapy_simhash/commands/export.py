@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import progress, show
-from scrapy_simhash.commands.parsers import add_index_command
+from scrapy_simhash.commands._options import add_index_command, index_directory
+from scrapy_simhash.commands._output import progress, show
 
 if TYPE_CHECKING:
     import argparse

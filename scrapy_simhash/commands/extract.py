@@ -6,17 +6,22 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands.output import note, show
-from scrapy_simhash.commands.page_source import add_page_arguments, load_page
-from scrapy_simhash.commands.parsers import add_command, whole
-from scrapy_simhash.commands.scheme_options import add_scheme_options, detector, scheme_and_distance
+from scrapy_simhash.commands._options import (
+    add_command,
+    add_scheme_options,
+    detector,
+    scheme_and_distance,
+    whole,
+)
+from scrapy_simhash.commands._output import note, show
+from scrapy_simhash.commands._pages import add_page_arguments, load_page
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.commands.page_source import LoadedPage
-    from scrapy_simhash.commands.scheme_options import Chosen
+    from scrapy_simhash.commands._options import Chosen
+    from scrapy_simhash.commands._pages import LoadedPage
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.extraction import Extraction
     from scrapy_simhash.inspection import SelectorCount

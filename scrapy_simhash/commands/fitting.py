@@ -5,7 +5,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_simhash.commands.index_options import known_indexes
+from scrapy_simhash.commands._options import known_indexes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Rebuild(NamedTuple):
 
 def indexes_in_use(settings: Settings | None) -> list[IndexInUse]:
     """Return the project's indexes of pages that this release can open."""
-    from scrapy_simhash.commands.project import page_index_base
+    from scrapy_simhash.commands._settings import page_index_base
     from scrapy_simhash.errors import StorageError
     from scrapy_simhash.index.manifest import Manifest
 

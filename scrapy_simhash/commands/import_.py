@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands.output import progress, show
-from scrapy_simhash.commands.parsers import add_command, whole
-from scrapy_simhash.commands.scheme_options import add_scheme_options, scheme_and_distance
+from scrapy_simhash.commands._options import (
+    add_command,
+    add_scheme_options,
+    scheme_and_distance,
+    whole,
+)
+from scrapy_simhash.commands._output import progress, show
 
 if TYPE_CHECKING:
     import argparse
@@ -67,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     )
     with progress("records") as moved:
         count = import_entries(
-            Path(options.new_directory), manifest, read_records(options.file), moved=moved
+            Path(options.new_directory), manifest, read_records(options.file), on_progress=moved
         )
     if options.json:
         result = {"index": options.new_directory, "file": options.file, "entries": count}

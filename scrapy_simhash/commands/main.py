@@ -1,4 +1,4 @@
-"""The parser of all subcommands, and what becomes of their errors."""
+"""Parse the command line, run a subcommand, and turn its errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -9,28 +9,22 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy_simhash.commands import (
+    _output,
     calibrate,
-    check,
     clusters,
-    compact,
     compare,
     dedupe,
-    expire,
     explain,
     export,
     extract,
     import_,
-    merge,
-    output,
     passages,
     plan,
     query,
-    rebuild,
-    remove,
-    repair,
     report,
     stats,
 )
+from scrapy_simhash.commands.maintenance import MAINTENANCE_COMMANDS
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -44,30 +38,28 @@ USAGE = 2
 INTERRUPTED = 130
 
 _DESCRIPTION = """\
-Finds pages and texts that were there before, by their content; asks the indexes that crawls made,
-and looks after them.
+Finds near-duplicate pages and texts; queries and maintains the indexes that crawls make.
 
-exit codes: 0 it was done (also when nothing was found); 1 it could not be, and why is said on
-standard error, or what was asked for is not so (a check found problems, a page is not known);
-2 wrong usage; 130 interrupted.
+exit codes: 0 success, also when nothing was found; 1 an error, which is on standard error, or a
+negative answer (a check found problems, a page is not known); 2 wrong usage; 130 interrupted.
 """
 
 
 class Subcommand(Protocol):
-    """A module that is one subcommand."""
+    """A module or object that is one subcommand."""
 
     def add_parser(self, subparsers: argparse._SubParsersAction[Any]) -> None:
-        """Add what it takes. Its `options` are told from others' by their name."""
+        """Add the subcommand and its options to the parser."""
 
     def run(self, options: argparse.Namespace) -> int:
-        """Do it. `options.settings` are Scrapy's, if Scrapy runs it, else None.
+        """Run the subcommand and return its exit code.
 
-        :return: the exit code.
-        :raises SimhashError, OSError: it cannot be done; a line on standard error says why.
+        :param options: `options.settings` are Scrapy's settings if Scrapy runs it, else None.
+        :raises SimhashError, OSError: it failed; `main` shows the message.
         """
 
 
-# By the names of their parsers, in the order in which --help lists them.
+# In the order of --help.
 SUBCOMMANDS: dict[str, Subcommand] = {
     "report": report,
     "stats": stats,
@@ -80,20 +72,14 @@ SUBCOMMANDS: dict[str, Subcommand] = {
     "plan": plan,
     "dedupe": dedupe,
     "passages": passages,
-    "check": check,
-    "repair": repair,
-    "expire": expire,
-    "remove": remove,
-    "rebuild": rebuild,
-    "merge": merge,
+    **MAINTENANCE_COMMANDS,
     "export": export,
     "import": import_,
-    "compact": compact,
 }
 
 
 def build_parser(program: str) -> argparse.ArgumentParser:
-    """The parser of all subcommands."""
+    """Return the parser of all subcommands."""
     parser = argparse.ArgumentParser(
         prog=program,
         description=_DESCRIPTION,
@@ -113,11 +99,11 @@ def main(
     program: str = "python -m scrapy_simhash",
     settings: Settings | None = None,
 ) -> int:
-    """Run a subcommand. Returns its exit code.
+    """Run a subcommand and return its exit code.
 
-    :raises SystemExit: after --help, or by argparse for wrong usage.
+    :raises SystemExit: after --help, and for wrong usage.
     """
-    output.never_fail_on_a_character()
+    _output.never_fail_on_a_character()
     try:
         try:
             parser = build_parser(program)
@@ -128,21 +114,21 @@ def main(
             options.settings = settings
             code = SUBCOMMANDS[options.subcommand].run(options)
         finally:
-            output.flush()
+            _output.flush()
     except BrokenPipeError:
-        # As with `| head`: whoever reads has read enough. Nor may Python complain at its end.
+        # As with `| head`. Python must not complain about the pipe at exit, either.
         _silence()
         return OK
     except KeyboardInterrupt:
-        output.note("interrupted")
+        _output.note("interrupted")
         return INTERRUPTED
     except SimhashError as error:
-        output.note(f"error: {error}")
+        _output.note(f"error: {error}")
         return ERROR
     except OSError as error:
         what = error.filename or "the output"
-        output.note(f"error: {what} cannot be read or written: {error.strerror or error}")
-        if error.filename is None:  # Python would try the rest again, and end with 120
+        _output.note(f"error: {what} cannot be read or written: {error.strerror or error}")
+        if error.filename is None:  # else Python flushes again at exit, and exits with 120
             _silence()
         return ERROR
     return code
@@ -151,6 +137,6 @@ def main(
 def _silence() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError, OSError, ValueError):  # it is closed, or no file
+        with suppress(AttributeError, OSError, ValueError):  # closed, or not a file
             os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""``passages add``: documents of files into the index."""
+"""``passages add``: add the documents of files to the index."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands.output import note, progress, show
+from scrapy_simhash.commands._output import note, progress, show
 from scrapy_simhash.documents.reader import DocumentReader, Skipped
 from scrapy_simhash.errors import PlanError, SchemeError, SimhashError
 
@@ -23,7 +23,7 @@ _SHOWN_SKIPS = 20
 
 @dataclass
 class Summary:
-    """What became of documents. `skipped` has their reasons."""
+    """The numbers of documents; of `skipped` ones by reason."""
 
     index: str
     new: int = 0
@@ -36,12 +36,12 @@ class Summary:
 
     @property
     def read(self) -> int:
-        """How many documents could be read."""
+        """Return the number of documents that could be read."""
         return self.new + self.replaced + self.unchanged
 
 
 def run(options: argparse.Namespace) -> int:
-    """Add all that can be read. 1 if nothing could be."""
+    """Add all documents that can be read. Return 1 if there are none."""
     from scrapy_simhash.passages.index import open_passages
 
     if "" in options.files:  # Path("") is the working directory
@@ -49,14 +49,14 @@ def run(options: argparse.Namespace) -> int:
     paths = [Path(file) for file in options.files]
     for path in paths:
         if not path.exists():
-            told = "check reads standard input, add files only" if str(path) == "-" else ""
-            raise SimhashError(f"{path}: there is no such file{told and ': '}{told}")
+            advice = ": only check reads standard input" if str(path) == "-" else ""
+            raise SimhashError(f"{path}: there is no such file{advice}")
     directory = index_directory(options)
     scheme = _scheme(options, directory)
     summary = Summary(str(directory))
     with open_passages(directory, scheme, keep_text=options.keep_text) as index:
         try:
-            _add(index, reading(options), paths, directory, summary)
+            _add(index, document_reader(options), paths, directory, summary)
         except KeyboardInterrupt:
             note(
                 f"{summary.new + summary.replaced:,} documents were added and are kept: the same "
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
             raise
         summary.index_documents, summary.index_passages = index.documents, index.passages
     if options.json:
-        # Not asdict(): it makes other keys of a Counter.
+        # Not asdict(), which cannot copy a Counter.
         show(json.dumps({**vars(summary), "skipped": dict(summary.skipped)}, indent=2))
     else:
         _show(summary)
@@ -73,16 +73,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def index_directory(options: argparse.Namespace) -> Path:
-    """``--index``, or what the settings say."""
+    """Return the directory of the index, by ``--index`` or the settings."""
     if options.index is not None:
         return Path(options.index)
-    from scrapy_simhash.commands.project import passages_directory
+    from scrapy_simhash.commands._settings import passages_directory
 
     return passages_directory(options.settings)
 
 
-def reading(options: argparse.Namespace) -> DocumentReader:
-    """How files are read."""
+def document_reader(options: argparse.Namespace) -> DocumentReader:
+    """Return a reader with these options."""
     return DocumentReader(
         text_field=options.text_field,
         name_field=options.name_field,
@@ -92,10 +92,14 @@ def reading(options: argparse.Namespace) -> DocumentReader:
 
 
 def _add(
-    index: PassageIndex, read: DocumentReader, paths: list[Path], directory: Path, summary: Summary
+    index: PassageIndex,
+    reader: DocumentReader,
+    paths: list[Path],
+    directory: Path,
+    summary: Summary,
 ) -> None:
-    with progress("documents") as move:
-        for document in read.documents(paths, exclude=directory):
+    with progress("documents") as on_progress:
+        for document in reader.documents(paths, exclude=directory):
             if isinstance(document, Skipped):
                 _skip(document, summary)
                 continue
@@ -109,7 +113,7 @@ def _add(
                     summary.new += 1
                 else:
                     summary.replaced += 1
-            move()
+            on_progress()
 
 
 def _skip(skipped: Skipped, summary: Summary) -> None:
@@ -119,11 +123,11 @@ def _skip(skipped: Skipped, summary: Summary) -> None:
         detail = f" ({skipped.detail})" if skipped.detail else ""
         note(f"skipped {skipped.place}: {skipped.reason}{detail}")
     elif count == _SHOWN_SKIPS + 1:
-        note("skipped more, which are counted below")
+        note("skipped more documents; all are counted below")
 
 
 def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | None:
-    """That of the index, or the default one, with what was asked for; None if nothing was."""
+    """Return the index's or the default scheme, changed by the options; None without any."""
     cutting = _given(options, "unit", "characters", "overlapping")
     others = _given(options, "max_distance", "min_characters")
     if not cutting and not others and options.bits is None:
@@ -132,10 +136,10 @@ def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | Non
     from scrapy_simhash.passages.scheme import PassageScheme
 
     try:
-        made = PassagesManifest.read(directory)
+        manifest = PassagesManifest.read(directory)
     except OSError:
-        made = None  # opening it says so
-    scheme = PassageScheme() if made is None else made.scheme
+        manifest = None  # opening the index raises the error
+    scheme = PassageScheme() if manifest is None else manifest.scheme
     try:
         if options.bits is not None and options.bits != scheme.scheme.bits:
             in_proportion = round(scheme.max_distance * options.bits / scheme.scheme.bits)
@@ -155,7 +159,7 @@ def _show(summary: Summary) -> None:
     count = summary.new + summary.replaced
     show(f"added      {_documents(count)} with {_counted(summary.passages, 'passage')}")
     if summary.replaced:
-        show(f"             {summary.replaced:,} of them in the place of an earlier text")
+        show(f"             {summary.replaced:,} of them replace an earlier text")
     if summary.unchanged:
         show(f"unchanged  {_documents(summary.unchanged)}")
     if summary.skipped:

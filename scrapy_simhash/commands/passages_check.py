@@ -1,4 +1,4 @@
-"""``passages check``: a text against the index."""
+"""``passages check``: find passages of a text in the index."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands.output import note, percent, progress, show
-from scrapy_simhash.commands.passages_add import index_directory, reading
+from scrapy_simhash.commands._output import note, percent, progress, show
+from scrapy_simhash.commands.passages_add import document_reader, index_directory
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.documents.reader import Document, Skipped
 from scrapy_simhash.errors import SimhashError
@@ -31,29 +31,31 @@ _LEVELS: dict[Level, str] = {"high": "highly similar", "medium": "similar", "com
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check a text, and show what was found."""
+    """Check a text, and show the report."""
     from scrapy_simhash.passages.index import open_passages
-    from scrapy_simhash.passages.matching import Question
+    from scrapy_simhash.passages.matching import CheckOptions
 
-    question = Question(
+    check_options = CheckOptions(
         mode=options.mode,
         min_similarity=options.min_similarity,
         high_similarity=options.high_similarity,
         common_documents=options.common_documents,
         ignore_common=options.ignore_common,
     )
-    page = None if options.html is None else _place_of_page(options.html)
+    page = None if options.html is None else _report_path(options.html)
     with open_passages(index_directory(options), create=False) as index:
         name, text = _read(options)
         excluded = options.exclude
         if excluded is None:
             excluded = _itself(index, name)
             if excluded is not None and not options.json:
-                note(f"{excluded} is in the index itself, and does not count as a source")
+                note(f"{excluded} is in the index itself, and is not counted as a source")
         elif excluded not in index:
             note(f"--exclude {excluded}: the index has no document of that name")
-        with progress("passages") as move:
-            report = index.check(name, text, question, but=excluded, progress=move)
+        with progress("passages") as on_progress:
+            report = index.check(
+                name, text, check_options, exclude=excluded, on_progress=on_progress
+            )
     if page is not None:
         from scrapy_simhash.passages.page import render_page
 
@@ -71,15 +73,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _itself(index: PassageIndex, name: str) -> str | None:
-    """Return the name under which the index has the text: that of its file may be another path."""
+    """Return the name of the text in the index, which may be another path of its file."""
     names = [name]
     if not _URL.match(name):
         names += [os.path.relpath(name), str(Path(name).resolve())]
     return next((one for one in names if one in index), None)
 
 
-def _place_of_page(file: str) -> Path:
-    """Known to be wrong before a long check, rather than after it."""
+def _report_path(file: str) -> Path:
+    """Return the path of the HTML report, checked before the work, which may take long."""
     page = Path(file)
     if page.is_dir():
         raise SimhashError(f"{page} is a folder: name a file in it")
@@ -89,17 +91,20 @@ def _place_of_page(file: str) -> Path:
 
 
 def _read(options: argparse.Namespace) -> Document:
-    """The one text. :raises SimhashError: there is none, or more than one."""
-    name, read = options.text, reading(options)
-    if _URL.match(name):
-        from scrapy_simhash.commands.fetching import fetch
+    """Return the text to check.
 
-        page = fetch(name, options.settings, max_bytes=read.max_bytes)
-        return _only(name, iter([read.page(name, page.content, page.text, html=page.is_html)]))
+    :raises SimhashError: there is none, or more than one.
+    """
+    name, reader = options.text, document_reader(options)
+    if _URL.match(name):
+        from scrapy_simhash.commands._fetching import fetch
+
+        page = fetch(name, options.settings, max_bytes=reader.max_bytes)
+        return _only(name, iter([reader.page(name, page.content, page.text, html=page.is_html)]))
     if name == "-":
         if sys.stdin is None:
             raise SimhashError("standard input is closed: name a file")
-        return _only(STANDARD_INPUT, read.stream(STANDARD_INPUT, sys.stdin.buffer))
+        return _only(STANDARD_INPUT, reader.stream(STANDARD_INPUT, sys.stdin.buffer))
     path = Path(name)
     if path.is_dir():
         raise SimhashError(f"{name} is a folder: name one file in it")
@@ -107,7 +112,7 @@ def _read(options: argparse.Namespace) -> Document:
         raise SimhashError(
             f"{name}: there is no such file, and the URL of a page begins with http:// or https://"
         )
-    return _only(name, read.file(path))
+    return _only(name, reader.file(path))
 
 
 def _only(name: str, documents: Iterator[Document | Skipped]) -> Document:
@@ -127,12 +132,12 @@ def _only(name: str, documents: Iterator[Document | Skipped]) -> Document:
 def _show(report: PassageReport) -> None:
     report = report.rounded(SHOWN_DIGITS)
     found = [passage for passage in report.passages if passage.level != "none"]
-    show(f"{printable(report.document)}: {_share(report.known_share)} of it stands elsewhere")
+    show(f"{printable(report.document)}: {_share(report.known_share)} of it appears elsewhere")
     short = sum(passage.short for passage in report.passages)
     levels = Counter(passage.level for passage in found)
     called = ", ".join(f"{levels[at]:,} {name}" for at, name in _LEVELS.items() if levels[at])
     show(
-        f"  {len(found):,} of {len(report.passages):,} passages stand elsewhere"
+        f"  {len(found):,} of {len(report.passages):,} passages appear elsewhere"
         f"{called and ': '}{called}{f'; {short:,} too short to look up' if short else ''}"
     )
     if found:
@@ -142,7 +147,7 @@ def _show(report: PassageReport) -> None:
         show(f"  common passages are {_share(report.common_share)} of it")
     if report.sources:
         show()
-        show("sources, and the share of the text that stands there")
+        show("sources, and the share of the text that appears there")
         for source in report.sources[:_SHOWN_SOURCES]:
             passages = f"{source.passages:,} passage{'' if source.passages == 1 else 's'}"
             show(f"  {_share(source.share):>7}  {passages:<13}  {printable(source.document)}")
@@ -150,7 +155,7 @@ def _show(report: PassageReport) -> None:
             show(f"  and {len(report.sources) - _SHOWN_SOURCES:,} more; --json shows all")
     if found:
         show()
-        show("passages that stand elsewhere")
+        show("passages that appear elsewhere")
     for passage in found:
         _show_passage(passage)
 

@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands.output import show
-from scrapy_simhash.commands.parsers import add_command, whole
+from scrapy_simhash.commands._options import add_command, whole
+from scrapy_simhash.commands._output import show
 from scrapy_simhash.parameters import MAX_BITS
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
 

@@ -7,11 +7,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands.confirming import match_unconfirmed_because
-from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import note, percent, show
-from scrapy_simhash.commands.page_source import add_page_arguments, load_page
-from scrapy_simhash.commands.parsers import add_index_command, whole
+from scrapy_simhash.commands._options import add_index_command, index_directory, whole
+from scrapy_simhash.commands._output import match_unconfirmed_because, note, percent, show
+from scrapy_simhash.commands._pages import add_page_arguments, load_page
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.parameters import MAX_BITS
 
@@ -102,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _ask(options: argparse.Namespace) -> _Answer:
-    from scrapy_simhash.commands.project import (
+    from scrapy_simhash.commands._settings import (
         crawl_confirmation,
         crawl_policy,
         page_scope,
@@ -137,7 +135,7 @@ def _ask(options: argparse.Namespace) -> _Answer:
     ) as index:
         among = page_scope(options.settings)(key or name)
         evidence = evidence_of(key or "", page)
-        foreseen = foresee(index, key, page.fingerprint, evidence, among=among)
+        foreseen = foresee(index, key, page.fingerprint, evidence, in_scope=among)
         verdict = Verdict(kind=foreseen.kind, key=key or name, bits=bits)
         action = _action(policy.decide(verdict)[0], seen=policy.seen(verdict))
         max_distance = index.max_distance

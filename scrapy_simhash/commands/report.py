@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import is_standard, show, show_bytes
-from scrapy_simhash.commands.parsers import add_index_command, whole
+from scrapy_simhash.commands._options import add_index_command, index_directory, whole
+from scrapy_simhash.commands._output import is_standard, show, show_bytes
 
 if TYPE_CHECKING:
     import argparse
@@ -55,7 +54,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the report, and return the exit code."""
-    from scrapy_simhash.commands.project import cluster_limit
+    from scrapy_simhash.commands._settings import cluster_limit
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.report.page import render
     from scrapy_simhash.report.writing import report_data, write_report

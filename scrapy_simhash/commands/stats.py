@@ -6,9 +6,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands.index_options import index_directory
-from scrapy_simhash.commands.output import percent, progress, show
-from scrapy_simhash.commands.parsers import add_index_command, whole
+from scrapy_simhash.commands._options import add_index_command, index_directory, whole
+from scrapy_simhash.commands._output import percent, progress, show
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     with opened_source(directory) as source:
         doubled = duplication(source)
     with progress("rows") as moved:
-        found = statistics(directory, moved=moved)
+        found = statistics(directory, on_progress=moved)
     if options.json:
         show(json.dumps(_as_json(str(directory), found, doubled, options.top), indent=2))
     else:

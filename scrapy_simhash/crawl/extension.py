@@ -281,7 +281,7 @@ class SimhashExtension:
             expected_pages=settings.expected_pages,
             incremental=settings.policy.incremental,
             sync=settings.sync,
-            began=crawl_start,
+            crawl_start=crawl_start,
         )
         self._job.opened(index)
         return index

@@ -58,7 +58,7 @@ class Job:
         """Record where this crawl began in an index."""
         if self._path is None:
             return
-        self._starts[index.location] = index.began
+        self._starts[index.location] = index.crawl_start
         temporary = self._path.with_suffix(".tmp")
         try:
             temporary.write_text(json.dumps({"began": self._starts}), encoding="utf-8")

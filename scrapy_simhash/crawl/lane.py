@@ -98,7 +98,7 @@ class Lane:
         """
         in_scope = self._identity.scope_filter(key)
         verdict = self._attempt(
-            key, lambda index: self.detector.judge(index, key, page, among=in_scope)
+            key, lambda index: self.detector.judge(index, key, page, in_scope=in_scope)
         )
         if verdict is None or self.index is None:
             return None
@@ -187,7 +187,7 @@ class Lane:
         in_scope = self._identity.scope_filter(copy.key)
 
         def observe(index: ObservingIndex) -> Observation:
-            found = index.observe(copy.key, copy.fingerprint, copy.evidence, among=in_scope)
+            found = index.observe(copy.key, copy.fingerprint, copy.evidence, in_scope=in_scope)
             index.discard(found)
             return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -36,6 +37,19 @@ _TAGGED_SOURCES = 5
 _MAX_CHARACTERS = 500_000
 
 
+@dataclass
+class _Texts:
+    """The texts of a page in progress.
+
+    :param items: texts of its items, by their position.
+    :param reports: the reports on them; that on the page itself is at -1.
+    """
+
+    page: str = ""
+    items: dict[int, str] = field(default_factory=dict)
+    reports: dict[int, Future[PassageReport]] = field(default_factory=dict)
+
+
 class PagePassages:
     """The passage index of one crawl, with the texts of pages that are in progress.
 
@@ -54,13 +68,7 @@ class PagePassages:
         self._failed = failed
         self.index: PassageIndex | None = None
         self._thread: ThreadPoolExecutor | None = None
-        self._texts: WeakKeyDictionary[PageState, str] = WeakKeyDictionary()
-        # Item texts and reports of pages in progress, by the position of the item in its page;
-        # -1 stands for the page itself.
-        self._item_texts: WeakKeyDictionary[PageState, dict[int, str]] = WeakKeyDictionary()
-        self._reports: WeakKeyDictionary[PageState, dict[int, Future[PassageReport]]] = (
-            WeakKeyDictionary()
-        )
+        self._pages: WeakKeyDictionary[PageState, _Texts] = WeakKeyDictionary()
         self._waiting_characters = 0
 
     @property
@@ -85,34 +93,33 @@ class PagePassages:
     def arrived(self, page: PageState, text: str) -> None:
         """Remember the main text of a page before its callback runs."""
         if self.index is not None and text:
-            self._texts[page] = text
+            self._pages[page] = _Texts(text)
 
-    async def tags(self, page: PageState | None, ordinal: int, text: str | None) -> dict[str, Any]:
+    async def tags(self, page: PageState, ordinal: int, text: str | None) -> dict[str, Any]:
         """Return the fields to write into an item.
 
-        :param page: the page of the item; None for an item of ``start()``.
         :param ordinal: position of the item among the items of its page.
         :param text: text of the item; None to use the text of its page.
         """
         settings, thread = self._settings, self._thread
-        if settings is None or thread is None or page is None:
+        if settings is None or thread is None:
             return {}
+        texts = self._pages.setdefault(page, _Texts())
         if text is None:
-            text, ordinal = self._texts.get(page), -1
-        if not text or not text.strip():
+            text, ordinal = texts.page, -1
+        if not text.strip():
             self._stats.skip("no_text")
             return {}
         if len(text) > _MAX_CHARACTERS:
             self._stats.skip("too_long")
             return {}
         if ordinal >= 0:
-            self._item_texts.setdefault(page, {})[ordinal] = text
-        reports = self._reports.setdefault(page, {})
-        first = ordinal not in reports
+            texts.items[ordinal] = text
+        first = ordinal not in texts.reports
         if first:
-            reports[ordinal] = thread.submit(self._check, page.key, text)
+            texts.reports[ordinal] = thread.submit(self._check, page.key, text)
         try:
-            report = await result_of(reports[ordinal])
+            report = await result_of(texts.reports[ordinal])
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
             if first:
                 self._failed("passages", error, page.key)
@@ -137,11 +144,8 @@ class PagePassages:
 
         :param kept: the page was handled without an error; otherwise its text is discarded.
         """
-        items = self._item_texts.pop(page, {})
-        text = self._texts.pop(page, "")
-        self._reports.pop(page, None)
-        if items:
-            text = "\n\n".join(items[ordinal] for ordinal in sorted(items))
+        texts = self._pages.pop(page, _Texts())
+        text = "\n\n".join(texts.items[at] for at in sorted(texts.items)) or texts.page
         if not kept or self._thread is None or not text.strip() or len(text) > _MAX_CHARACTERS:
             return
         if self._waiting_characters > _MAX_WAITING_CHARACTERS:
@@ -172,7 +176,7 @@ class PagePassages:
         index, settings = self.index, self._settings
         if index is None or settings is None:  # pragma: no cover - closed after the thread
             raise RuntimeError("closed")
-        return index.check(name, text, settings.question, but=name)
+        return index.check(name, text, settings.question, exclude=name)
 
     def _add(self, name: str, text: str) -> None:
         if self.index is None:  # pragma: no cover - closed after the thread

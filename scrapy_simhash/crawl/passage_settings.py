@@ -10,8 +10,8 @@ from scrapy_simhash.passages.cutting import Cutting, Unit
 from scrapy_simhash.passages.matching import (
     DEFAULT_COMMON_DOCUMENTS,
     DEFAULT_MIN_SIMILARITY,
+    CheckOptions,
     Mode,
-    Question,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class PassageSettings:
     directory: Path
     cutting: Cutting | None
     keep_text: bool | None
-    question: Question
+    question: CheckOptions
     tags: Mapping[str, str]
 
     @classmethod
@@ -63,7 +63,7 @@ class PassageSettings:
         unit = read.choice("SIMHASH_PASSAGES_UNIT", get_args(Unit), unset="")
         keep_text = read.boolean("SIMHASH_PASSAGES_KEEP_TEXT", unset=True)
         is_set = read.is_set("SIMHASH_PASSAGES_KEEP_TEXT")
-        question = Question(
+        question = CheckOptions(
             mode=cast("Mode", read.choice("SIMHASH_PASSAGES_MODE", get_args(Mode))),
             min_similarity=read.share("SIMHASH_PASSAGES_MIN_SIMILARITY"),
             common_documents=read.whole("SIMHASH_PASSAGES_COMMON", 0, 1 << 32),

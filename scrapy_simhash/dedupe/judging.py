@@ -66,7 +66,7 @@ class Judge:
         key = record.key
         if key in self._keys:
             self.commit()
-        verdict = self._detector.judge(self._index, key, record.page, among=self._among(key))
+        verdict = self._detector.judge(self._index, key, record.page, in_scope=self._among(key))
         observation = verdict.observation
         dropped = observation is not None and self._is_dropped(verdict)
         line = {"key": key, **verdict.to_dict(), "dropped": dropped}
@@ -110,7 +110,7 @@ class Judge:
             lines=b"".join(self._lines),
             evidence=self._evidence,
             index_entries=len(self._index),
-            crawl_start=self._index.began,
+            crawl_start=self._index.crawl_start,
             damaged=self._damaged,
         )
 
@@ -126,7 +126,7 @@ class Judge:
     def _was_met(self, key: str) -> bool:
         """Return True if this run has met the key before."""
         stored = self._index.entry(key)
-        return stored is not None and stored.met >= self._index.began
+        return stored is not None and stored.met >= self._index.crawl_start
 
     def _among(self, key: str) -> Callable[[str], bool] | None:
         return None if self._options.scope is None else self._options.scope(key)
@@ -140,7 +140,7 @@ class Judge:
                 continue
             key, fingerprint = verdict["key"], int(verdict["fingerprint"], 16)
             observation = self._index.observe(
-                key, fingerprint, evidence_from(next(evidence)), among=self._among(key)
+                key, fingerprint, evidence_from(next(evidence)), in_scope=self._among(key)
             )
             if observation.similar_to is not None:
                 self._index.acted(observation, "passed")

@@ -41,12 +41,12 @@ def dedupe(
     paths: DedupePaths,
     options: DedupeOptions,
     *,
-    progress: Callable[[int, int | None], object] = lambda _done, _of: None,
+    on_progress: Callable[[int, int | None], object] = lambda _done, _of: None,
     note: Callable[[str], object] = lambda _line: None,
 ) -> DedupeSummary:
     """De-duplicate files, or go on with the same run that was interrupted.
 
-    :param progress: called with (records judged, estimate of all records).
+    :param on_progress: called with (records judged, estimate of all records).
     :param note: called with messages to the user.
     :raises SimhashError: the run is not possible.
     :raises OSError: a file cannot be read or written.
@@ -55,7 +55,7 @@ def dedupe(
     inputs = Inputs(paths, options)
     writing.check_tags(inputs, options)
     with State(paths.state) as state:
-        return _Run(paths, options, inputs, state, progress=progress, note=note).run()
+        return _Run(paths, options, inputs, state, on_progress=on_progress, note=note).run()
 
 
 class _Run:
@@ -66,14 +66,14 @@ class _Run:
         inputs: Inputs,
         state: State,
         *,
-        progress: Callable[[int, int | None], object],
+        on_progress: Callable[[int, int | None], object],
         note: Callable[[str], object],
     ) -> None:
         self._paths = paths
         self._options = options
         self._inputs = inputs
         self._state = state
-        self._progress = progress
+        self._on_progress = on_progress
         self._note = note
         self._summary = DedupeSummary(damaged=inputs.damaged)
 
@@ -190,7 +190,7 @@ class _Run:
                     incremental=options.incremental,
                     sync="no" if self._paths.index is None else "everysec",
                     buffer_bytes=_INDEX_BUFFER_BYTES,
-                    began=checkpoint.crawl_start,
+                    crawl_start=checkpoint.crawl_start,
                 )
             )
             if len(index) and not options.incremental and not checkpoint.records_after:
@@ -210,7 +210,7 @@ class _Run:
                 for record in records:
                     judge.add(record)
                 share = inputs.share_done()
-                self._progress(judge.records, round(judge.records / share) if share else None)
+                self._on_progress(judge.records, round(judge.records / share) if share else None)
             self._summary.index_entries = judge.finish()
 
     def _worker_count(self) -> int:

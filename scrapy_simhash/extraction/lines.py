@@ -59,14 +59,16 @@ _NO_CONSENT = re.compile(
 _HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
 
 # Private-use characters, which `prepared` takes out of pages.
-_BREAK, _CHROME, _END_CHROME, _HEADING, _ROW, _LINK, _END_LINK = map(chr, range(0xE000, 0xE007))
-_AT_LINKS = re.compile(f"([{_LINK}{_END_LINK}])")
+# One mark stands at both ends of a link.
+_BREAK, _CHROME, _END_CHROME, _HEADING, _ROW, _LINK = map(chr, range(0xE000, 0xE006))
 _MARK_BYTES = re.compile(b"\xee\x80[\x80-\x86]")
 
 # Characters of scripts that write no spaces, two of which count as a word.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _WORD = re.compile(f"[^\\W_{_UNSPACED}]+")
+# Bytes that begin no character of those scripts in UTF-8.
+_SPACED_BYTES = bytes(range(0xE0)) + b"\xe2" + bytes(range(0xEA, 0x100))
 
 
 class Line(NamedTuple):
@@ -280,7 +282,9 @@ def _leads_home(href: str) -> bool:
 
 def _split(marked: str) -> list[Line]:
     lines = []
-    chrome = links = 0
+    chrome = 0
+    in_link = False
+    spaced = not marked.encode().translate(None, _SPACED_BYTES)
     for raw in marked.split(_BREAK):
         pieces = raw.split()
         if not pieces:
@@ -288,7 +292,7 @@ def _split(marked: str) -> list[Line]:
         text = " ".join(pieces)
         words = len(pieces)
         row = heading = False
-        link_characters = len(text) if links else 0
+        link_characters = len(text) if in_link else 0
         if not text.isascii():
             # The stylesheet writes these right behind a break.
             mark = text[0]
@@ -302,38 +306,18 @@ def _split(marked: str) -> list[Line]:
                 else:
                     heading = True
                 text = text[1:].lstrip()
-                link_characters = len(text) if links else 0
-            if not links and text.rfind(_LINK) == 0 and text.find(_END_LINK) == len(text) - 1:
-                text = text[1:-1].strip()
-                link_characters = len(text)
-            elif _LINK in text or _END_LINK in text:
-                text, links, link_characters = _follow_links(text, links)
+                link_characters = len(text) if in_link else 0
+            if _LINK in text:
+                parts = text.split(_LINK)
+                characters = sum(map(len, parts[0 if in_link else 1 :: 2]))
+                in_link ^= len(parts) % 2 == 0
+                text = " ".join("".join(parts).split())
+                link_characters = min(characters, len(text))
             if not text:
                 continue
-            words = count_words(text)
+            words = text.count(" ") + 1 if spaced else count_words(text)
         lines.append(Line(text, words, link_characters, chrome > 0, row, heading))
     return lines
-
-
-def _follow_links(text: str, links: int) -> tuple[str, int, int]:
-    """Return a text without marks, how many links are open behind it, and how many of its
-    characters are links.
-
-    :param links: how many are open before it.
-    """
-    kept = []
-    characters = 0
-    for piece in _AT_LINKS.split(text):
-        if piece == _LINK:
-            links += 1
-        elif piece == _END_LINK:
-            links -= 1
-        elif piece:
-            kept.append(piece)
-            if links:
-                characters += len(piece)
-    text = " ".join("".join(kept).split())
-    return text, links, min(characters, len(text))
 
 
 @lru_cache(maxsize=1)
@@ -346,6 +330,7 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
             f"<xsl:apply-templates/><xsl:text>{after}</xsl:text></xsl:template>"
         )
 
+    nested_links = [f"{outer}//{inner}" for outer in _LINK_TAGS for inner in _LINK_TAGS]
     stylesheet = (
         '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'
         '<xsl:output method="text" encoding="UTF-8"/>'
@@ -359,7 +344,9 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
         '<xsl:text> </xsl:text><xsl:apply-templates mode="heading"/><xsl:text> </xsl:text>'
         "</xsl:template>"
         f'<xsl:template mode="heading" match="{"|".join(_INVISIBLE_TAGS)}"/>'
-        + template(_LINK_TAGS, _LINK, _END_LINK)
+        + template(_LINK_TAGS, _LINK, _LINK)
+        # Two marks keep the state, and divide white space as the marks of other links do.
+        + template(nested_links, 2 * _LINK, 2 * _LINK)
         + template(_CHROME_TAGS, _BREAK + _CHROME, _BREAK + _END_CHROME)
         + f'<xsl:template match="{"|".join(_INVISIBLE_TAGS)}"/></xsl:stylesheet>'
     )

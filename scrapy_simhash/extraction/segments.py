@@ -73,13 +73,13 @@ def _widened(lines: Sequence[Line]) -> list[Line]:
 def _best_run(lines: Sequence[Line]) -> Sequence[Line]:
     best = total = start = 0
     run = (0, 0)
-    for number, line in enumerate(lines):
-        if line.chrome:
+    for number, (text, words, link_characters, chrome, row, _) in enumerate(lines):
+        if chrome:
             total += _CHROME_SCORE
-        elif _is_links(line):
+        elif link_characters > _MAX_LINK_SHARE * len(text):
             total += _LINKS_SCORE
-        elif line.row or line.words >= _MIN_TEXT_WORDS:
-            total += min(line.words, _MAX_SCORE)
+        elif row or words >= _MIN_TEXT_WORDS:
+            total += min(words, _MAX_SCORE)
         else:
             total += _SHORT_SCORE
         if total <= 0:
@@ -90,8 +90,4 @@ def _best_run(lines: Sequence[Line]) -> Sequence[Line]:
 
 
 def _is_content(line: Line) -> bool:
-    return not line.chrome and not _is_links(line)
-
-
-def _is_links(line: Line) -> bool:
-    return line.link_characters > _MAX_LINK_SHARE * len(line.text)
+    return not line.chrome and line.link_characters <= _MAX_LINK_SHARE * len(line.text)

@@ -88,7 +88,7 @@ def open_index(
     incremental: bool = False,
     sync: SyncPolicy = "everysec",
     buffer_bytes: int | None = None,
-    began: int | None = None,
+    crawl_start: int | None = None,
     confirmation: Confirmation | None = None,
 ) -> ObservingIndex:
     """Open an index, or create it.
@@ -106,7 +106,7 @@ def open_index(
     :param buffer_bytes: size of the buffer for table records, allocated twice; the first user
         decides. A larger buffer speeds up an index with biased fingerprints or many tables, but
         slows down opening after a crash. No effect on probed tables.
-    :param began: `ObservingIndex.began` of a resumed crawl, whose pages count as seen by it.
+    :param crawl_start: `ObservingIndex.began` of a resumed crawl, whose pages count as seen by it.
     :param confirmation: conditions for a page within k to count as a copy; defaults to those of an
         existing index, or of the preset with this scheme, or none.
     :raises IndexMismatch: the index was created with another scheme, plan or kind of database.
@@ -117,7 +117,7 @@ def open_index(
     if url == "memory:":
         options = _Options("memory", scheme, plan, max_distance, expected_pages, confirmation)
         shared = SharedStore(MemoryStore(), _new_manifest(options), "memory")
-        return _share(shared, options, incremental=incremental, began=began)
+        return _share(shared, options, incremental=incremental, crawl_start=crawl_start)
     kind, directory = _parsed(url)
     options = _Options(
         kind, scheme, plan, max_distance, expected_pages, confirmation, sync, buffer_bytes
@@ -131,7 +131,7 @@ def open_index(
             shared = known
             _check_same(directory, shared.manifest, options)
         _shared_stores[name] = shared
-        return _share(shared, options, incremental=incremental, began=began)
+        return _share(shared, options, incremental=incremental, crawl_start=crawl_start)
 
 
 def open_tables(
@@ -382,7 +382,7 @@ def _open_tables(directory: Path, options: _Options) -> tuple[TableStore, Manife
 
 
 def _share(
-    shared: SharedStore, options: _Options, *, incremental: bool, began: int | None
+    shared: SharedStore, options: _Options, *, incremental: bool, crawl_start: int | None
 ) -> ObservingIndex:
     made = shared.manifest
     rules = Rules(
@@ -395,7 +395,7 @@ def _share(
         rules=rules,
         incremental=incremental,
         on_close=_release,
-        began=began,
+        crawl_start=crawl_start,
     )
 
 

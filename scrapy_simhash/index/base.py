@@ -124,7 +124,7 @@ class Index(Protocol):
         fingerprint: int,
         evidence: Evidence = NO_EVIDENCE,
         *,
-        among: Callable[[str], bool] | None = None,
+        in_scope: Callable[[str], bool] | None = None,
     ) -> Observation:
         """Query and add in one step.
 
@@ -136,7 +136,7 @@ class Index(Protocol):
         :param key: the page's identity, such as its URL; not empty.
         :param fingerprint: of the index's scheme. :raises SchemeError: it is not.
         :param evidence: what confirms that a page is a copy; its certainty says where to look.
-        :param among: whether the page of a key may be its representative; all may if absent.
+        :param in_scope: whether the page of a key may be its representative; all may if absent.
         """
 
     def supersede(self, observed: Observation) -> None:

@@ -38,7 +38,7 @@ class ObservingIndex:
     :param rules: what makes a copy.
     :param incremental: entries of earlier crawls count as seen.
     :param on_close: called once, when this index is closed.
-    :param began: the first sequence number of a crawl that goes on; by default, it begins now.
+    :param crawl_start: first sequence number of a resumed crawl; by default, it starts now.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class ObservingIndex:
         incremental: bool = False,
         on_close: Callable[[SharedStore], None],
         clock: Callable[[], float] = time.time,
-        began: int | None = None,
+        crawl_start: int | None = None,
     ) -> None:
         self._shared = shared
         self._on_close = on_close
@@ -59,7 +59,7 @@ class ObservingIndex:
         self.rules = rules
         self.incremental = incremental
         now = shared.next_sequence
-        self.began = now if began is None else min(began, now)
+        self.crawl_start = now if crawl_start is None else min(crawl_start, now)
 
     @property
     def scheme(self) -> Scheme:
@@ -97,7 +97,7 @@ class ObservingIndex:
         fingerprint: int,
         evidence: Evidence = NO_EVIDENCE,
         *,
-        among: Callable[[str], bool] | None = None,
+        in_scope: Callable[[str], bool] | None = None,
     ) -> Observation:
         """See `Index.observe`."""
         with self._shared.lock:
@@ -116,7 +116,7 @@ class ObservingIndex:
                     [
                         (distance, entry)
                         for distance, entry in some
-                        if entry.key != key and (among is None or among(entry.key))
+                        if entry.key != key and (in_scope is None or in_scope(entry.key))
                     ]
                     for some in (found, pending)
                 )
@@ -149,7 +149,7 @@ class ObservingIndex:
                 return observation
             if decision.kind == "unchanged" and own is not None:
                 return self._unchanged(
-                    key, fingerprint, evidence, own, stored=stored, unmet=unmet, among=among
+                    key, fingerprint, evidence, own, stored=stored, unmet=unmet, in_scope=in_scope
                 )
             compared = nearest or own
             observation = Observation(
@@ -165,7 +165,7 @@ class ObservingIndex:
             )
             if nearest is not None:
                 self._log(observation, nearest)
-            self._hold(Pending(observation, self._new_entry(observation), stored, unmet, among))
+            self._hold(Pending(observation, self._new_entry(observation), stored, unmet, in_scope))
             return observation
 
     def supersede(self, observed: Observation) -> None:
@@ -226,7 +226,7 @@ class ObservingIndex:
     def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
         """The near-duplicate log, oldest first; of this crawl alone, or of all."""
         with self._shared.lock:
-            return self._open().store.near_duplicates(self.began if this_crawl else 0)
+            return self._open().store.near_duplicates(self.crawl_start if this_crawl else 0)
 
     def sync(self) -> None:
         """With the policy ``everysec``: bring what was confirmed to the disk now. To be called
@@ -265,7 +265,7 @@ class ObservingIndex:
         return self._shared
 
     def _counts(self, entry: Entry) -> bool:
-        return self.incremental or entry.met >= self.began
+        return self.incremental or entry.met >= self.crawl_start
 
     def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
         """What is stored under a key, and what was last seen under it: pending pages are newer."""
@@ -306,7 +306,7 @@ class ObservingIndex:
         *,
         stored: Entry | None,
         unmet: Sequence[Entry] | None,
-        among: Callable[[str], bool] | None,
+        in_scope: Callable[[str], bool] | None,
     ) -> Observation:
         sequence = self._shared.take_sequence()
         observation = Observation(
@@ -324,15 +324,15 @@ class ObservingIndex:
         ):
             observation = replace(observation, provisional=True)
             # The same as a pending page, which may still fail: this one then stands for itself.
-            self._hold(Pending(observation, self._new_entry(observation), stored, unmet, among))
-        elif stored.met < self.began:
+            self._hold(Pending(observation, self._new_entry(observation), stored, unmet, in_scope))
+        elif stored.met < self.crawl_start:
             met = stored._replace(met=sequence, last_seen_s=int(self._clock()))
             if not self.incremental:
                 # An empty index would know this crawl's content, not that of an earlier one.
                 met = met._replace(fingerprint=fingerprint, evidence=_kept(evidence))
             elif not stored.evidence.sketch:
                 met = met._replace(evidence=_kept(evidence))
-            self._hold(Pending(observation, met, stored, unmet, among))
+            self._hold(Pending(observation, met, stored, unmet, in_scope))
         return observation
 
     def _hold(self, pending: Pending) -> None:
@@ -352,7 +352,10 @@ class ObservingIndex:
                 if pending.observation.sequence in self._mine
             ]
         found = self._shared.pending.get(observed.sequence)
-        return [] if found is None or found.observation != observed else [found]
+        # Comparing by value is slow, and mostly they are one object.
+        if found is None or (found.observation is not observed and found.observation != observed):
+            return []
+        return [found]
 
     def _store(self, pending: Pending) -> None:
         shared = self._shared
@@ -422,9 +425,9 @@ class ObservingIndex:
             neighbours = [one for one in copies if one is not None]
         return [
             other
-            for other in yielding_entries(neighbours, lambda other: other.met >= self.began)
+            for other in yielding_entries(neighbours, lambda other: other.met >= self.crawl_start)
             if not shared.pending.of_key(other.key)
-            and (pending.among is None or pending.among(other.key))
+            and (pending.in_scope is None or pending.in_scope(other.key))
         ]
 
 

@@ -21,7 +21,7 @@ class Pending:
     :param stored: the present entry of the store under the same key.
     :param unmet: stored copies from earlier crawls that it replaces, as of its observation; None
         if they may have changed since.
-    :param among: predicate on the keys of these copies; None allows all.
+    :param in_scope: predicate on the keys of these copies; None allows all.
     :param supersedes: key of the representative that it replaces.
     """
 
@@ -29,7 +29,7 @@ class Pending:
     entry: Entry
     stored: Entry | None
     unmet: Sequence[Entry] | None
-    among: Callable[[str], bool] | None = None
+    in_scope: Callable[[str], bool] | None = None
     supersedes: str | None = None
 
 

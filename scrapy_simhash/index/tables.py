@@ -287,11 +287,11 @@ class TableStore:
         next_ordinal: int | None = None,
     ) -> None:
         """Write rows, and delete entries with all of their records, in one batch."""
-        moved, emptied = self._buckets.removal(removed)
+        on_progress, emptied = self._buckets.removal(removed)
         entries -= len(removed)
         state = self._state_row(next_sequence, entries, next_ordinal=next_ordinal)
         deletes = [*emptied, *(records.entry_row(entry.ordinal) for entry in removed)]
-        self._write([*puts, *moved, state], deletes)
+        self._write([*puts, *on_progress, state], deletes)
         if removed:
             self._buckets.removed(removed)
         self._next_sequence, self._entries = next_sequence, entries

@@ -49,16 +49,16 @@ class CheckReport:
             self.problems.append(text)
 
 
-def check(directory: Path, *, moved: Callable[[], object] = lambda: None) -> CheckReport:
+def check(directory: Path, *, on_progress: Callable[[], object] = lambda: None) -> CheckReport:
     """Compare all rows of an index with each other, and return what was found.
 
-    :param moved: called for each entry.
+    :param on_progress: called for each entry.
     :raises IndexCorrupt: its files cannot be read; `repair` keeps what it can read.
     :raises StorageError: the index is missing or open elsewhere.
     """
     with opened_database(directory) as (manifest, database):
         runs = opened_runs(directory, manifest, database) if manifest.plan.prefix_bits else None
-        report = _Check(database, manifest, moved, runs).run()
+        report = _Check(database, manifest, on_progress, runs).run()
     if (directory / REPAIRING).exists():
         report.problem("a repair was not finished")
     return report
@@ -97,12 +97,12 @@ class _Check:
         self,
         database: Database,
         manifest: Manifest,
-        moved: Callable[[], object] = lambda: None,
+        on_progress: Callable[[], object] = lambda: None,
         runs: Runs | None = None,
     ) -> None:
         self._database = database
         self._runs = runs
-        self._moved = moved
+        self._on_progress = on_progress
         self._plan = manifest.plan
         self._check_bits = manifest.check_bits
         self._width_bytes = manifest.plan.bits // 8
@@ -150,7 +150,7 @@ class _Check:
                 report.problem(str(error))
                 continue
             report.entries += 1
-            self._moved()
+            self._on_progress()
             later += ordinal >= state.next_ordinal
             if ordinal < state.next_ordinal:
                 highest = max(highest, entry.number, entry.met)

@@ -85,11 +85,11 @@ def foresee(
     fingerprint: int,
     evidence: Evidence = NO_EVIDENCE,
     *,
-    among: Callable[[str], bool] | None = None,
+    in_scope: Callable[[str], bool] | None = None,
 ) -> Foreseen:
     """What the page of a key, or of none that is known, would be.
 
-    :param among: see `Index.observe`.
+    :param in_scope: see `Index.observe`.
     :raises SchemeError: the fingerprint is not of the index's scheme.
     :raises StorageError: the index fails.
     """
@@ -104,7 +104,7 @@ def foresee(
             match.confirmed,
         )
         for number, match in enumerate(matches)
-        if among is None or among(match.key)
+        if in_scope is None or in_scope(match.key)
     ]
     decision = decide(own, lambda: (within_scope, ()), lambda _: True)
     nearest = decision.nearest

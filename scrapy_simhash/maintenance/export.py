@@ -123,7 +123,7 @@ def import_entries(
     manifest: Manifest,
     given: Iterable[Given],
     *,
-    moved: Callable[[], object] = lambda: None,
+    on_progress: Callable[[], object] = lambda: None,
 ) -> int:
     """Create an index from records, oldest first, and return their number. All or nothing.
 
@@ -144,7 +144,7 @@ def import_entries(
                     f"{place}: the key {entry.key!r} came before; nothing was imported"
                 )
             store.write(entry, None, (), number + 1)
-            moved()
+            on_progress()
         return len(store)
 
 

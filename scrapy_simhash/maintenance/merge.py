@@ -30,8 +30,8 @@ def merge(
     directory: Path,
     other: Path,
     *,
-    among: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
-    moved: Callable[[], object] = lambda: None,
+    in_scope: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
+    on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
     """Take another index into this one, as if its crawl had come after this one's.
 
@@ -41,7 +41,7 @@ def merge(
     the other index knows the last content alone). Pages of the other are not compared with each
     other again. The other index stays as it is.
 
-    :param among: the scope of a page, see `Index.observe`; None for all.
+    :param in_scope: the scope of a page, see `Index.observe`; None for all.
     :raises IndexMismatch: they have different schemes.
     :raises StorageError: see `expire`; of either.
     """
@@ -56,12 +56,12 @@ def merge(
         )
     kept = RewriteResult()
     with opened_source(other) as later, rewriting(directory) as rewritten:
-        copy_all(rewritten.source, rewritten.store, kept, moved)
+        copy_all(rewritten.source, rewritten.store, kept, on_progress)
         rules = Rules(mine.max_distance, mine.confirmation)
-        merging = _Merging(rewritten, rules, among)
+        merging = _Merging(rewritten, rules, in_scope)
         for entry in later.entries_by_age():
             merging.meet(entry)
-            moved()
+            on_progress()
         for line in later.near_duplicates():
             merging.log(line)
             kept.near_duplicates += 1
@@ -79,11 +79,11 @@ class _Merging:
         self,
         rewritten: Rewriting,
         rules: Rules,
-        among: Callable[[str], Callable[[str], bool] | None],
+        in_scope: Callable[[str], Callable[[str], bool] | None],
     ) -> None:
         self._store = rewritten.store
         self._location = rewritten.source.location
-        self._among = among
+        self._in_scope = in_scope
         self._rules = rules
         self._began = max(rewritten.source.next_sequence, rewritten.store.next_sequence)
         self.yielded = 0
@@ -132,12 +132,12 @@ class _Merging:
         return later
 
     def _neighbours(self, entry: Entry) -> list[Neighbour]:
-        among = self._among(entry.key)
+        in_scope = self._in_scope(entry.key)
         found = [
             (distance, other)
             for distance, other in self._store.within(entry.fingerprint, self._rules.max_distance)
             if other.key != entry.key
             and other.met < self._began
-            and (among is None or among(other.key))
+            and (in_scope is None or in_scope(other.key))
         ]
         return self._rules.neighbours(entry.evidence, found)

@@ -27,7 +27,7 @@ def rebuild(
     *,
     max_distance: int | None = None,
     database: str | None = None,
-    moved: Callable[[], object] = lambda: None,
+    on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
     """Make an index anew, with other tables, k or kind of database: what is not given stays.
 
@@ -60,7 +60,7 @@ def rebuild(
         changes["confirmation"] = preset_confirmation(made.scheme)
     kept = RewriteResult()
     with rewriting(directory, older=True, **changes) as (source, store):
-        copy_all(source, store, kept, moved)
+        copy_all(source, store, kept, on_progress)
         if changes["database"] != made.database:
             copy_texts(directory, made.database, directory, str(changes["database"]))
         kept.entries = len(store)

@@ -54,14 +54,14 @@ def reindex(
     expected_pages: int = DEFAULT_EXPECTED_PAGES,
     min_tokens: int = DEFAULT_MIN_TOKENS,
     drop_without_text: bool = False,
-    among: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
-    moved: Callable[[], object] = lambda: None,
+    in_scope: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
+    on_progress: Callable[[], object] = lambda: None,
 ) -> ReindexResult:
     """Make an index anew for another scheme: what a crawl of its pages, in the order in which
     they were met, would leave.
 
     :param confirmation: the preset's of the new scheme, if absent.
-    :param among: the scope of a page, see `Index.observe`; None for all.
+    :param in_scope: the scope of a page, see `Index.observe`; None for all.
     :param drop_without_text: leave out pages whose texts are not kept, which else is an error.
     :raises SchemeError: the new scheme takes other text from a page.
     :raises PlanError: no tables find 95 % of the pairs at `max_distance`.
@@ -97,7 +97,7 @@ def reindex(
         rules = Rules(max_distance, changes["confirmation"])
         for page in _pages(source):
             text = texts.get(page.key)
-            moved()
+            on_progress()
             if text is None:
                 report.without_text += 1
                 continue
@@ -114,7 +114,7 @@ def reindex(
             if page.evidence.title:
                 evidence = evidence._replace(title=page.evidence.title)
             entry = page._replace(fingerprint=found.fingerprint, evidence=evidence)
-            _meet(store, entry, rules, among=among(page.key), report=report)
+            _meet(store, entry, rules, in_scope=in_scope(page.key), report=report)
         if report.without_text and not drop_without_text:
             raise StorageError(
                 str(directory),
@@ -149,7 +149,7 @@ def _meet(
     page: Entry,
     rules: Rules,
     *,
-    among: Callable[[str], bool] | None,
+    in_scope: Callable[[str], bool] | None,
     report: ReindexResult,
 ) -> None:
     """What an index says of a page that comes for the first time, or again."""
@@ -166,7 +166,7 @@ def _meet(
         for distance, entry in store.within(
             page.fingerprint, rules.max_distance, page.evidence.certainty
         )
-        if among is None or among(entry.key)
+        if in_scope is None or in_scope(entry.key)
     ]
     decision = decide(None, lambda: (rules.neighbours(page.evidence, found), ()), lambda _: True)
     nearest = decision.nearest

@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 
 
 def expire(
-    directory: Path, before_s: int, *, log: bool = False, moved: Callable[[], object] = lambda: None
+    directory: Path,
+    before_s: int,
+    *,
+    log: bool = False,
+    on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
     """Remove the entries that no crawl has met since.
 
     :param before_s: Unix time; who was last seen at that second stays.
     :param log: remove older lines of the near-duplicate log, too.
-    :param moved: called for each entry.
+    :param on_progress: called for each entry.
     :raises StorageError: there is no index, it is open elsewhere, damaged, or the disk fails.
     """
     kept = RewriteResult()
@@ -31,7 +35,7 @@ def expire(
                 kept.removed_entries += 1
             else:
                 copy_entry(store, entry)
-            moved()
+            on_progress()
         for line in source.near_duplicates():
             if log and line.seen_at_s < before_s:
                 kept.removed_near_duplicates += 1

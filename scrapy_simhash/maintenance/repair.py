@@ -42,14 +42,14 @@ class RepairReport:
     dropped: int
 
 
-def repair(directory: Path, *, moved: Callable[[], object] = lambda: None) -> RepairReport:
+def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None) -> RepairReport:
     """Rebuild the buckets, counts and numbers of an index from its entries.
 
     The database itself repairs files that cannot be read, and sets aside what it cannot keep
     (LevelDB in ``leveldb/lost``). Pages whose rows are lost count as new in the next crawl. An
     interrupted repair can be started again.
 
-    :param moved: called for each entry.
+    :param on_progress: called for each entry.
     :raises StorageError: the index is missing, its manifest is damaged, or the disk fails.
     """
     location = str(directory)
@@ -73,7 +73,7 @@ def repair(directory: Path, *, moved: Callable[[], object] = lambda: None) -> Re
                     (directory / REPAIRING).unlink()
                 raise
         with opened_database(directory) as (_, database):
-            state, lines, dropped = _keep_what_can_be_read(database, manifest, moved)
+            state, lines, dropped = _keep_what_can_be_read(database, manifest, on_progress)
             for head, stop in ((b"T", b"U"), (b"K", b"L"), (b"R", b"S"), (b"X", b"Y")):
                 _delete(database, (row for row, _ in database.rows(head, stop)))
             _delete(database, dropped)
@@ -89,7 +89,7 @@ def repair(directory: Path, *, moved: Callable[[], object] = lambda: None) -> Re
 
 
 def _keep_what_can_be_read(
-    database: Database, manifest: Manifest, moved: Callable[[], object]
+    database: Database, manifest: Manifest, on_progress: Callable[[], object]
 ) -> tuple[State, int, list[bytes]]:
     """Return (state that matches the entries, number of log lines, rows to drop)."""
     width_bytes = manifest.plan.bits // 8
@@ -103,7 +103,7 @@ def _keep_what_can_be_read(
         if entry is None:
             dropped.append(row)
             continue
-        moved()
+        on_progress()
         highest = max(highest, entry.number, entry.met)
         ordinals.append(entry.ordinal)
         hashes.append(xxh3_64_intdigest(records.encode_key(entry.key)))

@@ -207,15 +207,15 @@ def copy_entry(store: TableStore, entry: Entry) -> None:
 
 
 def copy_all(
-    source: Source, store: TableStore, result: RewriteResult, moved: Callable[[], object]
+    source: Source, store: TableStore, result: RewriteResult, on_progress: Callable[[], object]
 ) -> None:
     """Copy all entries and log lines to a store.
 
-    :param moved: called for each entry.
+    :param on_progress: called for each entry.
     """
     for entry in source.entries():
         copy_entry(store, entry)
-        moved()
+        on_progress()
     for line in source.near_duplicates():
         store.log(line, max(store.next_sequence, line.sequence + 1))
         result.near_duplicates += 1

@@ -78,26 +78,29 @@ def file_bytes(path: Path) -> int:
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 
 
-def statistics(directory: Path, *, moved: Callable[[], object] = lambda: None) -> IndexStatistics:
+def statistics(
+    directory: Path, *, on_progress: Callable[[], object] = lambda: None
+) -> IndexStatistics:
     """Read all rows of an index, and return its statistics.
 
-    :param moved: called for each row.
+    :param on_progress: called for each row.
     :raises StorageError: the index is missing, open elsewhere, or cannot be read.
     """
     with opened_database(directory) as (manifest, database):
         try:
-            return _counted(directory, manifest, database, moved)
+            return _counted(directory, manifest, database, on_progress)
         except ValueError as error:
             raise corrupt(str(directory), error) from error
 
 
 def _counted(
-    directory: Path, manifest: Manifest, database: Database, moved: Callable[[], object]
+    directory: Path, manifest: Manifest, database: Database, on_progress: Callable[[], object]
 ) -> IndexStatistics:
     width_bytes = manifest.plan.bits // 8
     state = records.decode_state(database.get(records.STATE_KEY) or bytes(24))
     rows = {
-        kind: _count_rows(database, start, stop, moved) for kind, (start, stop) in ROW_KINDS.items()
+        kind: _count_rows(database, start, stop, on_progress)
+        for kind, (start, stop) in ROW_KINDS.items()
     }
     buffered = sum(1 for _ in database.rows(records.entry_row(state.first_buffered), b"F"))
     tables = _tables(database, manifest)
@@ -122,12 +125,12 @@ def _counted(
 
 
 def _count_rows(
-    database: Database, start: bytes, stop: bytes, moved: Callable[[], object]
+    database: Database, start: bytes, stop: bytes, on_progress: Callable[[], object]
 ) -> RowStatistics:
     counted = RowStatistics()
     for row, value in database.rows(start, stop):
         counted.rows += 1
-        moved()
+        on_progress()
         counted.key_bytes += len(row)
         counted.value_bytes += len(value)
     return counted

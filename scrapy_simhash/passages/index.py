@@ -16,7 +16,7 @@ from scrapy_simhash.errors import IndexClosed, IndexLocked, IndexMismatch, Stora
 from scrapy_simhash.index import choose_plan, open_tables
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
 from scrapy_simhash.passages.manifest import PassagesManifest
-from scrapy_simhash.passages.matching import Matcher, Question
+from scrapy_simhash.passages.matching import CheckOptions, Matcher
 from scrapy_simhash.passages.scheme import PassageScheme
 from scrapy_simhash.passages.store import PassageStore
 
@@ -35,7 +35,7 @@ class _Shared:
     """An open index with its user count. A database can be opened only once per process."""
 
     store: PassageStore
-    made: PassagesManifest
+    manifest: PassagesManifest
     location: str
     name: str
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -61,7 +61,7 @@ class PassageIndex:
     def __init__(self, shared: _Shared) -> None:
         self._shared = shared
         self._closed = False
-        self.made = shared.made
+        self.manifest = shared.manifest
 
     @property
     def documents(self) -> int:
@@ -86,7 +86,7 @@ class PassageIndex:
         with self._shared.lock:
             if self._open().has(name, text):
                 return None
-        scheme = self.made.scheme
+        scheme = self.manifest.scheme
         pairs = (
             (span, scheme.fingerprint(text[slice(*span)])) for span in scheme.cutting.spans(text)
         )
@@ -103,23 +103,26 @@ class PassageIndex:
         self,
         name: str,
         text: str,
-        question: Question | None = None,
+        options: CheckOptions | None = None,
         *,
-        but: str | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        exclude: str | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
     ) -> PassageReport:
         """Return a report on the passages of a text that appear in the documents.
 
         :param name: name of the text, for the report.
-        :param but: name of a document to exclude, such as the text itself.
-        :param progress: called with (passages done, passages in all).
+        :param exclude: name of a document to exclude, such as the text itself.
+        :param on_progress: called with (passages done, passages in all).
         :raises StorageError: the index fails.
         """
         with self._shared.lock:
             matcher = Matcher(
-                self._open(), self.made.scheme, question or Question(), verify=self.made.keep_text
+                self._open(),
+                self.manifest.scheme,
+                options or CheckOptions(),
+                verify=self.manifest.keep_text,
             )
-            return matcher.check(name, text, but=but, progress=progress)
+            return matcher.check(name, text, exclude=exclude, on_progress=on_progress)
 
     def sync(self) -> None:
         """Sync added documents to disk; may run at the same time as other calls."""
@@ -186,7 +189,7 @@ def open_passages(
             )
             _shared[name] = shared
         else:
-            _check_same(shared.location, shared.made, scheme, keep_text=keep_text)
+            _check_same(shared.location, shared.manifest, scheme, keep_text=keep_text)
         shared.users += 1
     return PassageIndex(shared)
 
@@ -201,24 +204,24 @@ def _open_shared(
 ) -> _Shared:
     location = str(directory)
     try:
-        made = PassagesManifest.read(directory)
-        if made is None:
+        manifest = PassagesManifest.read(directory)
+        if manifest is None:
             if new is None:
                 raise StorageError(location, "there is no passage index: add documents first")
-            made = new
+            manifest = new
             # Raises PlanError before anything is written.
-            choose_plan(made.scheme.scheme.bits, made.scheme.max_distance, probing=False)
-            opener = database_kind(made.database)
+            choose_plan(manifest.scheme.scheme.bits, manifest.scheme.max_distance, probing=False)
+            opener = database_kind(manifest.database)
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            made.write(directory)
+            manifest.write(directory)
         else:
-            opener = database_kind(made.database)
-            _check_same(location, made, scheme, keep_text=keep_text)
+            opener = database_kind(manifest.database)
+            _check_same(location, manifest, scheme, keep_text=keep_text)
         tables = open_tables(
             directory / "index",
-            made.database,
-            made.scheme.scheme,
-            made.scheme.max_distance,
+            manifest.database,
+            manifest.scheme.scheme,
+            manifest.scheme.max_distance,
             sync=sync,
         )
         try:
@@ -235,29 +238,29 @@ def _open_shared(
     except OSError as error:
         raise StorageError(
             location,
-            f"it cannot be made, read or written ({error}): check the path, its rights and the "
+            f"it cannot be created, read or written ({error}): check the path, its rights and the "
             "disk",
         ) from error
     try:
-        bits = made.scheme.scheme.bits
-        store = PassageStore(tables, database, location, bits=bits, keep_text=made.keep_text)
+        bits = manifest.scheme.scheme.bits
+        store = PassageStore(tables, database, location, bits=bits, keep_text=manifest.keep_text)
     except BaseException:
         tables.close()
         database.close()
         raise
-    return _Shared(store, made, location, os.path.realpath(directory))
+    return _Shared(store, manifest, location, os.path.realpath(directory))
 
 
 def _check_same(
     location: str,
-    made: PassagesManifest,
+    manifest: PassagesManifest,
     scheme: PassageScheme | None,
     *,
     keep_text: bool | None,
 ) -> None:
-    if scheme is not None and scheme != made.scheme:
-        was, asked = made.scheme.to_dict(), scheme.to_dict()
-        was["scheme"], asked["scheme"] = made.scheme.scheme.id, scheme.scheme.id
+    if scheme is not None and scheme != manifest.scheme:
+        was, asked = manifest.scheme.to_dict(), scheme.to_dict()
+        was["scheme"], asked["scheme"] = manifest.scheme.scheme.id, scheme.scheme.id
         differing = [
             f"{name} {was[name]}, not {asked[name]}" for name in was if was[name] != asked[name]
         ]
@@ -266,10 +269,10 @@ def _check_same(
             f"it was made with {'; '.join(differing)}: leave that out, or choose another "
             "directory; nothing was changed",
         )
-    if keep_text is not None and keep_text != made.keep_text:
-        does = "keeps texts" if made.keep_text else "keeps no texts"
+    if keep_text is not None and keep_text != manifest.keep_text:
+        does = "keeps texts" if manifest.keep_text else "keeps no texts"
         raise IndexMismatch(
             location,
-            f"it {does}, as it was made: leave that out, or choose another directory; nothing "
+            f"it {does}, as it was created: leave that out, or choose another directory; nothing "
             "was changed",
         )

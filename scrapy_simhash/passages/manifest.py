@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexMismatch, SimhashError
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import FILE_NAME as PAGES_FILE_NAME
@@ -40,21 +40,17 @@ class PassagesManifest:
             "keep_text": self.keep_text,
             **self.scheme.to_dict(),
         }
-        temporary = directory / f".{FILE_NAME}.{os.getpid()}"
-        try:
+        with replaced(directory / FILE_NAME) as temporary:
             temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-            temporary.replace(directory / FILE_NAME)
-        finally:
-            temporary.unlink(missing_ok=True)
 
     @classmethod
     def read(cls, directory: Path) -> PassagesManifest | None:
         """Return the manifest of a directory; None if the directory is missing or empty.
 
-        :raises IndexForeign: it holds other things.
-        :raises IndexMismatch: another format version.
-        :raises IndexCorrupt: it makes no sense.
-        :raises OSError: the file system says no.
+        :raises IndexForeign: the directory holds other files.
+        :raises IndexMismatch: it has another format version.
+        :raises IndexCorrupt: it is invalid.
+        :raises OSError: it cannot be read.
         """
         location = str(directory)
         try:
@@ -67,7 +63,7 @@ class PassagesManifest:
                 raise IndexForeign(
                     location, "it is an index of pages, not of passages: choose another directory"
                 ) from None
-            if any(not name.startswith(f".{FILE_NAME}") for name in names):
+            if any(not name.startswith(".simhash-") for name in names):
                 raise IndexForeign(
                     location,
                     f"it has no {FILE_NAME} but other files: choose another directory; nothing "
@@ -75,7 +71,7 @@ class PassagesManifest:
                 ) from None
             return None
         except NotADirectoryError:
-            raise IndexForeign(location, "it is no directory: choose another") from None
+            raise IndexForeign(location, "it is no directory: choose another one") from None
         except UnicodeDecodeError as error:
             raise _damaged(location, error) from error
         try:

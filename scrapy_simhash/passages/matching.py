@@ -45,7 +45,7 @@ _MAX_NEIGHBOURS_OF_TEXT = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class CheckOptions:
     """The options of a lookup.
 
     :param mode: ``exact`` or ``fast``.
@@ -81,11 +81,11 @@ class Matcher:
     """
 
     def __init__(
-        self, store: PassageStore, scheme: PassageScheme, question: Question, *, verify: bool
+        self, store: PassageStore, scheme: PassageScheme, options: CheckOptions, *, verify: bool
     ) -> None:
         self._store = store
         self._scheme = scheme
-        self._question = question
+        self._options = options
         self._verify = verify
         self._found = 0
 
@@ -94,19 +94,19 @@ class Matcher:
         name: str,
         text: str,
         *,
-        but: str | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        exclude: str | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
     ) -> PassageReport:
         """Return a report on the passages of a text that appear in the documents.
 
         :param name: name of the text, for the report.
-        :param but: name of a document to exclude, such as the text itself.
-        :param progress: called with (passages done, passages in all).
+        :param exclude: name of a document to exclude, such as the text itself.
+        :param on_progress: called with (passages done, passages in all).
         :raises StorageError: the index fails.
         """
-        question = self._question
+        options = self._options
         self._found = 0
-        own = None if but is None else self._store.number(but)
+        own = None if exclude is None else self._store.number(exclude)
         spans = self._scheme.cutting.spans(text)
         known: dict[str, CheckedPassage] = {}
         passages = []
@@ -118,16 +118,16 @@ class Matcher:
             elif checked.start != start:
                 checked = replace(checked, start=start, end=end)
             passages.append(checked)
-            if progress is not None:
-                progress(done, len(spans))
+            if on_progress is not None:
+                on_progress(done, len(spans))
         return summed_up(
             name,
             text,
             passages,
-            mode=question.mode,
+            mode=options.mode,
             verified=self._verify,
-            high_similarity=question.high_similarity,
-            ignore_common=question.ignore_common,
+            high_similarity=options.high_similarity,
+            ignore_common=options.ignore_common,
         )
 
     def _checked(self, start: int, end: int, passage: str, own: int | None) -> CheckedPassage:
@@ -135,7 +135,7 @@ class Matcher:
         if fingerprint is None:
             return CheckedPassage(start=start, end=end, text=passage, level="none", short=True)
         max_distance = self._scheme.reach(passage) if self._verify else self._scheme.max_distance
-        fast = self._question.mode == "fast"
+        fast = self._options.mode == "fast"
         neighbours = self._neighbours(fingerprint, max_distance, fast=fast)
         sources: list[Source] = []
         documents = checked = 0
@@ -178,10 +178,10 @@ class Matcher:
     def _level(self, sources: list[Source], documents: int) -> Level:
         if not sources:
             return "none"
-        common = self._question.common_documents
+        common = self._options.common_documents
         if common and documents >= common:
             return "common"
-        high = sources[0].similarity >= self._question.high_similarity
+        high = sources[0].similarity >= self._options.high_similarity
         return "high" if high else "medium"
 
     def _sources(
@@ -222,7 +222,7 @@ class Matcher:
                 if text is None
                 else similarity_of(passage, source_text)
             )
-            if similarity < max(self._question.min_similarity, best.similarity if best else 0.0):
+            if similarity < max(self._options.min_similarity, best.similarity if best else 0.0):
                 continue
             if best is None or similarity > best.similarity:
                 best = Source(

@@ -245,10 +245,11 @@ def test_today_finds_what_is_the_same_in_english_and_chinese(lib):
     texts = [
         "A storm came over the harbour, and all the boats were lost. " * 9,
         "今天天气很好。" * 20,
+        "row your boat " * 300,  # a feature more than 255 times
     ]
     for url, text in enumerate(texts * 2):
         assert pipeline.process_item({"url": str(url), "text": text}) == {"url": str(url)}
-    assert counts == [lib.today.STAT] * 2
+    assert counts == [lib.today.STAT] * 3
     page = f"<html><body><div><p>{texts[0]}</p></div></body></html>"
     assert lib.today.main_text(page).strip() == texts[0].strip()
     assert not lib.today.main_text("")

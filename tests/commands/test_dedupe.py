@@ -288,7 +288,7 @@ def test_the_documentation_lists_every_option_and_reason():
         (["-o", "o", "--keep-index", "--index", "i"], "--keep-index is for a run without --index"),
         (["-o", "-", "--keep-index"], "--keep-index needs a file"),
         (["-", "-", "-o", "o"], "standard input can be read once"),
-        (["-", "-o", "o", "--keep-index"], "leaves nothing of standard input"),
+        (["-", "-o", "o", "--keep-index"], "does not work with standard input"),
         (["-o", "o", "--encoding", "utf-16"], "lines cannot be told"),
         (["-o", "o", "--encoding", "nonsense"], "no such encoding"),
         (["-o", "o", "--text-field", "a", "--html-field", "b"], "not allowed with"),

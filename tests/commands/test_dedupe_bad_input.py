@@ -167,7 +167,7 @@ def test_ctrl_c_then_the_same_command(folder, many, run, workers):
     ran = finish(process)
     assert (ran.code, ran.out) == (130, "")
     assert ran.err.splitlines() == [
-        "what was judged is kept: the same command goes on from here",
+        "the verdicts are kept: the same command goes on from here",
         "interrupted",
     ]
     assert not (folder / "out.jsonl").exists()

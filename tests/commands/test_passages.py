@@ -39,7 +39,7 @@ def test_add_says_what_it_did(filled, folder, run):
     assert ran.code == 0
     assert ran.out.splitlines() == [
         "added      2 documents with 5 passages",
-        "             1 of them in the place of an earlier text",
+        "             1 of them replace an earlier text",
         "unchanged  3 documents",
         "skipped    1",
         "             1 binary",
@@ -64,9 +64,9 @@ def test_a_check_shows_share_sources_and_passages(filled, folder, run):
     ran = run("passages", "check", name)
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert re.fullmatch(r"letter\.txt: \d\d\.\d % of it stands elsewhere", lines[0])
+    assert re.fullmatch(r"letter\.txt: \d\d\.\d % of it appears elsewhere", lines[0])
     assert lines[1] == (
-        "  3 of 5 passages stand elsewhere: 3 highly similar; 1 too short to look up"
+        "  3 of 5 passages appear elsewhere: 3 highly similar; 1 too short to look up"
     )
     assert lines[2] == "  similarities are estimated from fingerprints; mode exact"
     for document in ("docs/ferry.txt", "docs/sub/notice.html", "https://boats.example/"):
@@ -84,7 +84,7 @@ def test_a_check_that_finds_nothing(filled, folder, run):
     ran = run("passages", "check", written(folder, NEW))
     assert ran.code == 0
     assert ran.out == (
-        "letter.txt: 0.0 % of it stands elsewhere\n  0 of 1 passages stand elsewhere\n"
+        "letter.txt: 0.0 % of it appears elsewhere\n  0 of 1 passages appear elsewhere\n"
     )
 
 
@@ -126,8 +126,8 @@ def test_a_text_is_no_source_of_itself(filled, folder, run, name):
         assert (found["known_share"], found["excluded"]) == (0, "docs/ferry.txt")
         assert ran.err == ""
     ran = run("passages", "check", name)
-    assert ran.err == "docs/ferry.txt is in the index itself, and does not count as a source\n"
-    assert "0.0 % of it stands elsewhere" in ran.out
+    assert ran.err == "docs/ferry.txt is in the index itself, and is not counted as a source\n"
+    assert "0.0 % of it appears elsewhere" in ran.out
     written(folder, FERRY, "copy.txt")
     run("passages", "add", "copy.txt")
     assert found_in(report(run, name)) == {"copy.txt"}
@@ -173,7 +173,7 @@ def test_options_that_make_an_index_are_kept(run, folder):
     made = ("--unit", "runs", "--characters", "40", "--overlapping", "--min-characters", "5")
     assert run("passages", "add", "--index", "i", *made, name).code == 0
     with open_passages("i", create=False) as index:
-        scheme = index.made.scheme
+        scheme = index.manifest.scheme
     assert (scheme.cutting.unit, scheme.cutting.characters) == ("runs", 40)
     assert (scheme.cutting.overlapping, scheme.min_characters) == (True, 5)
     # Without them, or with some of them, it is the same index.
@@ -198,7 +198,10 @@ def test_options_that_make_an_index_are_kept(run, folder):
 def test_bits_and_distance(run, folder, options, bits, distance):
     assert run("passages", "add", "--index", "i", *options, written(folder, FERRY)).code == 0
     with open_passages("i", create=False) as index:
-        assert (index.made.scheme.scheme.bits, index.made.scheme.max_distance) == (bits, distance)
+        assert (index.manifest.scheme.scheme.bits, index.manifest.scheme.max_distance) == (
+            bits,
+            distance,
+        )
 
 
 def test_the_page_for_browsers(filled, folder, run):
@@ -240,7 +243,7 @@ def test_a_terminal_sees_how_far_it_is(filled, folder, run, monkeypatch):
     name = written(folder, f"{NOTICE} {CHINESE}")
     # A bar is drawn on a terminal, and taken away again.
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("scrapy_simhash.commands.output._PROGRESS_AFTER_S", 0)
+    monkeypatch.setattr("scrapy_simhash.commands._output._PROGRESS_AFTER_S", 0)
     ran = run("passages", "check", name)
     assert ran.code == 0
     assert "0 passages [" in ran.err

@@ -137,7 +137,7 @@ def test_unwritable_place_of_the_index(run, folder):
     else:
         ran = run("passages", "add", "--index", "readonly/i", name)
     assert ran.code == 1
-    assert "cannot be made" in ran.err
+    assert "cannot be created" in ran.err
 
 
 def test_an_index_that_another_process_holds(filled, folder, run):

@@ -110,7 +110,7 @@ def test_a_page_is_fetched_with_the_settings_of_a_project(run_process, project, 
     before = len(site.hits)
     ran = run_process(*SCRAPY, "passages", "check", site.url("/old"), "-s", "SIMHASH_ENABLED=True")
     assert (ran.code, ran.err) == (0, "")
-    assert "100.0 % of it stands elsewhere" in ran.out
+    assert "100.0 % of it appears elsewhere" in ran.out
     assert site.hits[before:] == ["/old", "/new"]
     # It is no page of a crawl.
     assert [path.name for path in (project / ".scrapy").iterdir()] == ["simhash-passages"]

@@ -33,7 +33,7 @@ PAUSED, FINISHED = "shutdown", "finished"
 
 class FakeIndex:
     def __init__(self, location, began):
-        self.location, self.began = str(location), began
+        self.location, self.crawl_start = str(location), began
 
 
 def job(directory):
@@ -69,7 +69,7 @@ def test_a_job_knows_an_index_by_its_directory(tmp_path):
     directory = tmp_path / "index"
     with open_index(index_url(directory)) as index:
         job(tmp_path / "job").opened(index)
-        assert job(tmp_path / "job").crawl_start(directory) == index.began
+        assert job(tmp_path / "job").crawl_start(directory) == index.crawl_start
 
 
 def test_a_finished_job_is_forgotten(tmp_path):

@@ -151,7 +151,10 @@ def test_workers_and_other_ways_to_look_find_the_same(results, pages, name):
 def test_the_index_is_made_as_was_said(results, module_path):
     for name, unit, keep_text in (("a", "sentences", True), ("d", "runs", False)):
         with open_passages(module_path / name, create=False) as index:
-            assert (index.made.scheme.cutting.unit, index.made.keep_text) == (unit, keep_text)
+            assert (index.manifest.scheme.cutting.unit, index.manifest.keep_text) == (
+                unit,
+                keep_text,
+            )
             assert index.documents == (4 if name == "a" else 2)
 
 

@@ -11,8 +11,8 @@ import sys
 import pytest
 from scrapy.http import HtmlResponse
 
-from scrapy_simhash.commands import page_source
-from scrapy_simhash.commands.fetching import Page, _Pages
+from scrapy_simhash.commands import _pages
+from scrapy_simhash.commands._fetching import Page, _Pages
 from scrapy_simhash.commands.main import main
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
 from scrapy_simhash.detector import Detector
@@ -120,10 +120,10 @@ def test_crawl_dedupe_and_extract_give_the_same_fingerprint(body, tmp_path, monk
 
 def load_page(name, monkeypatch):
     parser = argparse.ArgumentParser()
-    page_source.add_page_arguments(parser, None)
+    _pages.add_page_arguments(parser, None)
     options = parser.parse_args([])
     options.settings = None
-    return page_source.load_page(name, options)
+    return _pages.load_page(name, options)
 
 
 class Decoded(HtmlResponse):
@@ -137,7 +137,7 @@ def test_a_response_is_not_decoded_a_second_time(monkeypatch):
     spider.take(Decoded("https://e.com/", body=PAGES["cp1251 undeclared"]), 0)
     (page,) = spider.pages.values()
     assert (page.text, page.is_html) == (Decoded.text, True)
-    monkeypatch.setattr("scrapy_simhash.commands.fetching.fetch_all", lambda *_, **__: [page])
+    monkeypatch.setattr("scrapy_simhash.commands._pages.fetch_all", lambda *_, **__: [page])
     assert load_page("https://e.com/", monkeypatch).text == Decoded.text
 
 

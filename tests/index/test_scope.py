@@ -1,4 +1,4 @@
-"""Which entries count: those in scope (`among`), and those met since a crawl that goes on began."""
+"""Which entries count: those in scope (`in_scope`), and those met since a crawl that goes on began."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ A, B, C, D = FAR
 
 def within(site: str) -> dict[str, Callable[[str], bool]]:
     """Keys begin with their site."""
-    return {"among": lambda key: key.startswith(f"{site}/")}
+    return {"in_scope": lambda key: key.startswith(f"{site}/")}
 
 
 def observe(index, key, fingerprint):
@@ -65,7 +65,7 @@ def test_the_nearest_in_scope_is_the_representative_then_the_oldest(index):
     pages = {"x/0": A, "y/3": flip(A, 0, 1, 2), "y/2": flip(A, 3, 4), "y/2b": flip(A, 8, 9)}
     for key, fingerprint in pages.items():
         # Each alone: some are within k of each other.
-        index.confirm(index.observe(key, fingerprint, among=lambda _: False))
+        index.confirm(index.observe(key, fingerprint, in_scope=lambda _: False))
     assert len(index) == len(pages)
     assert seen(observe(index, "y/1", A)) == ("near-duplicate", "y/2", 2)
     assert seen(observe(index, "x/1", flip(A, 0, 1, 2))) == ("near-duplicate", "x/0", 3)
@@ -80,7 +80,7 @@ def test_exactly_the_pages_within_k_count_in_scope(index):
 
 
 def test_what_was_seen_under_the_same_key_counts_whatever_the_scope(index):
-    nowhere = {"among": lambda _: False}
+    nowhere = {"in_scope": lambda _: False}
     index.confirm(index.observe("x/1", A, **nowhere))
     assert seen(index.observe("x/1", flip(A, 0), **nowhere)) == ("unchanged", None, 1)
     assert seen(index.observe("x/1", B, **nowhere)) == ("changed", None, 8)
@@ -126,9 +126,9 @@ def test_incremental_crawls_have_a_scope_too(backend):
 def go_on(backend, began, *, incremental=False):
     """Open an index for a crawl that began before."""
     if isinstance(backend, RedisBackend):
-        return backend.open(began=began, incremental=incremental)
+        return backend.open(crawl_start=began, incremental=incremental)
     if not isinstance(backend, MemoryBackend):
-        return open_index(backend.url, began=began, incremental=incremental)
+        return open_index(backend.url, crawl_start=began, incremental=incremental)
     if backend._shared is None:
         backend._shared = SharedStore(backend._store, backend._manifest, "memory")
     backend._shared.users += 1
@@ -137,7 +137,7 @@ def go_on(backend, began, *, incremental=False):
         rules=Rules(K, UNCONFIRMED),
         incremental=incremental,
         on_close=backend._release,
-        began=began,
+        crawl_start=began,
     )
 
 
@@ -148,16 +148,16 @@ class TestACrawlThatGoesOn:
         with backend.open() as index:
             crawl(index, ("x/met again", B), ("x/met", C))
             index.observe("x/pending", D)
-            began = index.began
+            began = index.crawl_start
         with go_on(backend, began) as index:
-            assert index.began == began
+            assert index.crawl_start == began
             assert index.observe("copy", A).kind == "new"
             assert seen(index.observe("copy", B)) == ("near-duplicate", "x/met again", 0)
             assert seen(index.observe("copy", C)) == ("near-duplicate", "x/met", 0)
             assert index.observe("copy of pending", D).kind == "new"
             assert index.observe("x/met", C).kind == "unchanged"
         with backend.open() as index:  # another crawl
-            assert index.began > began
+            assert index.crawl_start > began
             assert index.observe("copy", C).kind == "new"
 
     def test_its_log_goes_on(self, backend):
@@ -165,7 +165,7 @@ class TestACrawlThatGoesOn:
             crawl(index, ("x/1", A), ("x/earlier", A))
         with backend.open() as index:
             crawl(index, ("x/1", A), ("x/before", A))
-            began = index.began
+            began = index.crawl_start
         with go_on(backend, began) as index:
             index.observe("x/after", A)
             lines = [line.key for line in index.near_duplicates(this_crawl=True)]
@@ -178,7 +178,7 @@ class TestACrawlThatGoesOn:
             now = index.observe("x/2", B).sequence
         # As of an index that was deleted, or lost what was not on the disk.
         with go_on(backend, now + 1000) as index:
-            assert index.began <= now + isinstance(backend, RedisBackend)
+            assert index.crawl_start <= now + isinstance(backend, RedisBackend)
             assert crawl(index, ("x/3", C)) == ["new"]
             assert seen(index.observe("copy", C)) == ("near-duplicate", "x/3", 0)
 
@@ -249,7 +249,7 @@ class Scoped:
 
     def observe(self, key: str, fingerprint: int) -> Observation:
         site = site_of(key)
-        return self.index.observe(key, fingerprint, among=lambda other: site_of(other) == site)
+        return self.index.observe(key, fingerprint, in_scope=lambda other: site_of(other) == site)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.index, name)
@@ -306,10 +306,10 @@ class ScopedSideBySide(SideBySide):
     @rule(incremental=st.booleans())
     def pause_and_go_on(self, incremental: bool) -> None:
         self.happened["step"] += 1
-        began, of_oracle = [index.began for index in self.indexes], self.oracle.began
+        began, of_oracle = [index.crawl_start for index in self.indexes], self.oracle.began
         self.reopen(incremental=incremental)
         for index, one in zip(self.indexes, began, strict=True):
-            index.index.began = one
+            index.index.crawl_start = one
         self.oracle.began = of_oracle
 
 

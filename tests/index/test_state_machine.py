@@ -221,11 +221,11 @@ class SideBySide(RuleBasedStateMachine):
                 index.close()
         if self.indexes:
             self.check_rows(closed=not crashed)
-        before = [index.began for index in self.indexes]
+        before = [index.crawl_start for index in self.indexes]
         self.indexes = [
             backend.open(max_distance=self.k, incremental=incremental) for backend in self.backends
         ]
-        began = [index.began for index in self.indexes]
+        began = [index.crawl_start for index in self.indexes]
         # Numbers of observations that were never written are given again.
         assert began[0] <= self.oracle.clock + 1
         if before:
@@ -274,8 +274,8 @@ class SideBySide(RuleBasedStateMachine):
         observed = [index.observe(key, fingerprint) for index in self.indexes]
         expected = self.oracle.observe(key, fingerprint)
         assert [seen(one) for one in observed] == [expected] * len(observed)
-        offset = self.oracle.clock - self.indexes[0].began
-        assert [one.sequence for one in observed] == [i.began + offset for i in self.indexes]
+        offset = self.oracle.clock - self.indexes[0].crawl_start
+        assert [one.sequence for one in observed] == [i.crawl_start + offset for i in self.indexes]
         for sequences, one in zip(self.sequences, observed, strict=True):
             sequences[self.oracle.clock] = one.sequence
         self.observations.append(observed)

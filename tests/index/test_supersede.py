@@ -266,7 +266,7 @@ class TestProvisional:
             assert not index.observe("copy", NEAR).provisional
 
     def test_pages_out_of_scope_stand_for_none(self, stored):
-        stored.observe("in scope", A, among=lambda key: key != "old")
-        among = {"among": lambda key: key == "in scope"}
+        stored.observe("in scope", A, in_scope=lambda key: key != "old")
+        among = {"in_scope": lambda key: key == "in scope"}
         assert stored.observe("copy", A, **among).provisional
         assert not stored.observe("copy", A).provisional

@@ -249,7 +249,7 @@ def test_after_a_repair_the_youngest_version_of_an_entry_counts(kind, tmp_path):
         with backend.open() as index:
             for key, fingerprint in pages.items():
                 index.confirm(index.observe(key, fingerprint))
-            last = crashed(index, tmp_path / f"crashed {index.began}")
+            last = crashed(index, tmp_path / f"crashed {index.crawl_start}")
     with make_backend(kind, last).open():
         pass
     before = {key: entry.met for key, entry in checked_entries(last, PLAN).items()}

@@ -37,7 +37,7 @@ def same_host(key):
 
 def test_a_merge_keeps_to_the_scope(tmp_path):
     one, _ = made(tmp_path / "one", HOSTS[:1]), made(tmp_path / "two", HOSTS[1:])
-    merge(one.directory, tmp_path / "two", among=same_host)
+    merge(one.directory, tmp_path / "two", in_scope=same_host)
     assert content(one)[0] == HOSTS
     merge(one.directory, tmp_path / "two")
     assert content(one)[0] == HOSTS[1:]
@@ -48,7 +48,7 @@ def test_what_is_foreseen_keeps_to_the_scope(tmp_path):
     key, fingerprint = HOSTS[1]
     with index.open() as opened:
         assert foresee(opened, key, fingerprint).kind == "near-duplicate"
-        found = foresee(opened, key, fingerprint, among=same_host(key))
+        found = foresee(opened, key, fingerprint, in_scope=same_host(key))
         assert (found.kind, len(found.matches)) == ("new", 1)
 
 
@@ -59,7 +59,7 @@ def wide(tmp_path, *keys):
     with open_index(f"{KIND}:{tmp_path / 'index'}", scheme, max_distance=36) as index:
         for key in keys:
             among = same_host(key)
-            index.confirm(index.observe(key, scheme.fingerprint(text), among=among))
+            index.confirm(index.observe(key, scheme.fingerprint(text), in_scope=among))
             index.texts.keep(key, KeptText("", text))
     return tmp_path / "index"
 
@@ -67,7 +67,7 @@ def wide(tmp_path, *keys):
 def test_another_scheme_keeps_to_the_scope(tmp_path):
     index = wide(tmp_path, *(key for key, _ in HOSTS))
     classic = PRESETS["classic"]
-    assert reindex(index, classic.scheme, 3, among=same_host).entries == 2
+    assert reindex(index, classic.scheme, 3, in_scope=same_host).entries == 2
     again = wide(tmp_path / "again", *(key for key, _ in HOSTS))
     assert reindex(again, classic.scheme, 3).entries == 1
 
@@ -83,7 +83,7 @@ def test_another_scheme_keeps_when_pages_were_last_met(tmp_path):
     reindex(index, PRESETS["classic"].scheme, 3)
     [record] = entry_records(index)
     assert (record["first_seen_s"], record["last_seen_s"]) == (10, 9000)
-    with open_index(f"{KIND}:{index}", began=80) as opened:
+    with open_index(f"{KIND}:{index}", crawl_start=80) as opened:
         assert opened.entry("http://one.example/a").met == 90
 
 

@@ -27,7 +27,7 @@ from scrapy_simhash.errors import (
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.passages.cutting import Cutting
 from scrapy_simhash.passages.index import open_passages
-from scrapy_simhash.passages.matching import Question
+from scrapy_simhash.passages.matching import CheckOptions
 from scrapy_simhash.passages.scheme import PassageScheme
 from tests.index.backends import DATABASE_KINDS
 from tests.passages.texts import FERRY, QUARRY, ROPE, TEA, edited
@@ -51,20 +51,20 @@ def filled(request, tmp_path):
 @pytest.mark.parametrize("mode", ["exact", "fast"])
 @pytest.mark.parametrize("name", list(TEXTS))
 def test_a_copy_is_found_whole(filled, name, mode):
-    report = filled.check("copy", TEXTS[name], Question(mode=mode))
+    report = filled.check("copy", TEXTS[name], CheckOptions(mode=mode))
     assert report.known_share == 1.0
     assert [(source.document, source.share) for source in report.sources] == [(name, 1.0)]
     for passage in report.passages:
         [source] = passage.sources
         assert (passage.level, passage.documents, passage.similarity) == ("high", 1, 1.0)
         assert (source.start, source.end) == (passage.start, passage.end)
-        assert source.text == (passage.text if filled.made.keep_text else "")
+        assert source.text == (passage.text if filled.manifest.keep_text else "")
 
 
 @pytest.mark.parametrize("mode", ["exact", "fast"])
 def test_a_text_of_its_own_is_not_found(filled, mode):
     text = "Nothing of this was ever written anywhere else. 这里没有一句话是别处出现过的。"
-    report = filled.check("own", text, Question(mode=mode))
+    report = filled.check("own", text, CheckOptions(mode=mode))
     assert (report.known_share, report.sources) == (0.0, ())
     assert all(passage.level == "none" for passage in report.passages)
 
@@ -73,7 +73,7 @@ def test_a_text_of_its_own_is_not_found(filled, mode):
 def test_one_sentence_in_another_text(filled, mode):
     stranger = "Here begins a page about gardening. "
     sentence = QUARRY.split(". ")[1] + "."
-    report = filled.check("mixed", stranger + sentence, Question(mode=mode))
+    report = filled.check("mixed", stranger + sentence, CheckOptions(mode=mode))
     own, copied = report.passages
     assert own.sources == ()
     [source] = copied.sources
@@ -89,15 +89,15 @@ def test_edited_copies_are_less_similar(filled, name):
     assert report.sources[0].document == name
     similarities = [passage.similarity for passage in report.passages if passage.sources]
     assert all(0.75 <= similarity < 1 for similarity in similarities)
-    if filled.made.keep_text:
+    if filled.manifest.keep_text:
         assert report.verified
         assert all(0.9 < similarity < 0.99 for similarity in similarities)
 
 
 def test_similarities_below_the_least_do_not_count(filled):
     text = edited(FERRY, 20)
-    assert filled.check("edited", text, Question(min_similarity=0.999)).known_share == 0.0
-    levels = {p.level for p in filled.check("e", text, Question(high_similarity=1.0)).passages}
+    assert filled.check("edited", text, CheckOptions(min_similarity=0.999)).known_share == 0.0
+    levels = {p.level for p in filled.check("e", text, CheckOptions(high_similarity=1.0)).passages}
     assert "medium" in levels <= {"medium", "none"}
 
 
@@ -116,9 +116,9 @@ def test_exact_mode_keeps_the_most_similar_source_first(tmp_path):
 
 
 def test_a_document_is_no_source_of_itself(filled):
-    assert filled.check("ferry", FERRY, but="ferry").known_share == 0.0
+    assert filled.check("ferry", FERRY, exclude="ferry").known_share == 0.0
     filled.add("second", FERRY)
-    report = filled.check("ferry", FERRY, but="ferry")
+    report = filled.check("ferry", FERRY, exclude="ferry")
     assert [source.document for source in report.sources] == ["second"]
 
 
@@ -145,7 +145,7 @@ def test_what_very_many_documents_have_is_common(tmp_path):
         for number in range(40):
             index.add(f"page {number}", f"{notice}\nReport number {number} of {number * 37} lines.")
         text = notice + FERRY
-        question = Question(common_documents=40)
+        question = CheckOptions(common_documents=40)
         report = index.check("q", text, question)
         common = report.passages[0]
         assert (common.level, common.documents) == ("common", 40)
@@ -154,8 +154,8 @@ def test_what_very_many_documents_have_is_common(tmp_path):
         left_out = index.check("q", text, replace(question, ignore_common=True))
         assert (left_out.known_share, left_out.sources) == (0.0, ())
         assert left_out.common_share == report.common_share
-        assert index.check("q", text, Question(common_documents=41)).passages[0].level == "high"
-        assert index.check("q", text, Question(common_documents=0)).passages[0].level == "high"
+        assert index.check("q", text, CheckOptions(common_documents=41)).passages[0].level == "high"
+        assert index.check("q", text, CheckOptions(common_documents=0)).passages[0].level == "high"
 
 
 def test_a_sentence_that_a_document_repeats_counts_once(tmp_path):
@@ -188,8 +188,8 @@ def test_it_is_there_when_it_is_opened_again(tmp_path, kind):
     with open_passages(directory, cutting, keep_text=True, kind=kind) as index:
         index.add("tea", TEA)
     with open_passages(directory, create=False) as index:
-        assert index.made.database == kind
-        assert (index.documents, index.made.scheme) == (1, cutting)
+        assert index.manifest.database == kind
+        assert (index.documents, index.manifest.scheme) == (1, cutting)
         assert index.check("q", TEA).known_share > 0.9
     assert sorted(path.name for path in directory.iterdir()) == [
         "documents",
@@ -317,11 +317,11 @@ def test_a_value_of_the_manifest_that_cannot_be(tmp_path, change):
         (lambda: PassageScheme(max_distance=256), PlanError),
         (lambda: PassageScheme(max_distance=True), PlanError),
         (lambda: PassageScheme(min_characters=0), SchemeError),
-        (lambda: Question(mode="quick"), SchemeError),
-        (lambda: Question(min_similarity=1.1), SchemeError),
-        (lambda: Question(min_similarity="0.5"), SchemeError),
-        (lambda: Question(min_similarity=float("nan")), SchemeError),
-        (lambda: Question(common_documents=-1), SchemeError),
+        (lambda: CheckOptions(mode="quick"), SchemeError),
+        (lambda: CheckOptions(min_similarity=1.1), SchemeError),
+        (lambda: CheckOptions(min_similarity="0.5"), SchemeError),
+        (lambda: CheckOptions(min_similarity=float("nan")), SchemeError),
+        (lambda: CheckOptions(common_documents=-1), SchemeError),
     ],
 )
 def test_values_that_cannot_be(make, error):
@@ -448,9 +448,9 @@ def test_a_document_does_not_count_for_itself_however_many_there_are(tmp_path):
     with open_passages(tmp_path / "index") as index:
         for number in range(40):
             index.add(f"page {number}", QUARRY)
-        question = Question(common_documents=40)
+        question = CheckOptions(common_documents=40)
         for name in ("page 0", "page 39"):
-            passages = index.check(name, QUARRY, question, but=name).passages
+            passages = index.check(name, QUARRY, question, exclude=name).passages
             assert {(passage.documents, passage.level) for passage in passages} == {(39, "high")}
 
 
@@ -481,7 +481,7 @@ class TestShortSentences:
             for name, text in TEXTS.items():
                 index.add(name, text)
             index.add("short", stored)
-            [passage] = index.check("asked", asked, Question(mode=mode)).passages
+            [passage] = index.check("asked", asked, CheckOptions(mode=mode)).passages
         [source] = passage.sources
         assert (source.document, passage.level) == ("short", "medium")
         assert source.similarity == pytest.approx(1 - 2 / len(stored), abs=0.001)

@@ -284,7 +284,7 @@ def test_white_space_is_guessed_without_the_text():
 
 
 def test_a_long_paragraph_is_cut_in_rows_that_belong_together():
-    hit = ("A sentence that stands elsewhere.", "high", source())
+    hit = ("A sentence that appears elsewhere.", "high", source())
     lead = ["Words of our own, and many of them, as they come."] * 9
     tree = parsed(report_of(*lead, *[hit] * 7))
     rows = tree.cssselect(".row")

@@ -233,7 +233,7 @@ def hostile_report():
 
 def test_what_hostile_text_says_does_not_happen(opened):
     watched = opened(hostile_report())
-    assert watched.page.title().endswith("what stands elsewhere")
+    assert watched.page.title().endswith("what appears elsewhere")
     assert len(watched.requests) == 1
     assert watched.complaints == []
     assert HOSTILE in watched.page.locator("#p1").inner_text()

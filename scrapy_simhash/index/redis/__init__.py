@@ -43,7 +43,7 @@ def open_redis_index(
     plan: TablePlan | None = None,
     expected_pages: int = DEFAULT_EXPECTED_PAGES,
     incremental: bool = False,
-    began: int | None = None,
+    crawl_start: int | None = None,
     crawl: str | None = None,
     confirmation: Confirmation | None = None,
     lease_s: float = DEFAULT_LEASE_S,
@@ -98,7 +98,7 @@ def open_redis_index(
             name,
             rules=rules,
             incremental=incremental,
-            began=_began(server, manifest.layout(name), crawl, began, settings),
+            crawl_start=_began(server, manifest.layout(name), crawl, crawl_start, settings),
             lease_s=lease_s,
         )
     except BaseException:
@@ -217,12 +217,12 @@ def _began(
     server: Server,
     layout: Layout,
     crawl: str | None,
-    began: int | None,
+    crawl_start: int | None,
     settings: Mapping[str, Any],
 ) -> int:
     """Return the first sequence number of a crawl, which the first of its processes decides."""
     now = int(server.call("GET", layout.order[0]) or 0) + 1
-    first = now if began is None else min(began, now)
+    first = now if crawl_start is None else min(crawl_start, now)
     if crawl is None:
         return first
     crawls, ours = layout.state("crawls"), json.dumps({"began": first, **settings})

@@ -93,7 +93,7 @@ class _Pending:
     stored: bytes
     similar: Neighbour | None = None
     unmet: Sequence[Entry] = ()
-    among: Callable[[str], bool] | None = None
+    in_scope: Callable[[str], bool] | None = None
     supersedes: str | None = None
     renewed_s: float = 0.0
 
@@ -106,7 +106,7 @@ class _Page(NamedTuple):
     fingerprint: int
     evidence: Evidence
     sequence: int
-    among: Callable[[str], bool] | None = None
+    in_scope: Callable[[str], bool] | None = None
 
 
 @dataclass
@@ -128,7 +128,7 @@ class RedisIndex:
 
     Methods may be called from several threads, and wait for the network.
 
-    :param began: the first sequence number of the crawl.
+    :param crawl_start: the first sequence number of the crawl.
     :param lease_s: how long a page stays pending after its crawler was last heard of.
     """
 
@@ -140,7 +140,7 @@ class RedisIndex:
         *,
         rules: Rules,
         incremental: bool,
-        began: int,
+        crawl_start: int,
         lease_s: float = DEFAULT_LEASE_S,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -157,7 +157,7 @@ class RedisIndex:
         self._renewing: Thread | None = None
         self.rules = rules
         self.incremental = incremental
-        self.began = began
+        self.crawl_start = crawl_start
         self.lost_leases = 0
         """Pages whose lease had ended when they were confirmed."""
 
@@ -192,7 +192,7 @@ class RedisIndex:
         fingerprint: int,
         evidence: Evidence = NO_EVIDENCE,
         *,
-        among: Callable[[str], bool] | None = None,
+        in_scope: Callable[[str], bool] | None = None,
     ) -> Observation:
         """See `Index.observe`."""
         self._require_open()
@@ -202,7 +202,7 @@ class RedisIndex:
         digest = digest_of(key)
         buckets = self._buckets_to_ask(fingerprint, evidence)
         sequence, since, own_group, records = self._begin(digest, buckets)
-        page = _Page(key, digest, fingerprint, evidence, sequence, among)
+        page = _Page(key, digest, fingerprint, evidence, sequence, in_scope)
         candidates = self._candidates(records, fingerprint, digest)
         known: set[int] = set()
         while True:
@@ -300,7 +300,7 @@ class RedisIndex:
     def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
         """Return the near-duplicate log, oldest first; of this crawl alone, or of all."""
         self._require_open()
-        return self._lines(self.began if this_crawl else 0)
+        return self._lines(self.crawl_start if this_crawl else 0)
 
     def load(self, entries: Iterable[Entry]) -> int:
         """Store entries of another index as they are, but those of pages that have one here.
@@ -387,14 +387,14 @@ class RedisIndex:
 
     def _decided(self, page: _Page, seen: _Seen) -> Observation | _Pending:
         """Return what a page is, or the pending page that it is to become."""
-        fingerprint, evidence, among = page.fingerprint, page.evidence, page.among
+        fingerprint, evidence, in_scope = page.fingerprint, page.evidence, page.in_scope
         stored = self._own(seen.own, page.key) if seen.own else None
         last = self._own(seen.own_pending[-1], page.key) if seen.own_pending else stored
         own = None if last is None else self.rules.own(fingerprint, evidence, last)
 
         def neighbours() -> tuple[Sequence[Neighbour], Sequence[Neighbour]]:
             stored_others, pending_others = (
-                [one for one in some if among is None or among(one[1].key)]
+                [one for one in some if in_scope is None or in_scope(one[1].key)]
                 for some in (seen.stored, seen.pending)
             )
             return (
@@ -417,12 +417,12 @@ class RedisIndex:
             ):
                 # The same as a pending page, which may fail: this one then stands for itself.
                 observation = replace(observation, provisional=True)
-            elif stored.met < self.began:
+            elif stored.met < self.crawl_start:
                 entry = self._met(stored, entry)
             else:
                 return observation
         return _Pending(
-            observation, page.digest, entry, seen.own, nearest, decision.yielding, among
+            observation, page.digest, entry, seen.own, nearest, decision.yielding, in_scope
         )
 
     def _met(self, stored: Entry, entry: Entry) -> Entry:
@@ -434,7 +434,7 @@ class RedisIndex:
         return met if stored.evidence.sketch else met._replace(evidence=entry.evidence)
 
     def _counts(self, entry: Entry) -> bool:
-        return self.incremental or entry.met >= self.began
+        return self.incremental or entry.met >= self.crawl_start
 
     def _new_entry(self, observation: Observation) -> Entry:
         now_s, sequence = int(self._clock()), observation.sequence
@@ -746,7 +746,9 @@ class RedisIndex:
     def _observed_again(self, page: _Pending) -> _Pending | None:
         """Observe a page again whose lease has ended; None if it needs no place any more."""
         before = page.observation
-        observed = self.observe(before.key, before.fingerprint, before.evidence, among=page.among)
+        observed = self.observe(
+            before.key, before.fingerprint, before.evidence, in_scope=page.in_scope
+        )
         if page.supersedes is not None and observed.representative is not None:
             self.supersede(observed)
         with self._lock:
@@ -779,7 +781,7 @@ class RedisIndex:
         if self.incremental:
             return
         for unmet in page.unmet:
-            if page.among is not None and not page.among(unmet.key):
+            if page.in_scope is not None and not page.in_scope(unmet.key):
                 continue
             other, value = self._read(unmet.key)
             if other is not None and not self._counts(other) and self.rules.copy_of(entry, other):

@@ -13,7 +13,7 @@ key                            value
 ``…:recent{shop:simhash}``     sorted set, the last admissions by number: sequence:8 digest:8
                                fingerprint
 ``…:unwritten{shop:simhash}``  those of them whose records may not be in all tables yet
-``…:t{`` table ``}`` prefix    bucket: (digest:5 check) for each record
+``…:t{`` table ``}`` prefix    bucket: (digest:4 check) for each record
 ``…:e{`` shard ``}`` group     entries of a group of pages: (digest:8 length:4 entry) for each
 ``…:p{`` shard ``}`` group     hash, its pending pages: sequence:8 digest:8 = admitted:1 deadline:8
                                entry
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
 
 DIGEST_BYTES = 8
-RECORD_DIGEST_BYTES = 5
+RECORD_DIGEST_BYTES = 4
 SHARD_BITS = 6
 LOG_CHUNK = 1000
 ENTRIES_PER_GROUP = 16

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands.parsers import whole
+from scrapy_simhash.commands._options import whole
 from scrapy_simhash.documents.reader import (
     DEFAULT_MAX_BYTES,
     Document,
@@ -129,7 +129,7 @@ def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Loade
 def _fetched(
     addresses: Sequence[str], read: DocumentReader, options: argparse.Namespace
 ) -> Iterator[LoadedPage]:
-    from scrapy_simhash.commands.fetching import fetch_all
+    from scrapy_simhash.commands._fetching import fetch_all
 
     pages = fetch_all(addresses, options.settings, max_bytes=read.max_bytes)
     for address, page in zip(addresses, pages, strict=True):

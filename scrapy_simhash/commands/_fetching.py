@@ -13,7 +13,7 @@ from scrapy.http import HtmlResponse, TextResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.reactor import _asyncio_reactor_path
 
-from scrapy_simhash.commands.project import project_settings
+from scrapy_simhash.commands._settings import project_settings
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:

@@ -1,21 +1,149 @@
-"""How a command makes fingerprints: as the project's crawls do, unless options say otherwise."""
+"""Options that several commands share: numbers, times, indexes, presets and extraction."""
 
 from __future__ import annotations
 
 import argparse
+import re
+import time
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
 
 from scrapy_simhash.choice import choose_preset
-from scrapy_simhash.commands.parsers import share, whole
-from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.errors import SchemeError, SimhashError
+from scrapy_simhash.index.manifest import FILE_NAME
 from scrapy_simhash.parameters import MAX_BITS
 from scrapy_simhash.scheme import PRESETS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.scheme import Scheme
+
+Subparsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
+
+
+def add_command(
+    subparsers: Subparsers[Any], name: str, description: str, explained: str
+) -> argparse.ArgumentParser:
+    """Return a parser; ``{program}`` in its description becomes the name of the program."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        name, help=explained, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    program = parser.prog.rpartition(" ")[0]
+    parser.description = description.replace("{program}", program)
+    # Commands report options that exclude each other as wrong usage.
+    parser.set_defaults(wrong_usage=parser.error)
+    return parser
+
+
+def add_index_command(
+    subparsers: Subparsers[Any], name: str, description: str, explained: str
+) -> argparse.ArgumentParser:
+    """Return a parser for a command on an index, with the option ``--json``."""
+    parser = add_command(subparsers, name, description, explained)
+    add_index_options(parser)
+    parser.add_argument("--json", action="store_true", help="show the result as JSON")
+    return parser
+
+
+def whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Return an argparse type for whole numbers in a range."""
+
+    def convert(text: str) -> int:
+        number = int(text)
+        if number < least or (most is not None and number > most):
+            expected = f"from {least} to {most}" if most is not None else f"{least} or more"
+            raise argparse.ArgumentTypeError(f"{number}: {expected}")
+        return number
+
+    convert.__name__ = "number"  # argparse says: invalid number value
+    return convert
+
+
+def share(text: str) -> float:
+    """Convert the text of an option to a number from 0 to 1."""
+    number = float(text)
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text}: from 0 to 1")
+    return number
+
+
+_INDEX = (
+    "directory of the index (default: the only one in the project's SIMHASH_DIR, outside of a "
+    "project in .scrapy/simhash here)"
+)
+
+
+_SHOWN = 10
+
+
+def add_index_options(parser: argparse.ArgumentParser) -> None:
+    """Add ``--index`` and ``--spider``."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--index", metavar="DIRECTORY", help=_INDEX)
+    group.add_argument(
+        "--spider", metavar="NAME", help="the index of this spider's pages in SIMHASH_DIR"
+    )
+
+
+def index_directory(options: argparse.Namespace) -> Path:
+    """The directory of an index that is there.
+
+    :raises SimhashError: none is there, or more than one could be meant.
+    """
+    if options.index is not None:
+        directory = Path(options.index)
+        if not options.index or not directory.is_dir():
+            raise SimhashError(f"index {options.index}: there is no such directory")
+        return directory
+    base = _base(options)
+    if options.spider is not None:
+        found = [one for one in known_indexes(base) if _spider(one) == options.spider]
+        missing = f"no crawl of the spider {options.spider} has left an index"
+    else:
+        found = [
+            one for one in known_indexes(base) if "items" not in one.relative_to(base).parts[0]
+        ]
+        missing = "no index is there"
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise SimhashError(f"{base} holds several indexes: say {_either(found)}")
+    others = _either(known_indexes(base))
+    raise SimhashError(
+        f"{base}: {missing}; "
+        + (f"there is {others}" if others else "give the directory that holds one with --index")
+    )
+
+
+def known_indexes(base: Path) -> list[Path]:
+    """The directories of indexes, of pages and of items, that crawls made in a SIMHASH_DIR."""
+    return sorted(
+        manifest.parent
+        for pattern in ("shared*", "spiders/*", "spider-items/*")
+        for manifest in base.glob(f"{pattern}/{FILE_NAME}")
+    )
+
+
+def _either(directories: list[Path]) -> str:
+    shown = ", or ".join(f"--index {one}" for one in directories[:_SHOWN])
+    return shown + (f", or {len(directories) - _SHOWN} more" if len(directories) > _SHOWN else "")
+
+
+def _base(options: argparse.Namespace) -> Path:
+    from scrapy_simhash.commands._settings import page_index_base
+
+    return page_index_base(options.settings)
+
+
+def _spider(directory: Path) -> str | None:
+    return unquote(directory.name) if directory.parent.name == "spiders" else None
+
 
 _EXTRACTORS = "readability, readability-only, text, trafilatura, resiliparse, or an import path"
 
@@ -154,14 +282,14 @@ def detector(
 
 def min_tokens(options: argparse.Namespace) -> int:
     """Of the options or settings."""
-    from scrapy_simhash.commands.project import scheme_settings
+    from scrapy_simhash.commands._settings import scheme_settings
 
     given: int | None = options.min_tokens
     return scheme_settings(options.settings).min_tokens if given is None else given
 
 
 def _chosen(options: argparse.Namespace, preset: str | None) -> Chosen:
-    from scrapy_simhash.commands.project import scheme_settings
+    from scrapy_simhash.commands._settings import scheme_settings
     from scrapy_simhash.extraction import find_extractor
 
     told = scheme_settings(options.settings, preset)
@@ -191,3 +319,23 @@ def _chosen(options: argparse.Namespace, preset: str | None) -> Chosen:
         if (value := getattr(options, option, None)) is not None
     }
     return Chosen(scheme, max_distance, replace(told.confirmation, **given), told.preset)
+
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def point_in_time(text: str) -> int:
+    """Return the Unix time of an age such as ``30d``, or of a date such as ``2026-01-31``."""
+    age = re.fullmatch(r"(\d{1,9})([smhdw])", text)
+    try:
+        if age:
+            return int(time.time() - timedelta(**{_UNITS[age[2]]: int(age[1])}).total_seconds())
+        point = datetime.fromisoformat(text)
+        if point.tzinfo is None:
+            point = point.replace(tzinfo=timezone.utc)
+        return int(point.timestamp())
+    except (ValueError, OverflowError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither an age such as 36h, 30d or 8w, nor a date such as 2026-01-31 "
+            "or 2026-01-31T18:00 (UTC)"
+        ) from error

@@ -1,4 +1,4 @@
-"""Write results to standard output, and everything else to standard error."""
+"""Show results: standard output has the result, standard error everything else."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from scrapy_simhash.confirmation import Confirmation, Evidence
+    from scrapy_simhash.index import Match
 
 # Shorter commands show no progress bar.
 _PROGRESS_AFTER_S = 0.5
@@ -94,3 +98,41 @@ def progress(unit: str, total: int | None = None) -> Iterator[Callable[..., Any]
             bar.update(1 if done is None else done - bar.n)
 
         yield move
+
+
+DIFFERENT_NAMES = "they are pages of one site, and their names differ"
+
+
+def unconfirmed_because(confirmation: Confirmation, one: Evidence, other: Evidence) -> list[str]:
+    """Return the reasons against a copy; an empty list for a copy."""
+    from scrapy_simhash.confirmation import names_agree
+
+    [(similarity, confirmed)] = confirmation.similarities(one, [other])
+    if confirmed:
+        return []
+    reasons = []
+    if similarity is not None and similarity < confirmation.min_resemblance:
+        reasons.append(_below(confirmation))
+    if confirmation.same_name and not names_agree(one, other):
+        reasons.append(DIFFERENT_NAMES)
+    return reasons
+
+
+def match_unconfirmed_because(confirmation: Confirmation, match: Match) -> str:
+    """Return why a match is only similar; an empty string for a copy."""
+    if match.confirmed:
+        return ""
+    similarity = match.similarity
+    if similarity is not None and similarity < confirmation.min_resemblance:
+        return _below(confirmation)
+    return DIFFERENT_NAMES
+
+
+def _below(confirmation: Confirmation) -> str:
+    """Return the reason for a similarity that is too low."""
+    return f"their similarity is below {percent(confirmation.min_resemblance)}"
+
+
+def shown_time(seconds: int) -> str:
+    """Return a Unix time in UTC, to the second."""
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(sep=" ", timespec="seconds")

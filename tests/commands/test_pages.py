@@ -11,7 +11,7 @@ import sys
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_simhash.commands import page_source, scheme_options
+from scrapy_simhash.commands import _options, _pages
 from scrapy_simhash.errors import SettingsError, SimhashError
 from scrapy_simhash.scheme import PRESETS
 from tests.crawl.site import serving
@@ -21,16 +21,16 @@ from .samples import CHINESE, FERRY, NOTICE, PAGE, written
 
 def options_of(*arguments, settings=None, several=False):
     parser = argparse.ArgumentParser()
-    page_source.add_page_arguments(parser, None)
-    page_source.add_page_arguments(argparse.ArgumentParser(), "page", "which")
-    scheme_options.add_scheme_options(parser, several=several)
+    _pages.add_page_arguments(parser, None)
+    _pages.add_page_arguments(argparse.ArgumentParser(), "page", "which")
+    _options.add_scheme_options(parser, several=several)
     options = parser.parse_args(arguments)
     options.settings = Settings(settings or {})
     return options
 
 
 def loaded(where, *arguments):
-    return page_source.load_page(str(where), options_of(*arguments))
+    return _pages.load_page(str(where), options_of(*arguments))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def loaded(where, *arguments):
 )
 def test_files(folder, name, content, text, is_html):
     page = loaded(written(folder, content, name))
-    assert page == page_source.LoadedPage(name=name, text=text, is_html=is_html, url=None)
+    assert page == _pages.LoadedPage(name=name, text=text, is_html=is_html, url=None)
 
 
 def test_an_encoding_that_is_named(folder):
@@ -95,7 +95,7 @@ def test_standard_input(folder, monkeypatch):
     page = loaded("-")
     assert (page.name, page.text, page.is_html) == ("standard input", PAGE, True)
     with pytest.raises(SimhashError, match="can be read once"):
-        page_source.load_pages(["-", "-"], options_of())
+        _pages.load_pages(["-", "-"], options_of())
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(SimhashError, match="is closed"):
         loaded("-")
@@ -103,13 +103,13 @@ def test_standard_input(folder, monkeypatch):
 
 TWO_PAGES = """
 import argparse, json, sys
-from scrapy_simhash.commands import page_source
+from scrapy_simhash.commands import _pages
 parser = argparse.ArgumentParser()
-page_source.add_page_arguments(parser, None)
+_pages.add_page_arguments(parser, None)
 options = parser.parse_args([])
 options.settings = None
 try:
-    pages = page_source.load_pages(sys.argv[1:], options)
+    pages = _pages.load_pages(sys.argv[1:], options)
 except Exception as error:
     print(json.dumps(str(error)))
 else:
@@ -146,7 +146,7 @@ def test_several_urls_in_one_process(run_process, folder):
 
 
 def test_the_scheme_is_that_of_the_settings_or_options():
-    chosen = scheme_options.scheme_and_distance(options_of())
+    chosen = _options.scheme_and_distance(options_of())
     wide = PRESETS["wide"]
     assert chosen == (wide.scheme, wide.max_distance, wide.confirmation, "wide")
     settings = {
@@ -157,36 +157,36 @@ def test_the_scheme_is_that_of_the_settings_or_options():
         "SIMHASH_CONTENT_REMOVE": [".ad"],
         "SIMHASH_MIN_TOKENS": 7,
     }
-    chosen = scheme_options.scheme_and_distance(options_of(settings=settings))
+    chosen = _options.scheme_and_distance(options_of(settings=settings))
     scheme = chosen.scheme
     assert (chosen.max_distance, chosen.preset, scheme.bits) == (5, "classic", 64)
     assert (scheme.extractor, scheme.select, scheme.remove) == ("text", ("main",), (".ad",))
-    assert scheme_options.detector(options_of(settings=settings)).min_tokens == 7
+    assert _options.detector(options_of(settings=settings)).min_tokens == 7
     arguments = ["--preset", "wide", "--extractor", "readability-only", "--select", "article"]
     arguments += ["--select", "//p", "--min-tokens", "9"]
     options = options_of(*arguments, settings=settings)
-    chosen = scheme_options.scheme_and_distance(options)
+    chosen = _options.scheme_and_distance(options)
     assert (chosen.max_distance, chosen.preset) == (wide.max_distance, "wide")
     scheme = chosen.scheme
     assert scheme.bits == 256
     assert (scheme.extractor, scheme.remove) == ("readability-only", (".ad",))
     assert scheme.select == ("article", "//p")
-    made = scheme_options.detector(options, keep_text=True)
+    made = _options.detector(options, keep_text=True)
     assert (made.scheme, made.min_tokens, made.keep_text) == (scheme, 9, True)
-    assert scheme_options.scheme_and_distance(options_of("--max-distance", "4")).max_distance == 4
+    assert _options.scheme_and_distance(options_of("--max-distance", "4")).max_distance == 4
 
 
 def test_several_presets():
     options = options_of("--preset", "wide", "--preset", "classic", several=True)
-    found = scheme_options.schemes_and_distances(options)
+    found = _options.schemes_and_distances(options)
     assert [(one.preset, one.max_distance) for one in found] == [
         ("wide", PRESETS["wide"].max_distance),
         ("classic", 3),
     ]
-    assert scheme_options.scheme_and_distance(options).preset == "wide"
-    found = scheme_options.schemes_and_distances(options_of("--preset", "all", several=True))
+    assert _options.scheme_and_distance(options).preset == "wide"
+    found = _options.schemes_and_distances(options_of("--preset", "all", several=True))
     assert [one.preset for one in found] == list(PRESETS)
-    found = scheme_options.schemes_and_distances(options_of(several=True))
+    found = _options.schemes_and_distances(options_of(several=True))
     assert [one.preset for one in found] == ["wide"]
 
 
@@ -208,13 +208,13 @@ def test_several_presets():
 )
 def test_wrong_options(capsys, arguments, told):
     with pytest.raises(SystemExit) as caught:
-        scheme_options.scheme_and_distance(options_of(*arguments))
+        _options.scheme_and_distance(options_of(*arguments))
     assert caught.value.code == 2
     assert told in capsys.readouterr().err
 
 
 def test_wrong_settings():
     with pytest.raises(SettingsError, match="SIMHASH_PRESET"):
-        scheme_options.scheme_and_distance(options_of(settings={"SIMHASH_PRESET": "broad"}))
+        _options.scheme_and_distance(options_of(settings={"SIMHASH_PRESET": "broad"}))
     with pytest.raises(SettingsError, match="SIMHASH_CONTENT_SELECT"):
-        scheme_options.detector(options_of(settings={"SIMHASH_CONTENT_SELECT": "p["}))
+        _options.detector(options_of(settings={"SIMHASH_CONTENT_SELECT": "p["}))

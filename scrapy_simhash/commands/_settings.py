@@ -1,4 +1,4 @@
-"""What a command takes from the Scrapy project that it is run in, if any."""
+"""What a command takes from the settings of the Scrapy project that it runs in, if any."""
 
 from __future__ import annotations
 

@@ -1,0 +1,440 @@
+"""The commands that look after an index: check, repair, expire, remove, rebuild, merge, compact."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_simhash.choice import choose_preset
+from scrapy_simhash.commands._options import (
+    add_index_command,
+    index_directory,
+    point_in_time,
+    preset_option,
+    whole,
+)
+from scrapy_simhash.commands._output import note, progress, show, shown_time
+from scrapy_simhash.parameters import MAX_BITS
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.maintenance.rewriting import RewriteResult
+
+
+class MaintenanceCommand(NamedTuple):
+    """A subcommand on one index.
+
+    :param add_arguments: adds its own arguments, beside ``--index``, ``--spider`` and ``--json``.
+    """
+
+    name: str
+    summary: str
+    description: str
+    add_arguments: Callable[[argparse.ArgumentParser], None] | None
+    run: Callable[[argparse.Namespace], int]
+
+    def add_parser(self, subparsers: argparse._SubParsersAction[Any]) -> None:
+        """Add the subcommand."""
+        parser = add_index_command(subparsers, self.name, self.description, self.summary)
+        if self.add_arguments is not None:
+            self.add_arguments(parser)
+
+
+def _show_json(directory: Path, result: dict[str, Any]) -> None:
+    show(json.dumps({"index": str(directory), **result}, indent=2))
+
+
+def _show_rewritten(
+    options: argparse.Namespace, directory: Path, kept: RewriteResult, **more: Any
+) -> None:
+    """Show what was removed from an index, and what it holds now."""
+    if options.json:
+        _show_json(directory, {**more, **asdict(kept)})
+        return
+    if kept.removed_entries or kept.removed_near_duplicates:
+        removed = f"removed    {kept.removed_entries:,} entries"
+        if kept.removed_near_duplicates:
+            removed += f", {kept.removed_near_duplicates:,} lines of the near-duplicate log"
+        show(removed)
+    _show_size(kept.entries, kept.near_duplicates, directory)
+
+
+def _show_size(entries: int, near_duplicates: int, directory: Path) -> None:
+    show(
+        f"the index  {entries:,} entries, {near_duplicates:,} lines of the near-duplicate log, "
+        f"in {directory}"
+    )
+
+
+def _check(options: argparse.Namespace) -> int:
+    from scrapy_simhash.maintenance.check import check
+
+    directory = index_directory(options)
+    with progress("entries") as on_progress:
+        report = check(directory, on_progress=on_progress)
+    if options.json:
+        _show_json(directory, asdict(report))
+        return 1 if report.problems else 0
+    show(
+        f"{report.entries:,} entries, {report.records:,} records in buckets, "
+        f"{report.near_duplicates:,} lines in the near-duplicate log"
+    )
+    if report.buffered:
+        show(f"{report.buffered:,} entries get their records at the next opening")
+    for problem in report.problems:
+        show(f"problem: {problem}")
+    show("problems were found: repair the index" if report.problems else "no problem was found")
+    return 1 if report.problems else 0
+
+
+def _repair(options: argparse.Namespace) -> int:
+    from scrapy_simhash.maintenance.repair import repair
+
+    directory = index_directory(options)
+    with progress("entries") as on_progress:
+        report = repair(directory, on_progress=on_progress)
+    if options.json:
+        _show_json(directory, asdict(report))
+        return 0
+    if report.salvaged:
+        show("some files could not be read: the database kept the readable rows")
+    show(
+        f"{report.entries:,} entries and {report.near_duplicates:,} lines of the near-duplicate "
+        f"log kept, {report.dropped:,} rows dropped, all buckets rebuilt"
+    )
+    return 0
+
+
+def _compact(options: argparse.Namespace) -> int:
+    from scrapy_simhash.maintenance.rebuild import compact
+
+    directory = index_directory(options)
+    before_bytes, after_bytes = compact(directory)
+    if options.json:
+        _show_json(directory, {"before_bytes": before_bytes, "after_bytes": after_bytes})
+    else:
+        show(f"{before_bytes:,} bytes before, {after_bytes:,} bytes now, in {directory}")
+    return 0
+
+
+def _add_merge_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("other", metavar="OTHER", help="directory of the index of a later crawl")
+
+
+def _merge(options: argparse.Namespace) -> int:
+    from scrapy_simhash.commands._settings import page_scope
+    from scrapy_simhash.errors import SimhashError
+    from scrapy_simhash.maintenance.merge import merge
+
+    directory = index_directory(options)
+    if not options.other:  # Path("") is the working directory
+        raise SimhashError("the name of a directory is empty: an empty variable of the shell?")
+    with progress("entries") as on_progress:
+        kept = merge(
+            directory,
+            Path(options.other),
+            in_scope=page_scope(options.settings),
+            on_progress=on_progress,
+        )
+    _show_rewritten(options, directory, kept, merged=options.other)
+    return 0
+
+
+def _add_expire_arguments(parser: argparse.ArgumentParser) -> None:
+    when = parser.add_mutually_exclusive_group(required=True)
+    when.add_argument(
+        "--not-seen-for",
+        dest="before_s",
+        metavar="AGE",
+        type=point_in_time,
+        help="such as 36h, 30d or 8w (s, m, h, d, w)",
+    )
+    when.add_argument(
+        "--not-seen-since",
+        dest="before_s",
+        metavar="DATE",
+        type=point_in_time,
+        help="such as 2026-01-31 or 2026-01-31T18:00 (UTC, or with an offset)",
+    )
+    parser.add_argument(
+        "--log",
+        action="store_true",
+        help="also remove older lines of the near-duplicate log; report and explain lose them",
+    )
+
+
+def _expire(options: argparse.Namespace) -> int:
+    from scrapy_simhash.maintenance.remove import expire
+
+    directory = index_directory(options)
+    with progress("entries") as on_progress:
+        kept = expire(directory, options.before_s, log=options.log, on_progress=on_progress)
+    _show_rewritten(options, directory, kept, not_seen_since=shown_time(options.before_s))
+    return 0
+
+
+def _add_remove_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "keys",
+        nargs="+",
+        metavar="KEY",
+        help="the page's URL, or the identity that it was given; - reads one from each line of "
+        "standard input",
+    )
+
+
+def _remove(options: argparse.Namespace) -> int:
+    from scrapy_simhash.maintenance.remove import remove
+
+    directory = index_directory(options)
+    keys = list(dict.fromkeys(_keys(options.keys)))
+    removed = remove(directory, keys)
+    there = set(removed)
+    missing = [key for key in keys if key not in there]
+    if options.json:
+        _show_json(directory, {"removed": removed, "missing": missing})
+    else:
+        for key in missing:
+            note(f"no entry: {key}")
+        show(f"removed {len(removed):,} of {len(keys):,} entries from {directory}")
+    return 1 if missing else 0
+
+
+def _keys(given: list[str]) -> list[str]:
+    keys: list[str] = []
+    for key in given:
+        if key == "-" and sys.stdin is not None:
+            keys += [line.rstrip("\r\n") for line in sys.stdin]
+        else:
+            keys.append(key)
+    return [key for key in keys if key]
+
+
+def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--max-distance",
+        metavar="K",
+        type=whole(0, MAX_BITS - 1),
+        help="choose tables for this k; it is also the k of crawls without a setting of their own",
+    )
+    tables = parser.add_mutually_exclusive_group()
+    tables.add_argument(
+        "--pages", metavar="N", type=whole(1, 1 << 32), help="choose tables for so many pages"
+    )
+    tables.add_argument(
+        "--tables",
+        metavar="BLOCKS,CHOSEN[,INNER]",
+        help="these tables, as in the setting SIMHASH_TABLES",
+    )
+    parser.add_argument(
+        "--preset",
+        type=preset_option,
+        metavar="PRESET",
+        help="make fingerprints of another scheme from the stored texts; k is the preset's, or "
+        "--max-distance",
+    )
+    parser.add_argument(
+        "--drop-without-text",
+        action="store_true",
+        help="with --preset: leave out pages whose texts are not stored",
+    )
+    parser.add_argument("--database", choices=("leveldb", "rocksdb"), help="the kind of database")
+
+
+def _rebuild(options: argparse.Namespace) -> int:
+    from scrapy_simhash.maintenance.rebuild import rebuild
+
+    directory = index_directory(options)
+    if options.preset is not None:
+        return _reindex(options, directory)
+    if options.drop_without_text:
+        options.wrong_usage("--drop-without-text goes with --preset")
+    plan = _plan(options, directory)
+    with progress("entries") as on_progress:
+        kept = rebuild(
+            directory,
+            plan,
+            max_distance=options.max_distance,
+            database=options.database,
+            on_progress=on_progress,
+        )
+    _show_rewritten(options, directory, kept)
+    return 0
+
+
+def _reindex(options: argparse.Namespace, directory: Path) -> int:
+    from scrapy_simhash.commands._settings import page_scope, scheme_settings
+    from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+    from scrapy_simhash.index.offline import read_manifest
+    from scrapy_simhash.maintenance.reindex import reindex
+
+    if options.tables is not None or options.database is not None:
+        options.wrong_usage("--preset chooses its own tables, and keeps the kind of database")
+    made = read_manifest(directory, older=True)
+    _, preset = choose_preset(options.preset)
+    # The texts are stored as they were extracted.
+    extraction = {name: getattr(made.scheme, name) for name in ("extractor", "select", "remove")}
+    with progress("pages") as on_progress:
+        report = reindex(
+            directory,
+            replace(preset.scheme, **extraction),
+            preset.max_distance if options.max_distance is None else options.max_distance,
+            confirmation=preset.confirmation,
+            expected_pages=options.pages or DEFAULT_EXPECTED_PAGES,
+            min_tokens=scheme_settings(options.settings, options.preset).min_tokens,
+            drop_without_text=options.drop_without_text,
+            in_scope=page_scope(options.settings),
+            on_progress=on_progress,
+        )
+    if options.json:
+        _show_json(directory, asdict(report))
+        return 0
+    for count, why in (
+        (report.without_text, "their texts are not stored"),
+        (report.too_short, "their texts are too short"),
+    ):
+        if count:
+            show(f"left out   {count:,} pages: {why}")
+    _show_size(report.entries, report.near_duplicates, directory)
+    return 0
+
+
+def _plan(options: argparse.Namespace, directory: Path) -> TablePlan | None:
+    """Return the tables that the options ask for; None to keep those of the index."""
+    from scrapy_simhash.errors import PlanError
+    from scrapy_simhash.index import choose_plan
+    from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+    from scrapy_simhash.index.offline import read_manifest
+    from scrapy_simhash.index.plan import TablePlan
+
+    made = read_manifest(directory, older=True)
+    if options.tables is not None:
+        try:
+            return TablePlan(made.plan.bits, *map(int, options.tables.split(",")))
+        except (TypeError, ValueError, PlanError) as error:
+            options.wrong_usage(f"--tables {options.tables}: {error}")
+    if options.pages is None and options.max_distance is None:
+        return None
+    distance = made.max_distance if options.max_distance is None else options.max_distance
+    try:
+        return choose_plan(made.plan.bits, distance, options.pages or DEFAULT_EXPECTED_PAGES)
+    except PlanError as error:
+        options.wrong_usage(str(error))
+        raise  # pragma: no cover - wrong_usage exits
+
+
+MAINTENANCE_COMMANDS = {
+    command.name: command
+    for command in (
+        MaintenanceCommand(
+            "check",
+            "check the consistency of an index",
+            """\
+Reads all rows of an index and compares them with each other. Nothing is changed.
+
+  {program} check --index .scrapy/simhash/spiders/news
+
+The exit code is 1 if there are problems; {program} repair fixes them.
+""",
+            None,
+            _check,
+        ),
+        MaintenanceCommand(
+            "repair",
+            "rebuild a damaged index",
+            """\
+Keeps every readable entry of a damaged index and rebuilds its buckets. The database sets aside
+files that it cannot read. Pages whose entries are lost count as new in the next crawl. Copy the
+directory first if it matters. If the command is interrupted, start it again.
+
+  {program} repair --index .scrapy/simhash/spiders/news
+""",
+            None,
+            _repair,
+        ),
+        MaintenanceCommand(
+            "expire",
+            "remove pages that were not seen for some time",
+            """\
+Removes the entries of pages that no crawl has seen since a given time. The index is rewritten
+atomically: if the command is interrupted, nothing has changed.
+
+  {program} expire --not-seen-for 90d
+  {program} expire --not-seen-since 2026-01-31 --log
+""",
+            _add_expire_arguments,
+            _expire,
+        ),
+        MaintenanceCommand(
+            "remove",
+            "remove pages from an index",
+            """\
+Removes the entries of pages from an index, all in one write. The pages represent no others any
+more, and count as new when a crawl sees them again. The near-duplicate log stays.
+
+  {program} remove https://example.com/blocked
+  grep /search? urls.txt | {program} remove -
+
+The exit code is 1 if a page has no entry; the others are removed all the same.
+""",
+            _add_remove_arguments,
+            _remove,
+        ),
+        MaintenanceCommand(
+            "rebuild",
+            "rebuild an index with other tables",
+            """\
+Rebuilds an index with other tables, for another k, or in another kind of database. What no option
+names stays as it is. The index is replaced atomically: if the command is interrupted, nothing has
+changed. An index of the previous release (format 2) is converted to the present format; its pages
+have no sketches until a crawl sees them again.
+
+  {program} rebuild --max-distance 40
+  {program} rebuild --pages 50000000
+  {program} rebuild --tables 5,2
+  {program} rebuild --database rocksdb
+
+With --preset, the fingerprints are made again for another scheme, from the texts that a crawl with
+SIMHASH_KEEP_TEXT has stored. The result is what a crawl of the same pages would leave.
+
+  {program} rebuild --preset classic
+""",
+            _add_rebuild_arguments,
+            _rebuild,
+        ),
+        MaintenanceCommand(
+            "merge",
+            "merge another index into one",
+            """\
+Merges another index into this one, as if the other crawl had come after this one. Pages that the
+other crawl saw count as seen now, and replace near-duplicates that only this index has. The
+near-duplicate logs are joined. The other index stays as it is. This one is replaced atomically.
+
+  {program} merge --index archive/ .scrapy/simhash/spiders/news
+
+Both must have the same scheme. The tables and k of this index stay. SIMHASH_SCOPE applies. Don't
+merge into the index of a crawl that is paused (JOBDIR).
+""",
+            _add_merge_arguments,
+            _merge,
+        ),
+        MaintenanceCommand(
+            "compact",
+            "free disk space",
+            """\
+Makes the database free the space of overwritten and deleted rows now; it also does so by itself
+over time. Takes as much time and temporary disk space as a copy of the index. Can be interrupted.
+
+  {program} compact --index .scrapy/simhash/spiders/news
+""",
+            None,
+            _compact,
+        ),
+    )
+}
