@@ -104,9 +104,9 @@ def check(todo: list[Task]) -> tuple[int, int]:
     return len(said["kept"] - stored), len(said["late"])
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", ["classic chain", "wide clique"])
 def test_of_pages_that_arrive_at_the_same_time_one_is_kept(redis_backend, tmp_path, shape):
-    todo = tasks(redis_backend, tmp_path, shape, 60, together=5)
+    todo = tasks(redis_backend, tmp_path, shape, 40, together=5)
     run_all(todo)
     assert check(todo) == (0, 0)
 
@@ -191,7 +191,7 @@ def disturbed(backend, directory, shape, families, *, most) -> None:
 
 
 def test_crawlers_that_die_or_fall_silent_lose_no_family(redis_backend, tmp_path):
-    disturbed(redis_backend, tmp_path, "wide clique", 80, most=6)
+    disturbed(redis_backend, tmp_path, "wide clique", 60, most=6)
 
 
 @pytest.mark.thorough
