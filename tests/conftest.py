@@ -35,6 +35,8 @@ BOTH_DATABASES = {
 DEFAULT_DATABASE, OTHER_DATABASE = (
     ("leveldb", "rocksdb") if find_spec("plyvel") else ("rocksdb", "leveldb")
 )
+# A cluster takes several round trips where a server takes one.
+ON_A_CLUSTER = {"test_contract.py", "test_redis_index.py", "test_redis_concurrency.py"}
 _STARTED_S = time.monotonic()
 
 
@@ -52,7 +54,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.name in BOTH_DATABASES or not isinstance(item, pytest.Function):
             continue
-        parameters = item.callspec.id.split("-") if hasattr(item, "callspec") else []
+        identity = item.callspec.id if hasattr(item, "callspec") else ""
+        if "redis-cluster" in identity and item.path.name not in ON_A_CLUSTER:
+            item.add_marker(pytest.mark.thorough)
+        parameters = identity.split("-")
         if OTHER_DATABASE in parameters and DEFAULT_DATABASE not in parameters:
             item.add_marker(pytest.mark.thorough)
 

@@ -21,7 +21,7 @@ NAME = scrapy_simhash.__name__
 ADAPTERS = ("crawl", "commands")
 # Back ends that need a driver.
 DRIVEN = {
-    *(f"{NAME}.index.leveldb", f"{NAME}.index.rocksdb", f"{NAME}.index.redis"),
+    *(f"{NAME}.index.leveldb", f"{NAME}.index.rocksdb", f"{NAME}.index.redis.server"),
     f"{NAME}.batch.spark",
 }
 FOREIGN = ["scrapy", "twisted", "plyvel", "rocksdict", "redis", "pyspark"]
@@ -39,6 +39,7 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 NUMERIC = {
     f"{NAME}.index.candidates",
     f"{NAME}.index.probing",
+    *(f"{NAME}.index.redis.{name}" for name in ("index", "layout", "manifest")),
     f"{NAME}.index.runs",
     f"{NAME}.tagging",
     *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),
@@ -213,7 +214,7 @@ def test_the_architecture_page_names_files_that_exist():
             folder = line.split("`")[1]
             table[folder] = (PACKAGE / folder).exists()
             continue
-        if line.startswith("## The way"):
+        if line.startswith(("The other packages", "## The way")):
             folder = ""
         for name in re.findall(r"`([\w/]+(?:\.py|/))`", line):
             table[name] = (PACKAGE / folder / name).exists() or (PACKAGE.parent / name).exists()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from .backends import DATABASE_KINDS, KINDS, kind_parameter, make_backend, small_buffers
+from .redis_servers import RedisBackend, needs_redis, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,11 +17,20 @@ if TYPE_CHECKING:
     from scrapy_simhash.index import ObservingIndex
 
     from .backends import Backend
+    from .redis_servers import RedisServer
+
+REDIS_KINDS = [pytest.param(kind, marks=needs_redis) for kind in ("redis", "redis-cluster")]
 
 
-@pytest.fixture(params=[*KINDS, kind_parameter("leveldb", "leveldb, spilling")])
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+@pytest.fixture(
+    params=[*KINDS, kind_parameter("leveldb", "leveldb, spilling"), *REDIS_KINDS],
+)
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend | RedisBackend]:
     """A place for one index, empty at first; one keeps nearly nothing in memory."""
+    if request.param.startswith("redis"):
+        name = "redis_cluster" if request.param.endswith("cluster") else "redis_server"
+        yield RedisBackend(request.getfixturevalue(name))
+        return
     kind, _, spilling = request.param.partition(", ")
     with small_buffers() if spilling else nullcontext():
         yield make_backend(kind, tmp_path / "index")
@@ -36,3 +46,24 @@ def kind(request: pytest.FixtureRequest) -> str:
 def index(backend: Backend) -> Iterator[ObservingIndex]:
     with backend.open() as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A Redis server of the tests' own."""
+    with running(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A Redis cluster of three masters."""
+    with running(tmp_path_factory.mktemp("cluster"), processes=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=REDIS_KINDS)
+def redis_backend(request: pytest.FixtureRequest) -> RedisBackend:
+    """A place for one index, on one server and on a cluster."""
+    name = "redis_cluster" if request.param.endswith("cluster") else "redis_server"
+    return RedisBackend(request.getfixturevalue(name))

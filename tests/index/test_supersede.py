@@ -9,6 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from scrapy_simhash.errors import IndexClosed, StorageError
+from scrapy_simhash.index.redis.index import RedisIndex
 
 from .backends import FAR, DatabaseBackend, K, checked_rows, flip, found, seen
 
@@ -188,7 +189,7 @@ def test_a_representative_of_another_handle_yields(backend):
     with backend.open() as one, backend.open() as other:
         one.confirm(one.observe("old", A))
         page = superseding(other)
-        one.confirm(page)
+        other.confirm(page)
         assert [match.key for match in one.query(A)] == ["page"]
 
 
@@ -212,7 +213,10 @@ def test_a_write_that_fails_changes_nothing(stored, monkeypatch):
         raise StorageError("/index", "the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(stored._shared.store, "write", fail)
+        if isinstance(stored, RedisIndex):
+            patch.setattr(stored._server, "run", fail)
+        else:
+            patch.setattr(stored._shared.store, "write", fail)
         with pytest.raises(StorageError, match="full"):
             stored.confirm(page)
     assert found(stored.query(A)) == [("old", A, 0), ("page", NEAR, 1)]

@@ -1,0 +1,243 @@
+"""An index on a Redis server or cluster, which many crawlers share.
+
+Start with `open_redis_index`. It needs redis-py: ``pip install scrapy-simhash[redis]``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_simhash.errors import IndexForeign, IndexMismatch, PlanError, SchemeError
+from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index.redis.layout import Layout
+    from scrapy_simhash.index.redis.manifest import RedisManifest
+    from scrapy_simhash.index.redis.server import Server
+    from scrapy_simhash.scheme import Scheme
+
+DEFAULT_EXPECTED_PAGES = 1_000_000
+DEFAULT_LEASE_S = 60.0
+# (pages up to which, tables, bits of a prefix, probes): fewer tables than on disk, because each
+# takes memory; buckets of about 16 records, because each has a key. They find at least 99.5 % of
+# real near-duplicates (`probing.typical_recall`).
+_PROBING = ((200_000, 5, 14, 160), (3_000_000, 5, 16, 192), (None, 8, 18, 256))
+_MIN_TYPICAL_RECALL = 0.985
+_MIN_PROBED_BITS = 128
+
+logger = logging.getLogger(__name__)
+
+
+def open_redis_index(
+    url: str,
+    name: str,
+    scheme: Scheme | None = None,
+    *,
+    max_distance: int | None = None,
+    plan: TablePlan | None = None,
+    expected_pages: int = DEFAULT_EXPECTED_PAGES,
+    incremental: bool = False,
+    crawl_start: int | None = None,
+    crawl: str | None = None,
+    confirmation: Confirmation | None = None,
+    lease_s: float = DEFAULT_LEASE_S,
+    cluster: bool = False,
+    parameters: Mapping[str, Any] | None = None,
+) -> RedisIndex:
+    """Open an index, or create it. For what is not said here, see `scrapy_simhash.open_index`.
+
+    :param url: of the server, such as ``redis://user:password@host:6379/0``; ``rediss://`` and
+        ``unix://`` are possible, too.
+    :param name: of the index, such as ``shop:simhash``. All of its keys begin with it.
+    :param crawl: a name that several processes share which crawl together: what one of them has met
+        counts for all.
+    :param lease_s: how long pages of a crawler that has died stay pending.
+    :param cluster: the server is one of a Redis cluster.
+    :param parameters: further parameters of redis-py's client.
+    :raises SchemeError: redis-py is not installed, or the URL or the name is not valid.
+    :raises IndexMismatch: the index was created with another scheme or plan, or another process of
+        the crawl has other settings.
+    :raises IndexForeign: something else is stored under the name.
+    :raises StorageError: the server cannot be reached, refuses us, or may evict keys.
+    """
+    try:
+        from scrapy_simhash.index.redis.server import Server
+    except ImportError as error:
+        raise SchemeError(
+            f"an index in Redis needs the package redis, which cannot be imported ({error}): "
+            "pip install scrapy-simhash[redis]"
+        ) from error
+    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index.rules import Rules
+
+    if not name or "{" in name or "}" in name:
+        raise SchemeError(f"{name!r} is no name of an index in Redis: a text without braces is")
+    if not lease_s > 0:
+        raise SchemeError(f"a lease of {lease_s} s: more than 0 is needed")
+    server = Server(url, name, cluster=cluster, parameters=parameters)
+    try:
+        wanted = _Wanted(scheme, max_distance, plan, expected_pages, confirmation)
+        manifest = _manifest(server, name, wanted)
+        distance = manifest.max_distance if max_distance is None else max_distance
+        rules = Rules(distance, manifest.confirmation if confirmation is None else confirmation)
+        settings = {
+            "max_distance": rules.max_distance,
+            "min_resemblance": rules.confirmation.min_resemblance,
+            "same_name": rules.confirmation.same_name,
+            "incremental": incremental,
+        }
+        index = RedisIndex(
+            server,
+            manifest,
+            name,
+            rules=rules,
+            incremental=incremental,
+            crawl_start=_began(server, manifest.layout(name), crawl, crawl_start, settings),
+            lease_s=lease_s,
+        )
+    except BaseException:
+        server.close()
+        raise
+    return index
+
+
+def choose_redis_plan(bits: int, max_distance: int, expected_pages: int) -> TablePlan:
+    """Return the tables of a new index."""
+    from scrapy_simhash.index.cost import choose_plan
+    from scrapy_simhash.index.probing import typical_recall
+
+    if bits >= _MIN_PROBED_BITS:
+        for pages, tables, width, probes in _PROBING:
+            if (pages is None or expected_pages <= pages) and tables * width <= bits:
+                plan = TablePlan(bits, tables, prefix_bits=width, probes=probes)
+                if typical_recall(plan, max_distance) >= _MIN_TYPICAL_RECALL:
+                    return plan
+    return choose_plan(bits, max_distance, expected_pages, probing=False)
+
+
+class _Wanted(NamedTuple):
+    """The arguments of `open_redis_index` that an index is made with."""
+
+    scheme: Scheme | None
+    max_distance: int | None
+    plan: TablePlan | None
+    expected_pages: int
+    confirmation: Confirmation | None
+
+
+def _manifest(server: Server, name: str, wanted: _Wanted) -> RedisManifest:
+    """Return the manifest of the index, which is made if there is none."""
+    from scrapy_simhash.index.redis.layout import state_key
+    from scrapy_simhash.index.redis.manifest import RedisManifest
+
+    key = state_key(name, "manifest")
+    text = _text(server, key)
+    if text is None:
+        made = _new_manifest(wanted)
+        # Another process may be faster.
+        server.call("SET", key, made.to_json(), "NX")
+        text = _text(server, key) or ""
+    made = RedisManifest.from_json(server.location, text)
+    for what, made_with, asked in (
+        ("scheme", made.scheme.id, wanted.scheme.id if wanted.scheme else None),
+        ("tables", repr(made.plan), repr(wanted.plan) if wanted.plan else None),
+    ):
+        if asked is not None and made_with != asked:
+            raise IndexMismatch(
+                server.location,
+                f"it was made with the {what} {made_with}, not {asked}: use these, or another "
+                "name; nothing was changed",
+            )
+    max_distance = wanted.max_distance
+    if max_distance is not None:
+        if not 0 <= max_distance < made.scheme.bits:
+            raise PlanError(
+                f"distance {max_distance} of {made.scheme.bits} bits: 0 to {made.scheme.bits - 1}"
+            )
+        recall = made.plan.recall(max_distance) if max_distance > made.max_distance else 1.0
+        if recall < MIN_RECALL:
+            raise PlanError(
+                f"{made.plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
+                f"{MIN_RECALL:.0%}: lower the distance, or start with another name"
+            )
+    return made
+
+
+def _text(server: Server, key: bytes) -> str | None:
+    if server.call("TYPE", key) not in {b"string", b"none"}:
+        raise IndexForeign(server.location, "its manifest is not ours: choose another name")
+    value = server.call("GET", key)
+    return None if value is None else value.decode("utf-8", "replace")
+
+
+def _new_manifest(wanted: _Wanted) -> RedisManifest:
+    from scrapy_simhash.index import preset_confirmation
+    from scrapy_simhash.index.redis.layout import ENTRIES_PER_GROUP, SHARD_BITS
+    from scrapy_simhash.index.redis.manifest import RedisManifest
+    from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
+
+    scheme, max_distance, plan, expected_pages, confirmation = wanted
+    if scheme is None:
+        scheme = preset(DEFAULT_PRESET).scheme
+    if max_distance is None:
+        known = [p.max_distance for p in PRESETS.values() if p.scheme == scheme]
+        if not known:
+            raise SchemeError(f"max_distance is needed: no preset has the scheme {scheme.id}")
+        max_distance = known[0]
+    if not 0 <= max_distance < scheme.bits:
+        raise PlanError(f"distance {max_distance} of {scheme.bits} bits: 0 to {scheme.bits - 1}")
+    if plan is None:
+        plan = choose_redis_plan(scheme.bits, max_distance, expected_pages)
+    elif plan.bits != scheme.bits:
+        raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
+    elif (recall := plan.recall(max_distance)) < MIN_RECALL:
+        logger.warning(
+            "simhash: low recall: %s find %.0f %% of the pairs at distance %d",
+            plan,
+            100 * recall,
+            max_distance,
+        )
+    groups = max(expected_pages // ENTRIES_PER_GROUP, 1)
+    return RedisManifest(
+        scheme,
+        plan,
+        max_distance,
+        preset_confirmation(scheme) if confirmation is None else confirmation,
+        min(max(groups.bit_length() - 1, SHARD_BITS), 32),
+    )
+
+
+def _began(
+    server: Server,
+    layout: Layout,
+    crawl: str | None,
+    crawl_start: int | None,
+    settings: Mapping[str, Any],
+) -> int:
+    """Return the first sequence number of a crawl, which the first of its processes decides."""
+    now = int(server.call("GET", layout.order[0]) or 0) + 1
+    first = now if crawl_start is None else min(crawl_start, now)
+    if crawl is None:
+        return first
+    crawls, ours = layout.state("crawls"), json.dumps({"began": first, **settings})
+    server.call("HSETNX", crawls, crawl, ours)
+    recorded = json.loads(server.call("HGET", crawls, crawl))
+    first = recorded.pop("began")
+    if recorded != settings:
+        changed = ", ".join(
+            f"{what}: {recorded.get(what)} → {value}"
+            for what, value in settings.items()
+            if recorded.get(what) != value
+        )
+        raise IndexMismatch(
+            server.location,
+            f"the crawl {crawl!r} began with other settings ({changed}): give all of its processes "
+            "the same ones, or this crawl another name",
+        )
+    return int(first)

@@ -1,0 +1,873 @@
+"""RedisIndex: an `Index` that many processes share.
+
+It decides by the same rules as `ObservingIndex`. What lies in between is the protocol by which, of
+pages that are copies of each other and arrive at the same time, exactly one becomes the original:
+
+1. `begin` gives the page its sequence, and the number of the last admission whose records are in
+   all tables.
+2. The tables are searched, and the pages that are found are compared.
+3. A page that is to become pending asks for *admission*. The server compares it with all pages that
+   were admitted since 1. Those within k, which the search may have missed, are returned; the page
+   is decided again, and asks again, naming them as known.
+4. An admitted page's records are appended to the tables.
+
+Of two copies that are both admitted, take the later one. The earlier was admitted after the later
+one's beginning, and was compared in 3; or before, and then its records were in the tables before
+the search. docs/several-machines.md tells more.
+
+A pending page has a lease, which its crawler renews. A crawler that dies leaves pages whose lease
+ends; who finds such a page removes it, so that its crawler, should it live, can't confirm it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, replace
+from itertools import chain
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_simhash.confirmation import NO_EVIDENCE
+from scrapy_simhash.errors import IndexClosed, IndexCorrupt, SchemeError, StorageError
+from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
+from scrapy_simhash.index.probing import Prober
+from scrapy_simhash.index.records import (
+    decode_entry,
+    decode_near_duplicate,
+    encode_entry,
+    encode_near_duplicate,
+)
+from scrapy_simhash.index.redis import scripts
+from scrapy_simhash.index.redis.layout import (
+    LOG_CHUNK,
+    RECORD_DIGEST_BYTES,
+    Group,
+    digest_of,
+    field_of,
+    parsed_group,
+)
+from scrapy_simhash.index.rules import Neighbour, Own, decide
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from scrapy_simhash.confirmation import Confirmation, Evidence
+    from scrapy_simhash.index.base import Action
+    from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.redis.manifest import RedisManifest
+    from scrapy_simhash.index.redis.server import Server
+    from scrapy_simhash.index.rules import Decision, Rules
+    from scrapy_simhash.scheme import Scheme
+
+DEFAULT_LEASE_S = 60.0
+_ADMITTED, _SEARCH_AGAIN = 1, 2
+_STORED, _LEASE_ENDED = 1, 2
+# A page that its lease's end robbed of its place is observed again; so often at most.
+_MAX_TRIES = 3
+# Records of pages whose crawler has not written them are written by others after so many more.
+_MAX_LAG = 200
+_LOADED_AT_ONCE = 100
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class _Pending:
+    """A pending page of this process.
+
+    :param entry: as `confirm` stores it.
+    :param stored: the entry under its key when it was observed, as the server holds it.
+    :param similar: a page within k that it is no copy of.
+    :param unmet: entries of earlier crawls that it takes the place of.
+    :param supersedes: key of the representative whose place it takes.
+    """
+
+    observation: Observation
+    digest: bytes
+    entry: Entry
+    stored: bytes
+    similar: Neighbour | None = None
+    unmet: Sequence[Entry] = ()
+    in_scope: Callable[[str], bool] | None = None
+    supersedes: str | None = None
+    renewed_s: float = 0.0
+
+
+class _Page(NamedTuple):
+    """A page that is observed."""
+
+    key: str
+    digest: bytes
+    fingerprint: int
+    evidence: Evidence
+    sequence: int
+    in_scope: Callable[[str], bool] | None = None
+
+
+@dataclass
+class _Seen:
+    """What an observation of a page knows of others, as of the last look.
+
+    :param own: entry under the same key, as the server holds it; empty if there is none.
+    :param own_pending: admitted pages under the same key, oldest first.
+    """
+
+    own: bytes
+    own_pending: list[bytes]
+    stored: list[tuple[int, Entry]]
+    pending: list[tuple[int, Entry]]
+
+
+class RedisIndex:
+    """An `Index` on a Redis server; see that protocol for the contract.
+
+    Methods may be called from several threads, and wait for the network.
+
+    :param crawl_start: the first sequence number of the crawl.
+    :param lease_s: how long a page stays pending after its crawler was last heard of.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        manifest: RedisManifest,
+        name: str,
+        *,
+        rules: Rules,
+        incremental: bool,
+        crawl_start: int,
+        lease_s: float = DEFAULT_LEASE_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._server = server
+        self._manifest = manifest
+        self._clock = clock
+        self._layout = manifest.layout(name)
+        self._prober = Prober(manifest.plan) if manifest.plan.prefix_bits else None
+        self._max_check_distance = self._layout.max_check_distance(rules.max_distance)
+        self._lease_ms = max(int(1000 * lease_s), 1)
+        self._lock = Lock()
+        self._mine: dict[int, _Pending] = {}
+        self._closing = Event()
+        self._renewing: Thread | None = None
+        self.rules = rules
+        self.incremental = incremental
+        self.crawl_start = crawl_start
+        self.lost_leases = 0
+        """Pages whose lease had ended when they were confirmed."""
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme that the index was made with."""
+        return self._manifest.scheme
+
+    @property
+    def plan(self) -> TablePlan:
+        """The tables that the index was made with."""
+        return self._manifest.plan
+
+    @property
+    def max_distance(self) -> int:
+        """k, inclusive."""
+        return self.rules.max_distance
+
+    @property
+    def confirmation(self) -> Confirmation:
+        """What a page within k bits must show to count as a copy."""
+        return self.rules.confirmation
+
+    @property
+    def location(self) -> str:
+        """The server and the name of the index, without secrets."""
+        return self._server.location
+
+    def observe(
+        self,
+        key: str,
+        fingerprint: int,
+        evidence: Evidence = NO_EVIDENCE,
+        *,
+        in_scope: Callable[[str], bool] | None = None,
+    ) -> Observation:
+        """See `Index.observe`."""
+        self._require_open()
+        if not isinstance(key, str) or not key:
+            raise SchemeError(f"the key of a page is a text that is not empty, not {key!r}")
+        self.scheme.check_fingerprint(fingerprint)
+        digest = digest_of(key)
+        buckets = self._buckets_to_ask(fingerprint, evidence)
+        sequence, since, own_group, records = self._begin(digest, buckets)
+        page = _Page(key, digest, fingerprint, evidence, sequence, in_scope)
+        candidates = self._candidates(records, fingerprint, digest)
+        known: set[int] = set()
+        while True:
+            seen = self._look(digest, fingerprint, candidates, known, own_group)
+            own_group = None
+            found = self._decided(page, seen)
+            if isinstance(found, Observation):
+                return found
+            # What is stored under its key has records already.
+            rows = not (
+                seen.own and self._own(seen.own, key).fingerprint == found.entry.fingerprint
+            )
+            answer = self._take(found, since, known, rows=rows)
+            if answer[0] == _ADMITTED:
+                if found.similar is not None:
+                    self._log(found.observation, found.similar)
+                return found.observation
+            if answer[0] == _SEARCH_AGAIN:
+                _, since, _, records = self._begin(digest, buckets)
+                candidates |= self._candidates(records, fingerprint, digest)
+            for member in answer[1:] if answer[0] != _SEARCH_AGAIN else ():
+                known.add(int.from_bytes(member[:8], "big"))
+                candidates.add(member[8:])
+
+    def supersede(self, observed: Observation) -> None:
+        """See `Index.supersede`."""
+        self._require_open()
+        digest = digest_of(observed.key)
+        raw = self._group(digest).entries.get(digest, b"")
+        page = _Pending(
+            observed,
+            digest,
+            self._new_entry(observed),
+            raw,
+            supersedes=observed.representative,
+        )
+        # Its representative is there, so that copies of the page have one: nothing to compare.
+        since, distance = self._since(), -1
+        while self._take(page, since, (), rows=True, max_distance=distance)[0] != _ADMITTED:
+            since = self._since()
+
+    def confirm(self, observed: Observation | str) -> None:
+        """See `Index.confirm`.
+
+        A page whose lease has ended is observed again, and stored if nothing took its place.
+        """
+        self._require_open()
+        for page in self._select(observed):
+            self._store(page)
+
+    def discard(self, observed: Observation | str) -> None:
+        """See `Index.discard`."""
+        self._require_open()
+        for page in self._select(observed):
+            self._release(page)
+            if page.observation.similar_to is not None:
+                sequence = page.observation.sequence
+                self._server.call("HDEL", self._layout.log(sequence), sequence)
+
+    def acted(self, observed: Observation, action: Action) -> None:
+        """See `Index.acted`."""
+        if observed.representative is None and observed.similar_to is None:
+            return
+        self._require_open()
+        sequence = observed.sequence
+        value = self._server.call("HGET", self._layout.log(sequence), sequence)
+        if value is not None:
+            line = self._decoded_line(sequence, value)
+            if line.key == observed.key:
+                self._write_line(replace(line, action=action))
+
+    def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
+        """See `Index.query`."""
+        self._require_open()
+        self.scheme.check_fingerprint(fingerprint)
+        records = self._search(self._buckets_to_ask(fingerprint, evidence))
+        candidates = self._candidates(records, fingerprint, b"")
+        seen = self._look(b"", fingerprint, candidates, (), None)
+        neighbours = self.rules.neighbours(evidence, seen.stored + seen.pending)
+        neighbours.sort(key=lambda one: not one.confirmed)
+        matches: dict[str, Match] = {}
+        for distance, entry, similarity, confirmed in neighbours:
+            matches.setdefault(
+                entry.key, Match(entry.key, entry.fingerprint, distance, similarity, confirmed)
+            )
+        return list(matches.values())
+
+    def entry(self, key: str) -> Entry | None:
+        """Return what is stored under a key, or None."""
+        self._require_open()
+        digest = digest_of(key)
+        value = self._group(digest).entries.get(digest)
+        return None if value is None else self._own(value, key)
+
+    def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
+        """Return the near-duplicate log, oldest first; of this crawl alone, or of all."""
+        self._require_open()
+        return self._lines(self.crawl_start if this_crawl else 0)
+
+    def load(self, entries: Iterable[Entry]) -> int:
+        """Store entries of another index as they are, but those of pages that have one here.
+
+        No crawl may use this index meanwhile: entries are not compared.
+
+        :return: how many were stored.
+        """
+        self._require_open()
+        loaded = last = 0
+        batch: list[Entry] = []
+        for entry in entries:
+            batch.append(entry)
+            last = max(last, entry.number, entry.met)
+            if len(batch) == _LOADED_AT_ONCE:
+                loaded += self._load(batch)
+                batch = []
+        loaded += self._load(batch)
+        sequence = self._layout.order[0]
+        missing = last - int(self._server.call("GET", sequence) or 0)
+        if missing > 0:
+            self._server.call("INCRBY", sequence, missing)
+        return loaded
+
+    def _load(self, entries: Sequence[Entry]) -> int:
+        layout, keys, arguments = self._layout, list[bytes](), list[bytes]()
+        for entry in entries:
+            digest = digest_of(entry.key)
+            group, _, count = layout.group_keys(layout.group_of(digest))
+            keys += (group, count)
+            arguments += (
+                digest,
+                encode_entry(entry, layout.width_bytes),
+                layout.buckets(self.plan.prefixes(entry.fingerprint)),
+                layout.record(digest, entry.fingerprint),
+            )
+        if not self._server.cluster:
+            head = (layout.head, layout.prefix_bytes)
+            return int(self._server.run(scripts.LOAD_MANY, keys, (*head, *arguments)))
+        loaded = 0
+        for at in range(len(entries)):
+            digest, value, buckets, record = arguments[4 * at : 4 * at + 4]
+            for table, part in layout.by_table(buckets).items():
+                rows = (layout.head, part, layout.prefix_bytes, record)
+                self._server.run(scripts.APPEND, (layout.table(table),), rows)
+            loaded += self._server.run(scripts.LOAD, keys[2 * at : 2 * at + 2], (digest, value))
+        return loaded
+
+    def close(self) -> None:
+        """See `Index.close`."""
+        with self._lock:
+            if self._closing.is_set():
+                return
+            self._closing.set()
+            pages = list(self._mine.values())
+        if self._renewing is not None:
+            self._renewing.join()
+        try:
+            for page in pages:
+                self._release(page)
+        finally:
+            self._server.close()
+
+    def __len__(self) -> int:
+        self._require_open()
+        return sum(int(self._server.call("GET", name) or 0) for name in self._layout.counts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _require_open(self) -> None:
+        if self._closing.is_set():
+            raise IndexClosed(self.location, "used after close()")
+
+    # Deciding.
+
+    def _decided(self, page: _Page, seen: _Seen) -> Observation | _Pending:
+        """Return what a page is, or the pending page that it is to become."""
+        fingerprint, evidence, in_scope = page.fingerprint, page.evidence, page.in_scope
+        stored = self._own(seen.own, page.key) if seen.own else None
+        last = self._own(seen.own_pending[-1], page.key) if seen.own_pending else stored
+        own = None if last is None else self.rules.own(fingerprint, evidence, last)
+
+        def neighbours() -> tuple[Sequence[Neighbour], Sequence[Neighbour]]:
+            stored_others, pending_others = (
+                [one for one in some if in_scope is None or in_scope(one[1].key)]
+                for some in (seen.stored, seen.pending)
+            )
+            return (
+                self.rules.neighbours(evidence, stored_others),
+                self.rules.neighbours(evidence, pending_others),
+            )
+
+        decision = decide(own, neighbours, self._counts)
+        observation = _observation(page, own, decision)
+        nearest = decision.nearest
+        if decision.kind == "near-duplicate" and nearest is not None:
+            self._log(observation, nearest)
+            return observation
+        entry = self._new_entry(observation)
+        if decision.kind == "unchanged" and own is not None:
+            if stored is None or not (
+                own.same
+                if stored is own.entry
+                else self.rules.own(fingerprint, evidence, stored).same
+            ):
+                # The same as a pending page, which may fail: this one then stands for itself.
+                observation = replace(observation, provisional=True)
+            elif stored.met < self.crawl_start:
+                entry = self._met(stored, entry)
+            else:
+                return observation
+        return _Pending(
+            observation, page.digest, entry, seen.own, nearest, decision.yielding, in_scope
+        )
+
+    def _met(self, stored: Entry, entry: Entry) -> Entry:
+        """Return a stored entry as met by this crawl."""
+        met = stored._replace(met=entry.met, last_seen_s=entry.last_seen_s)
+        if not self.incremental:
+            # An empty index would know this crawl's content, not that of an earlier one.
+            return met._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
+        return met if stored.evidence.sketch else met._replace(evidence=entry.evidence)
+
+    def _counts(self, entry: Entry) -> bool:
+        return self.incremental or entry.met >= self.crawl_start
+
+    def _new_entry(self, observation: Observation) -> Entry:
+        now_s, sequence = int(self._clock()), observation.sequence
+        evidence = observation.evidence
+        if evidence.certainty:
+            evidence = evidence._replace(certainty=b"")
+        return Entry(
+            sequence,
+            observation.key,
+            observation.fingerprint,
+            sequence,
+            now_s,
+            now_s,
+            -1,
+            evidence,
+        )
+
+    # Searching.
+
+    def _buckets_to_ask(self, fingerprint: int, evidence: Evidence) -> dict[int, list[bytes]]:
+        """Return the names of the buckets to ask, by table."""
+        if self._prober is None:
+            prefixes = self.plan.prefixes(fingerprint)
+            return self._layout.names(range(len(prefixes)), prefixes)
+        probes = self._prober.probes(fingerprint, evidence.certainty)
+        return self._layout.names(probes.tables.tolist(), probes.prefixes.tolist())
+
+    def _begin(
+        self, digest: bytes, buckets: dict[int, list[bytes]]
+    ) -> tuple[int, int, Group | None, bytes]:
+        """Return (sequence, number of the last admission before that is surely in the tables, own
+        group if it was read, records of the buckets).
+        """
+        layout = self._layout
+        sequence, admitted, _, unwritten = layout.order
+        if not self._server.cluster:
+            group = layout.group_keys(layout.group_of(digest))[:2]
+            (number, since, _, (packed, *pending)), values = self._server.run_and_get(
+                scripts.OBSERVE,
+                (sequence, admitted, unwritten, *group),
+                list(chain.from_iterable(buckets.values())),
+            )
+            return number, since, parsed_group(packed, pending), b"".join(filter(None, values))
+        number, since, last = self._server.run(scripts.BEGIN, (sequence, admitted, unwritten))
+        if last - since > _MAX_LAG:
+            self._write_records_of_others(since + _MAX_LAG // 2)
+        return number, since, None, self._search(buckets)
+
+    def _since(self) -> int:
+        """Return the number that `_begin` returns, where nothing is searched."""
+        sequence, admitted, _, unwritten = self._layout.order
+        _, since, _ = self._server.run(scripts.BEGIN, (sequence, admitted, unwritten))
+        return int(since)
+
+    def _search(self, buckets: dict[int, list[bytes]]) -> bytes:
+        """Return the records of buckets."""
+        if not self._server.cluster:
+            return b"".join(
+                filter(None, self._server.call("MGET", *chain.from_iterable(buckets.values())))
+            )
+        # The buckets of a table are in one slot.
+        return b"".join(
+            record
+            for names in buckets.values()
+            for record in filter(None, self._server.call("MGET", *names))
+        )
+
+    def _candidates(self, records: bytes, fingerprint: int, own: bytes) -> set[bytes]:
+        """Return the first bytes of the digests of other pages that may be within k."""
+        near = self._layout.near(records, fingerprint, self._max_check_distance)
+        near.discard(own[:RECORD_DIGEST_BYTES])
+        return near
+
+    def _look(
+        self,
+        digest: bytes,
+        fingerprint: int,
+        candidates: Iterable[bytes],
+        known: Iterable[int],
+        own_group: Group | None,
+    ) -> _Seen:
+        """Read a page's own group and those of candidates."""
+        layout = self._layout
+        by_group: dict[int, list[bytes]] = {}
+        for candidate in candidates:
+            by_group.setdefault(layout.group_of(candidate), []).append(candidate)
+        own_number = layout.group_of(digest) if digest else -1
+        wanted = set(by_group)
+        if digest and own_group is None:
+            wanted.add(own_number)
+        groups = self._groups(sorted(wanted))
+        if own_group is not None:
+            groups.setdefault(own_number, own_group)
+        seen = _Seen(b"", [], [], [])
+        if digest:
+            group = groups[own_number]
+            seen.own = group.entries.get(digest, b"")
+            seen.own_pending = [
+                page.entry
+                for page in group.pending
+                if page.digest == digest and (page.admitted or page.sequence in known)
+            ]
+        for number, prefixes in by_group.items():
+            starts = tuple(prefixes)
+            group = groups[number]
+            for other, value in group.entries.items():
+                if other != digest and other.startswith(starts):
+                    self._add_near(seen.stored, value, fingerprint)
+            for page in group.pending:
+                if page.digest == digest or not page.digest.startswith(starts):
+                    continue
+                if page.admitted or page.sequence in known:
+                    self._add_near(seen.pending, page.entry, fingerprint)
+        return seen
+
+    def _add_near(self, to: list[tuple[int, Entry]], value: bytes, fingerprint: int) -> None:
+        entry = self._decoded(value)
+        distance = hamming_distance(entry.fingerprint, fingerprint)
+        if distance <= self.max_distance:
+            to.append((distance, entry))
+
+    def _groups(self, numbers: Sequence[int]) -> dict[int, Group]:
+        """Read groups."""
+        if not numbers:
+            return {}
+        keys = [self._layout.group_keys(number)[:2] for number in numbers]
+        if self._server.cluster:
+            answers = [self._server.run(scripts.LOOK, pair)[0] for pair in keys]
+        else:
+            answers = self._server.run(scripts.LOOK, [name for pair in keys for name in pair])
+        return {
+            number: parsed_group(packed, pending)
+            for number, (packed, *pending) in zip(numbers, answers, strict=True)
+        }
+
+    def _group(self, digest: bytes) -> Group:
+        number = self._layout.group_of(digest)
+        return self._groups([number])[number]
+
+    # Taking and giving back a place.
+
+    def _take(
+        self,
+        page: _Pending,
+        since: int,
+        known: Iterable[int],
+        *,
+        rows: bool,
+        max_distance: int | None = None,
+    ) -> list[Any]:
+        """Ask for admission; once admitted, the page is pending and in the tables."""
+        layout, observation = self._layout, page.observation
+        sequence, digest, fingerprint = observation.sequence, page.digest, page.entry.fingerprint
+        _, admitted, recent, unwritten = layout.order
+        pending = layout.group_keys(layout.group_of(digest))[1]
+        field = field_of(sequence, digest)
+        entry = encode_entry(page.entry, layout.width_bytes)
+        member = layout.member(sequence, digest, fingerprint)
+        distance = self.max_distance if max_distance is None else max_distance
+        judged = b"".join(one.to_bytes(8, "big") for one in known)
+        buckets = layout.buckets(self.plan.prefixes(fingerprint)) if rows else b""
+        if not self._server.cluster:
+            record = layout.record(digest, fingerprint)
+            answer: list[Any] = self._server.run(
+                scripts.TAKE,
+                (admitted, recent, pending),
+                (
+                    *(member, since, distance, judged, field, self._lease_ms, entry),
+                    *(layout.head, buckets, layout.prefix_bytes, record),
+                ),
+            )
+        else:
+            self._server.run(scripts.HOLD, (pending,), (field, self._lease_ms, entry))
+            answer = self._server.run(
+                scripts.ADMIT,
+                (admitted, recent, unwritten),
+                (member, since, distance, judged),
+            )
+            if answer[0] == _ADMITTED:
+                self._write_records(member, buckets)
+            else:
+                self._server.call("HDEL", pending, field)
+        if answer[0] == _ADMITTED:
+            page.renewed_s = time.monotonic()
+            with self._lock:
+                self._mine[sequence] = page
+                if self._renewing is None and not self._closing.is_set():
+                    self._renewing = Thread(target=self._renew, name="simhash-leases", daemon=True)
+                    self._renewing.start()
+        return answer
+
+    def _write_records(self, member: bytes, buckets: bytes) -> None:
+        """Append the records of an admitted page, let it count, and say that all is written."""
+        layout = self._layout
+        sequence, digest, fingerprint = layout.parsed_member(member)
+        record = layout.record(digest, fingerprint)
+        for table, part in layout.by_table(buckets).items():
+            arguments = (layout.head, part, layout.prefix_bytes, record)
+            self._server.run(scripts.APPEND, (layout.table(table),), arguments)
+        pending = layout.group_keys(layout.group_of(digest))[1]
+        self._server.run(scripts.MARK, (pending,), (field_of(sequence, digest),))
+        self._server.call("ZREM", layout.order[3], member)
+
+    def _write_records_of_others(self, up_to: int) -> None:
+        """Write the records of pages whose crawlers have not."""
+        members = self._server.call("ZRANGEBYSCORE", self._layout.order[3], "-inf", up_to)
+        for member in members:
+            fingerprint = self._layout.parsed_member(member)[2]
+            self._write_records(member, self._layout.buckets(self.plan.prefixes(fingerprint)))
+
+    def _release(self, page: _Pending) -> None:
+        """Remove a pending page."""
+        pending = self._layout.group_keys(self._layout.group_of(page.digest))[1]
+        sequence = page.observation.sequence
+        self._server.call("HDEL", pending, field_of(sequence, page.digest))
+        with self._lock:
+            self._mine.pop(sequence, None)
+
+    def _select(self, observed: Observation | str) -> list[_Pending]:
+        with self._lock:
+            if isinstance(observed, str):
+                found = [one for one in self._mine.values() if one.observation.key == observed]
+                return sorted(found, key=lambda one: one.observation.sequence)
+            page = self._mine.get(observed.sequence)
+        return [] if page is None or page.observation != observed else [page]
+
+    def _renew(self) -> None:
+        """Renew the leases of pending pages until the index is closed."""
+        every_s = self._lease_ms / 3000
+        while not self._closing.wait(every_s):
+            before_s = time.monotonic() - every_s / 2
+            with self._lock:
+                pages = [page for page in self._mine.values() if page.renewed_s < before_s]
+            by_key: dict[bytes, list[_Pending]] = {}
+            for page in pages:
+                name = self._layout.group_keys(self._layout.group_of(page.digest))[1]
+                by_key.setdefault(name, []).append(page)
+            try:
+                for name, some in by_key.items():
+                    fields = [field_of(one.observation.sequence, one.digest) for one in some]
+                    self._server.run(scripts.RENEW, (name,), (self._lease_ms, *fields))
+                    for page in some:
+                        page.renewed_s = time.monotonic()
+            except StorageError as error:
+                logger.warning("simhash: leases are not renewed: %s", error)
+
+    # Storing.
+
+    def _store(self, page: _Pending) -> None:
+        for _ in range(_MAX_TRIES):
+            stored = self._stored(page)
+            if stored is None:
+                return
+            if isinstance(stored, Entry):
+                self._settle_others(page, stored)
+                return
+            self.lost_leases += 1
+            with self._lock:
+                self._mine.pop(page.observation.sequence, None)
+            again = self._observed_again(page)
+            if again is None:
+                return
+            page = again
+        raise StorageError(
+            self.location,
+            f"page {page.observation.key!r} lost its lease of {self._lease_ms / 1000:g} s "
+            f"{_MAX_TRIES} times while it was confirmed: make the lease longer",
+        )
+
+    def _stored(self, page: _Pending) -> Entry | bool | None:
+        """Store an entry. Return it; None if a later observation of its page is stored; False if
+        the lease has ended.
+        """
+        layout, digest, key = self._layout, page.digest, page.observation.key
+        keys = layout.group_keys(layout.group_of(digest))
+        field = field_of(page.observation.sequence, digest)
+        expected = page.stored
+        while True:
+            stored = self._own(expected, key) if expected else None
+            if stored is not None and stored.met > page.entry.met:
+                self._release(page)
+                return None
+            entry = self._merged(page.entry, stored)
+            value = encode_entry(entry, layout.width_bytes)
+            answer = self._server.run(scripts.SETTLE, keys, (field, digest, expected, value))
+            if answer[0] == _STORED:
+                with self._lock:
+                    self._mine.pop(page.observation.sequence, None)
+                return entry
+            if answer[0] == _LEASE_ENDED:
+                return False
+            expected = answer[1]
+
+    def _merged(self, entry: Entry, stored: Entry | None) -> Entry:
+        """Return what is stored for a page in the place of what was."""
+        if stored is None:
+            return entry
+        if not self.rules.same_text(entry, stored):
+            return entry._replace(first_seen_s=stored.first_seen_s)
+        # The same content again keeps its number, and its fingerprint while that counts.
+        kept = stored if self._counts(stored) else entry
+        return stored._replace(
+            fingerprint=kept.fingerprint,
+            met=entry.met,
+            last_seen_s=entry.last_seen_s,
+            evidence=kept.evidence if kept.evidence.sketch else entry.evidence,
+        )
+
+    def _observed_again(self, page: _Pending) -> _Pending | None:
+        """Observe a page again whose lease has ended; None if it needs no place any more."""
+        before = page.observation
+        observed = self.observe(
+            before.key, before.fingerprint, before.evidence, in_scope=page.in_scope
+        )
+        if page.supersedes is not None and observed.representative is not None:
+            self.supersede(observed)
+        with self._lock:
+            again = self._mine.get(observed.sequence)
+        logger.warning(
+            "simhash: the lease of %r had ended when it was confirmed: it is %s now",
+            before.key,
+            "stored" if again else f"a {observed.kind} of {observed.representative}",
+        )
+        return again
+
+    def _settle_others(self, page: _Pending, entry: Entry) -> None:
+        """Remove the entries whose place a stored page takes."""
+        if page.supersedes is not None:
+            other, value = self._read(page.supersedes)
+            neighbour = None if other is None else self.rules.copy_of(entry, other)
+            if neighbour is not None and self._removed(neighbour.entry, value):
+                gone = neighbour.entry
+                sequence = int(self._server.call("INCR", self._layout.order[0]))
+                observation = Observation(
+                    "near-duplicate",
+                    gone.key,
+                    gone.fingerprint,
+                    entry.key,
+                    neighbour.distance,
+                    sequence,
+                )
+                self._log(observation, neighbour._replace(entry=entry))
+            return
+        if self.incremental:
+            return
+        for unmet in page.unmet:
+            if page.in_scope is not None and not page.in_scope(unmet.key):
+                continue
+            other, value = self._read(unmet.key)
+            if other is not None and not self._counts(other) and self.rules.copy_of(entry, other):
+                self._removed(other, value)
+
+    def _read(self, key: str) -> tuple[Entry | None, bytes]:
+        digest = digest_of(key)
+        value = self._group(digest).entries.get(digest, b"")
+        return (self._own(value, key) if value else None), value
+
+    def _removed(self, entry: Entry, value: bytes) -> bool:
+        """Remove an entry, unless it has changed or its page is pending. Return whether."""
+        digest = digest_of(entry.key)
+        keys = self._layout.group_keys(self._layout.group_of(digest))
+        return bool(self._server.run(scripts.REMOVE, keys, (digest, value)))
+
+    # The near-duplicate log, and decoding.
+
+    def _log(self, observation: Observation, nearest: Neighbour) -> None:
+        similarity = nearest.similarity
+        self._write_line(
+            NearDuplicate(
+                observation.key,
+                nearest.entry.key,
+                nearest.distance,
+                observation.fingerprint,
+                observation.sequence,
+                int(self._clock()),
+                None if similarity is None else round(similarity, 2),
+                nearest.confirmed,
+            )
+        )
+
+    def _write_line(self, line: NearDuplicate) -> None:
+        value = encode_near_duplicate(line, self._layout.width_bytes)
+        self._server.call("HSET", self._layout.log(line.sequence), line.sequence, value)
+
+    def _lines(self, since: int) -> Iterator[NearDuplicate]:
+        self._require_open()
+        last = int(self._server.call("GET", self._layout.order[0]) or 0)
+        for first in range(since - since % LOG_CHUNK, last + 1, LOG_CHUNK):
+            self._require_open()
+            found = self._server.call("HGETALL", self._layout.log(first))
+            for sequence, value in sorted((int(field), value) for field, value in found.items()):
+                if sequence >= since:
+                    self._require_open()
+                    yield self._decoded_line(sequence, value)
+
+    def _own(self, value: bytes, key: str) -> Entry:
+        """Return the entry of a key."""
+        entry = self._decoded(value)
+        if entry.key != key:
+            raise StorageError(
+                self.location,
+                f"the keys {key!r} and {entry.key!r} have the same digest: give one of the pages "
+                "another key",
+            )
+        return entry
+
+    def _decoded(self, value: bytes) -> Entry:
+        try:
+            return decode_entry(-1, value, self._layout.width_bytes)
+        except ValueError as error:
+            raise IndexCorrupt(self.location, f"an entry cannot be read: {error}") from error
+
+    def _decoded_line(self, sequence: int, value: bytes) -> NearDuplicate:
+        try:
+            return decode_near_duplicate(sequence, value, self._layout.width_bytes)
+        except ValueError as error:
+            raise IndexCorrupt(self.location, f"its log cannot be read: {error}") from error
+
+
+def _observation(page: _Page, own: Own | None, decision: Decision) -> Observation:
+    nearest = decision.nearest
+    compared = nearest or own
+    is_copy = decision.kind == "near-duplicate"
+    like = None if nearest is None else nearest.entry.key
+    return Observation(
+        decision.kind,
+        page.key,
+        page.fingerprint,
+        like if is_copy else None,
+        None if compared is None else compared.distance,
+        page.sequence,
+        decision.provisional,
+        None if compared is None else compared.similarity,
+        None if is_copy else like,
+        page.evidence,
+    )

@@ -1,0 +1,82 @@
+"""The manifest of an index in Redis: what it was made with, as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from scrapy_simhash.confirmation import Confirmation
+from scrapy_simhash.errors import IndexForeign, IndexMismatch, SimhashError
+from scrapy_simhash.index.plan import TablePlan
+from scrapy_simhash.index.redis.layout import Layout
+from scrapy_simhash.scheme import Scheme
+
+FORMAT_VERSION = 1
+_FORMAT = "scrapy-simhash redis index"
+
+
+@dataclass(frozen=True)
+class RedisManifest:
+    """The properties that an index was created with.
+
+    :param max_distance: k at creation.
+    :param group_bits: see `scrapy_simhash.index.redis.layout`.
+    """
+
+    scheme: Scheme
+    plan: TablePlan
+    max_distance: int
+    confirmation: Confirmation
+    group_bits: int
+
+    def layout(self, name: str) -> Layout:
+        """Return the layout of an index of that name."""
+        return Layout(name, self.plan, self.group_bits)
+
+    def to_json(self) -> str:
+        """Return it as text."""
+        content = {
+            "format": _FORMAT,
+            "format_version": FORMAT_VERSION,
+            "scheme": self.scheme.to_dict(),
+            "plan": asdict(self.plan),
+            "max_distance": self.max_distance,
+            "confirmation": asdict(self.confirmation),
+            "group_bits": self.group_bits,
+        }
+        return json.dumps(content, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, location: str, text: str) -> RedisManifest:
+        """Inverse of `to_json`.
+
+        :raises IndexForeign: the text is not a manifest.
+        :raises IndexMismatch: its format version is not supported.
+        """
+        try:
+            content: Any = json.loads(text)
+            if content["format"] != _FORMAT:
+                raise ValueError(f"the format is {content['format']!r}")
+            version = content["format_version"]
+            if version != FORMAT_VERSION:
+                raise IndexMismatch(
+                    location,
+                    f"format version {version!r}, this release reads {FORMAT_VERSION}: use the "
+                    "release that made it, or another name; nothing was changed",
+                )
+            return cls(
+                Scheme.from_dict(content["scheme"]),
+                TablePlan(**content["plan"]),
+                int(content["max_distance"]),
+                Confirmation(**content["confirmation"]),
+                int(content["group_bits"]),
+            )
+        except IndexMismatch:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, SimhashError) as error:
+            raise IndexForeign(
+                location,
+                f"its manifest is not ours ({type(error).__name__}: {error}): choose another name; "
+                "nothing was changed",
+            ) from error

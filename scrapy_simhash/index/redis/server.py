@@ -1,0 +1,183 @@
+"""Talk to a Redis server or cluster: connect, run scripts, translate errors."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import redis
+from redis.backoff import ExponentialBackoff
+from redis.cluster import RedisCluster
+from redis.exceptions import (
+    AuthenticationError,
+    NoPermissionError,
+    NoScriptError,
+    OutOfMemoryError,
+    RedisClusterException,
+    RedisError,
+)
+from redis.exceptions import (
+    ConnectionError as NoConnection,
+)
+from redis.exceptions import (
+    TimeoutError as NoAnswer,
+)
+from redis.retry import Retry
+
+from scrapy_simhash.errors import SchemeError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from scrapy_simhash.index.redis.scripts import Script
+
+SCHEMES = ("redis", "rediss", "unix")
+_TIMEOUT_S = 10.0
+_RETRIES = 3
+
+
+class Server:
+    """A Redis server or cluster that holds an index.
+
+    :param url: as redis-py takes it: ``redis://user:password@host:6379/0``, ``rediss://…`` or
+        ``unix://…``.
+    :param name: of the index; for messages.
+    :param cluster: the server is one of a cluster.
+    :param parameters: further ones of redis-py's client.
+    :raises StorageError: it cannot be reached, refuses us, or may evict keys.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        *,
+        cluster: bool = False,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.location = f"{masked(url)} {name}"
+        self.cluster = cluster
+        options = {
+            "socket_timeout": _TIMEOUT_S,
+            "socket_connect_timeout": _TIMEOUT_S,
+            **(parameters or {}),
+            "decode_responses": False,
+        }
+        with self._translated():
+            if cluster:
+                self._client: Any = RedisCluster.from_url(url, **options)
+            else:
+                retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), _RETRIES)
+                self._client = redis.Redis.from_url(
+                    url,
+                    **{"retry": retry, "retry_on_error": [NoConnection, NoAnswer], **options},
+                )
+        self._require_noeviction()
+
+    def run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any] = ()) -> Any:
+        """Run a script, whose keys are in one slot, and return its answer."""
+        with self._translated():
+            try:
+                return self._client.evalsha(script.sha, len(keys), *keys, *arguments)
+            except NoScriptError:  # the server was started again, or SCRIPT FLUSH
+                return self._client.eval(script.source, len(keys), *keys, *arguments)
+
+    def run_and_get(
+        self, script: Script, keys: Sequence[bytes], names: Sequence[bytes]
+    ) -> tuple[Any, list[bytes | None]]:
+        """Run a script and then read strings, on a single server, in one round trip."""
+        with self._translated():
+            for _ in range(_RETRIES):
+                pipeline = self._client.pipeline(transaction=False)
+                pipeline.execute_command("EVALSHA", script.sha, len(keys), *keys)
+                pipeline.execute_command("MGET", *names)
+                answer, values = pipeline.execute(raise_on_error=False)
+                if isinstance(values, RedisError):
+                    raise values
+                if not isinstance(answer, RedisError):
+                    return answer, values
+                if not isinstance(answer, NoScriptError):
+                    raise answer
+                self._client.script_load(script.source)
+            raise answer
+
+    def call(self, *command: Any) -> Any:
+        """Carry out a command on one key."""
+        with self._translated():
+            return self._client.execute_command(*command)
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._translated():
+            self._client.close()
+
+    def _require_noeviction(self) -> None:
+        with self._translated():
+            target = {"target_nodes": RedisCluster.PRIMARIES} if self.cluster else {}
+            answer = self._client.info("memory", **target)
+        for memory in answer.values() if self.cluster and len(answer) else [answer]:
+            if not isinstance(memory, dict):
+                memory = answer  # noqa: PLW2901 - a cluster of one primary answers as one server
+            policy = memory.get("maxmemory_policy", "noeviction")
+            if policy != "noeviction":
+                raise StorageError(
+                    self.location,
+                    f"the server's maxmemory-policy is {policy}, so it may drop parts of the "
+                    "index: `CONFIG SET maxmemory-policy noeviction`, or use a server of its own",
+                )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn errors of redis-py into our own, which name no secret."""
+        try:
+            yield
+        except (AuthenticationError, NoPermissionError) as error:
+            raise StorageError(
+                self.location,
+                f"the server refuses us ({_words(error)}): check user and password in the URL, and "
+                "the user's rights (ACL)",
+            ) from error
+        except OutOfMemoryError as error:
+            raise self._full(error) from error
+        except (NoConnection, NoAnswer, RedisClusterException) as error:
+            raise StorageError(
+                self.location,
+                f"the server cannot be reached ({_words(error)}): check that it runs, and the URL",
+            ) from error
+        except RedisError as error:
+            if str(error).startswith("OOM"):
+                raise self._full(error) from error
+            raise StorageError(self.location, f"the server says: {_words(error)}") from error
+        except OSError as error:
+            raise StorageError(self.location, f"the connection failed: {_words(error)}") from error
+
+    def _full(self, error: RedisError) -> StorageError:
+        return StorageError(
+            self.location,
+            f"the server's memory is full ({_words(error)}): raise maxmemory, or remove old pages; "
+            "nothing was written",
+        )
+
+
+def masked(url: str) -> str:
+    """Return the URL of a server without user, password and query.
+
+    :raises SchemeError: it is no URL of a Redis server.
+    """
+    try:
+        parts = urlsplit(url)
+        if parts.scheme not in SCHEMES or not (parts.hostname or parts.scheme == "unix"):
+            raise ValueError
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        # The URL may hold a password: it is not repeated.
+        raise SchemeError(
+            "the URL of the Redis server is not valid: redis://host:6379/0, rediss://… or unix://… "
+            "is needed"
+        ) from None
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0]

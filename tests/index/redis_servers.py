@@ -1,0 +1,156 @@
+"""Redis servers of the tests' own, on free loopback ports."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_simhash import Scheme
+from scrapy_simhash.index.redis import open_redis_index
+
+from .backends import PLAN, K
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.index import TablePlan
+    from scrapy_simhash.index.redis.index import RedisIndex
+
+PROGRAM = shutil.which("redis-server")
+MISSING = (
+    "the package redis is not installed"
+    if find_spec("redis") is None
+    else "there is no redis-server in PATH"
+    if PROGRAM is None
+    else ""
+)
+needs_redis = pytest.mark.skipif(bool(MISSING), reason=f"no index in Redis: {MISSING}")
+_names = count()
+
+
+def free_port() -> int:
+    """A port whose cluster bus, 10,000 above it, is free, too."""
+    while True:
+        with socket.socket() as one, socket.socket() as other:
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
+            with suppress(OSError, OverflowError):
+                other.bind(("127.0.0.1", port + 10_000))
+                return port
+
+
+class RedisServer:
+    """A running redis-server, or a cluster of several.
+
+    :param processes: of a cluster; 0 for a single server.
+    """
+
+    def __init__(self, directory: Path, *options: str, processes: int = 0) -> None:
+        self.cluster = processes > 0
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self.ports: list[int] = []
+        for _ in range(max(processes, 1)):
+            self._start(directory, *options)
+        self.url = f"redis://127.0.0.1:{self.ports[0]}/0"
+        if self.cluster:
+            self._form()
+
+    def _start(self, directory: Path, *options: str) -> None:
+        port = free_port()
+        folder = directory / str(port)
+        folder.mkdir(parents=True)
+        command = [
+            *(PROGRAM, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)),
+            *("--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning"),
+            *(("--cluster-enabled", "yes") if self.cluster else ()),
+            *options,
+        ]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        self._processes.append(process)
+        self.ports.append(port)
+        until = time.monotonic() + 20
+        while True:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return
+            assert process.poll() is None, "redis-server ended"
+            assert time.monotonic() < until, "redis-server does not listen"
+            time.sleep(0.02)
+
+    def _form(self) -> None:
+        import redis
+
+        nodes = [redis.Redis(port=port) for port in self.ports]
+        share = -(-16384 // len(nodes))
+        for number, node in enumerate(nodes):
+            first = number * share
+            slots = range(first, min(first + share, 16384))
+            node.execute_command("CLUSTER", "ADDSLOTS", *slots)
+            node.execute_command("CLUSTER", "MEET", "127.0.0.1", self.ports[0])
+        until = time.monotonic() + 30
+        while any(b"cluster_state:ok" not in raw_info(node) for node in nodes) or any(
+            len(node.execute_command("CLUSTER", "NODES")) < len(nodes) for node in nodes
+        ):
+            assert time.monotonic() < until, "the cluster does not form"
+            time.sleep(0.1)
+        for node in nodes:
+            node.close()
+
+    def stop(self) -> None:
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+
+def raw_info(node) -> bytes:
+    found = node.execute_command("CLUSTER", "INFO")
+    if isinstance(found, dict):
+        return f"cluster_state:{found['cluster_state']}".encode()
+    return found
+
+
+@contextmanager
+def running(directory: Path, *options: str, processes: int = 0) -> Iterator[RedisServer]:
+    server = RedisServer(directory, *options, processes=processes)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+class RedisBackend:
+    """An index of a name of its own."""
+
+    def __init__(self, server: RedisServer, plan: TablePlan = PLAN) -> None:
+        self.server = server
+        self.plan = plan
+        self.name = f"test {next(_names)}:simhash"
+
+    def open(
+        self,
+        *,
+        max_distance: int = K,
+        incremental: bool = False,
+        confirmation: Confirmation | None = None,
+        **options,
+    ) -> RedisIndex:
+        return open_redis_index(
+            self.server.url,
+            self.name,
+            Scheme(bits=self.plan.bits),
+            max_distance=max_distance,
+            plan=self.plan,
+            incremental=incremental,
+            confirmation=confirmation,
+            cluster=self.server.cluster,
+            **{"expected_pages": 1000, **options},
+        )

@@ -1,0 +1,184 @@
+"""A crawler of `test_redis_concurrency`: one of several processes that meet the same families.
+
+    python -m tests.index.redis_worker TASK_AS_JSON
+
+Each family has one page for each worker, so that all of them ask at the same time. A page that is a
+provisional copy is asked for again until it is settled. The log says what became of each page: that
+it is a copy, that it was kept, and that it was kept when its lease had ended.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from collections import deque
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy_simhash import Scheme
+from scrapy_simhash.index.redis import open_redis_index
+
+if TYPE_CHECKING:
+    from scrapy_simhash.index import Observation
+    from scrapy_simhash.index.redis.index import RedisIndex
+
+    # Number of the family, and the fingerprint.
+    Page = tuple[int, int]
+
+SHAPES = {
+    # bits, k, bits by which members differ from the one before (chain) or from a centre (clique)
+    "classic clique": (64, 3, 1),
+    "classic chain": (64, 3, 2),
+    "wide clique": (256, 52, 3),
+    "wide chain": (256, 8, 5),
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker does.
+
+    :param twice: share of the commands that are sent twice, as after a lost answer.
+    :param failing: share of the pages that fail the first time.
+    :param held: so many pages are pending while further ones are asked for.
+    :param together: workers wait for each other after so many families.
+    """
+
+    url: str
+    name: str
+    cluster: bool
+    shape: str
+    families: int
+    worker: int
+    workers: int
+    log: str
+    twice: float = 0.0
+    failing: float = 0.0
+    held: int = 0
+    lease_s: float = 60.0
+    together: int = 0
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    def open(self) -> RedisIndex:
+        bits, k, _ = SHAPES[self.shape]
+        return open_redis_index(
+            self.url,
+            self.name,
+            Scheme(bits=bits),
+            max_distance=k,
+            incremental=True,
+            cluster=self.cluster,
+            lease_s=self.lease_s,
+            expected_pages=100_000,
+        )
+
+
+def members(shape: str, family: int, workers: int) -> list[int]:
+    """The fingerprints of a family."""
+    bits, _, step = SHAPES[shape]
+    rng = random.Random(f"{shape} {family}")
+    fingerprint = rng.getrandbits(bits)
+    order = rng.sample(range(bits), bits)
+    found = []
+    for number in range(workers):
+        if shape.endswith("chain"):
+            found.append(fingerprint)
+            for bit in order[number * step : (number + 1) * step]:
+                fingerprint ^= 1 << bit
+        else:
+            flipped = fingerprint
+            for bit in rng.sample(order, step):
+                flipped ^= 1 << bit
+            found.append(flipped)
+    return found
+
+
+def page_key(family: int, worker: int) -> str:
+    return f"https://{worker}.example.com/{family}"
+
+
+def main() -> None:
+    task = Task(**json.loads(sys.argv[1]))
+    rng = random.Random(time.time_ns())
+    path = Path(task.log)
+    done = set()
+    if path.exists():
+        done = {line.split()[1] for line in path.read_text().splitlines()}
+    held: deque[tuple[Page, Observation]] = deque()
+    waiting: deque[Page] = deque()
+    with task.open() as index, path.open("a", buffering=1) as log:
+        _send_twice(index, task.twice, rng)
+
+        def observe(page: Page) -> None:
+            key = page_key(page[0], task.worker)
+            observed = index.observe(key, page[1])
+            if observed.kind != "near-duplicate":
+                held.append((page, observed))
+            elif observed.provisional:
+                waiting.append(page)
+            else:
+                log.write(f"copy {key} {observed.representative}\n")
+
+        def settle(most: int) -> None:
+            while len(held) > most:
+                page, observed = held.popleft()
+                if rng.random() < task.failing:
+                    index.discard(observed)
+                    waiting.append(page)
+                else:
+                    leases = index.lost_leases
+                    index.confirm(observed)
+                    log.write(f"kept {observed.key}\n")
+                    if index.lost_leases > leases:
+                        log.write(f"late {observed.key}\n")
+
+        def ask_again(most: int) -> None:
+            for _ in range(min(most, len(waiting))):
+                observe(waiting.popleft())
+
+        for family in range(task.families):
+            if task.together and family % task.together == 0:
+                settle(0)
+                _wait_for_all(index, task, family)
+            if page_key(family, task.worker) not in done:
+                observe((family, members(task.shape, family, task.workers)[task.worker]))
+            settle(task.held)
+            ask_again(5)
+        while held or waiting:
+            settle(0)
+            time.sleep(0.01)
+            ask_again(len(waiting))
+
+
+def _send_twice(index: RedisIndex, share: float, rng: random.Random) -> None:
+    """Send some commands twice, as a client does whose first answer was lost."""
+    server = index._server
+    run, call = server.run, server.call
+
+    def twice(send):
+        def sent(*arguments):
+            if rng.random() < share:
+                send(*arguments)
+            return send(*arguments)
+
+        return sent
+
+    server.run, server.call = twice(run), twice(call)
+
+
+def _wait_for_all(index: RedisIndex, task: Task, family: int) -> None:
+    """All workers go on at the same time."""
+    name = f"{task.name} begin {family}"
+    index._server.call("INCR", name)
+    until = time.monotonic() + 60
+    while int(index._server.call("GET", name)) < task.workers and time.monotonic() < until:
+        time.sleep(0.001)
+
+
+if __name__ == "__main__":
+    main()

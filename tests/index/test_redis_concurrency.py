@@ -1,0 +1,200 @@
+"""An index in Redis that several processes use at once: of each family one page is kept."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .redis_servers import RedisBackend, needs_redis
+from .redis_worker import SHAPES, Task, members, page_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = needs_redis
+
+WORKERS = 8
+ROOT = Path(__file__).parents[2]
+
+
+def start(task: Task) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.index.redis_worker", task.to_json()]
+    with Path(f"{task.log}.errors").open("ab") as errors:
+        return subprocess.Popen(command, cwd=ROOT, stderr=errors)
+
+
+def tasks(
+    backend: RedisBackend, directory: Path, shape: str, families: int, **faults
+) -> list[Task]:
+    return [
+        Task(
+            *(backend.server.url, backend.name, backend.server.cluster, shape, families),
+            *(worker, WORKERS, str(directory / f"{worker}.log")),
+            **faults,
+        )
+        for worker in range(WORKERS)
+    ]
+
+
+def run_all(
+    todo: list[Task],
+    *,
+    disturb: Callable[[list[subprocess.Popen[bytes]]], None] | None = None,
+    limit_s: float = 600,
+) -> None:
+    """Run the workers to their end; one that was killed is started again."""
+    children = [start(task) for task in todo]
+    until = time.monotonic() + limit_s
+    try:
+        while any(child.poll() is None for child in children):
+            assert time.monotonic() < until, "the workers don't come to an end"
+            if disturb is not None:
+                disturb(children)
+            for number, child in enumerate(children):
+                if child.poll() == -signal.SIGKILL:
+                    children[number] = start(todo[number])
+            time.sleep(0.05)
+        for task, child in zip(todo, children, strict=True):
+            assert child.returncode == 0, Path(f"{task.log}.errors").read_text()
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+
+
+def check(todo: list[Task]) -> tuple[int, int]:
+    """Check what the index holds, and what the workers did with their pages.
+
+    Returns the number of pages that were kept though another one of their family was; and of those
+    that were kept when their lease had ended.
+    """
+    task = todo[0]
+    _, k, _ = SHAPES[task.shape]
+    said: dict[str, set[str]] = {"kept": set(), "copy": set(), "late": set()}
+    for one in todo:
+        for line in Path(one.log).read_text().splitlines():
+            what, key, *_ = line.split()
+            said[what].add(key)
+    stored = set()
+    with task.open() as index:
+        for family in range(task.families):
+            pages = members(task.shape, family, WORKERS)
+            keys = [page_key(family, number) for number in range(WORKERS)]
+            entries = [number for number, key in enumerate(keys) if index.entry(key)]
+            stored.update(keys[number] for number in entries)
+            if task.shape.endswith("clique"):
+                assert len(entries) == 1, f"family {family}: {entries}"
+            for number, page in enumerate(pages):
+                near = [one for one in entries if (pages[one] ^ page).bit_count() <= k]
+                # Each page is kept or near a kept one, and of two near ones one is kept.
+                assert near == [number] if number in entries else near, (family, number, entries)
+        assert len(index) == len(stored)
+    assert said["kept"] | said["copy"] == {
+        page_key(family, number) for family in range(task.families) for number in range(WORKERS)
+    }
+    # Only where a crawler was silent for longer than its lease, a copy took the place of its page.
+    assert said["kept"] - stored <= said["late"]
+    return len(said["kept"] - stored), len(said["late"])
+
+
+@pytest.mark.parametrize("shape", ["classic chain", "wide clique"])
+def test_of_pages_that_arrive_at_the_same_time_one_is_kept(redis_backend, tmp_path, shape):
+    todo = tasks(redis_backend, tmp_path, shape, 40, together=5)
+    run_all(todo)
+    assert check(todo) == (0, 0)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("shape", SHAPES)
+def test_so_it_is_in_many_families(redis_backend, tmp_path, shape):
+    todo = tasks(redis_backend, tmp_path, shape, 1500, together=5)
+    run_all(todo, limit_s=1800)
+    assert check(todo) == (0, 0)
+
+
+class Disturbance:
+    """Kills a worker, or stops one for longer than its lease, every so often, and flushes scripts.
+
+    :param often_s: time between two of them.
+    """
+
+    def __init__(self, backend: RedisBackend, lease_s: float, often_s: float, most: int) -> None:
+        self.ports = backend.server.ports
+        self.lease_s = lease_s
+        self.often_s = often_s
+        self.most = most
+        self.next_s = time.monotonic() + 1.5  # they have begun
+        self.stopped: dict[int, float] = {}
+        self.killed = self.halted = 0
+        self.rng = random.Random(5)
+
+    def __call__(self, children: list[subprocess.Popen[bytes]]) -> None:
+        import redis
+
+        now = time.monotonic()
+        for number, until in list(self.stopped.items()):
+            if now > until:
+                children[number].send_signal(signal.SIGCONT)
+                del self.stopped[number]
+        if now < self.next_s or self.killed + self.halted >= self.most:
+            return
+        self.next_s = now + self.often_s
+        running = [
+            number
+            for number, child in enumerate(children)
+            if child.poll() is None and number not in self.stopped
+        ]
+        if not running:
+            return
+        number = self.rng.choice(running)
+        if self.rng.random() < 0.5:
+            children[number].kill()
+            children[number].wait()
+            self.killed += 1
+        else:
+            children[number].send_signal(signal.SIGSTOP)
+            self.stopped[number] = now + 2.5 * self.lease_s
+            self.halted += 1
+        for port in self.ports:
+            with redis.Redis(port=port) as client:
+                client.script_flush()
+
+
+def disturbed(backend, directory, shape, families, *, most) -> None:
+    lease_s = 0.6
+    todo = tasks(
+        backend,
+        directory,
+        shape,
+        families,
+        twice=0.2,
+        failing=0.1,
+        held=10,
+        lease_s=lease_s,
+    )
+    disturbance = Disturbance(backend, lease_s, 0.4, most)
+    run_all(todo, disturb=disturbance, limit_s=1800)
+    assert disturbance.killed > 0
+    assert disturbance.halted > 0
+    too_many, late = check(todo)
+    print(
+        f"{disturbance.killed} killed, {disturbance.halted} stopped, {late} confirmed when their "
+        f"lease had ended, {too_many} of them beside another"
+    )
+
+
+def test_crawlers_that_die_or_fall_silent_lose_no_family(redis_backend, tmp_path):
+    disturbed(redis_backend, tmp_path, "wide clique", 60, most=6)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("shape", SHAPES)
+def test_many_crawlers_that_die_or_fall_silent_lose_no_family(redis_backend, tmp_path, shape):
+    disturbed(redis_backend, tmp_path, shape, 300, most=40)

@@ -1,0 +1,311 @@
+"""What an index in Redis does that others don't: leases, other people's keys, errors, crawls."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from scrapy_simhash import Scheme
+from scrapy_simhash.errors import (
+    IndexForeign,
+    IndexMismatch,
+    PlanError,
+    SchemeError,
+    SimhashError,
+    StorageError,
+)
+from scrapy_simhash.index import TablePlan
+from scrapy_simhash.index.probing import typical_recall
+from scrapy_simhash.index.redis import choose_redis_plan, open_redis_index
+from scrapy_simhash.index.redis.index import RedisIndex
+from scrapy_simhash.index.redis.layout import Layout
+
+from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
+from .redis_servers import RedisBackend, free_port, needs_redis, running
+
+A, B, C, D = FAR
+SECRET = "geheim-7"
+
+
+@pytest.fixture
+def redis():
+    return pytest.importorskip("redis")
+
+
+class TestLeases:
+    @pytest.fixture(autouse=True)
+    def silent(self, monkeypatch, request):
+        """Crawlers that renew no leases, as if they were stopped."""
+        if "renewed" not in request.node.name:
+            monkeypatch.setattr(RedisIndex, "_renew", lambda self: None)
+
+    def test_a_page_whose_lease_has_ended_does_not_stand_in_the_way(self, redis_backend):
+        with redis_backend.open(lease_s=0.3) as one, redis_backend.open() as other:
+            first = one.observe("a", A)
+            assert other.observe("copy", A).provisional
+            time.sleep(0.35)
+            copy = other.observe("copy", A)
+            assert copy.kind == "new"
+            other.confirm(copy)
+            one.confirm(first)
+            assert one.lost_leases == 1
+            assert found(other.query(A)) == [("copy", A, 0)]
+            assert [line.representative for line in other.near_duplicates()] == ["a", "copy"]
+
+    def test_one_that_nobody_missed_is_stored(self, redis_backend):
+        with redis_backend.open(lease_s=0.1) as index:
+            page = index.observe("a", A)
+            time.sleep(0.15)
+            index.confirm(page)
+            assert index.lost_leases == 0
+            assert len(index) == 1
+
+    def test_one_that_another_looked_for_and_did_not_replace_is_stored(self, redis_backend, caplog):
+        with redis_backend.open(lease_s=0.2) as one, redis_backend.open() as other:
+            page = one.observe("a", A)
+            time.sleep(0.25)
+            assert other.query(A) == []
+            with caplog.at_level(logging.WARNING):
+                one.confirm(page)
+            assert one.lost_leases == 1
+            assert "lease" in caplog.text
+            assert found(other.query(A)) == [("a", A, 0)]
+
+    def test_leases_are_renewed(self, redis_backend):
+        with redis_backend.open(lease_s=0.5) as one, redis_backend.open() as other:
+            page = one.observe("a", A)
+            for _ in range(6):
+                time.sleep(0.25)
+                assert other.observe("copy", A).provisional
+            one.confirm(page)
+            assert one.lost_leases == 0
+
+    def test_one_that_was_to_supersede_does_not_lose_its_representative(self, redis_backend):
+        with redis_backend.open(lease_s=0.2) as one, redis_backend.open() as other:
+            one.confirm(one.observe("old", A))
+            page = one.observe("page", flip(A, 0))
+            one.supersede(page)
+            time.sleep(0.25)
+            assert [match.key for match in other.query(A)] == ["old"]
+            one.confirm(page)
+            assert found(other.query(A)) == [("page", flip(A, 0), 1)]
+
+
+def test_a_crawl_that_several_processes_name_has_one_beginning(redis_backend):
+    with redis_backend.open() as earlier:
+        earlier.confirm(earlier.observe("a", A))
+        earlier.confirm(earlier.observe("b", B))
+    with redis_backend.open(crawl="monday") as one:
+        one.confirm(one.observe("b", B))
+        with redis_backend.open(crawl="monday") as other, redis_backend.open() as alone:
+            assert one.crawl_start == other.crawl_start < alone.crawl_start
+            assert seen(other.observe("copy", B)) == ("near-duplicate", "b", 0)
+            assert other.observe("copy of a", A).kind == "new"
+            assert alone.observe("copy", B).kind == "new"
+    with pytest.raises(IndexMismatch, match=r"monday.*incremental: False → True"):
+        redis_backend.open(crawl="monday", incremental=True)
+
+
+def test_other_settings_than_those_of_the_index_are_refused(redis_backend):
+    redis_backend.open().close()
+    url, name = redis_backend.server.url, redis_backend.name
+    given = {"cluster": redis_backend.server.cluster}
+    with pytest.raises(IndexMismatch, match="scheme"):
+        open_redis_index(url, name, Scheme(bits=64), max_distance=3, **given)
+    with pytest.raises(IndexMismatch, match="tables"):
+        open_redis_index(url, name, SCHEME, plan=TablePlan(16, 5), **given)
+    with pytest.raises(PlanError, match="distance"):
+        open_redis_index(url, name, SCHEME, max_distance=9, **given)
+    with open_redis_index(url, name, **given) as index:
+        assert (index.scheme, index.plan, index.max_distance) == (SCHEME, PLAN, K)
+
+
+def client_of(backend, redis):
+    if backend.server.cluster:
+        return redis.RedisCluster.from_url(backend.server.url)
+    return redis.Redis.from_url(backend.server.url)
+
+
+def test_all_keys_have_the_name_and_no_others_are_touched(redis_backend, redis):
+    client = client_of(redis_backend, redis)
+    theirs = {f"test {kind}".encode(): b"theirs" for kind in ("one", "other:simhash")}
+    for key, value in theirs.items():
+        client.set(key, value)
+    before = set(client.keys("*"))
+    with redis_backend.open(crawl="x") as index:
+        for number, fingerprint in enumerate((A, B, flip(A, 0), D)):
+            index.confirm(index.observe(f"page {number}", fingerprint))
+        index.discard(index.observe("failed", C))
+    ours = set(client.keys("*")) - before
+    assert ours
+    assert all(key.startswith(f"{redis_backend.name}:".encode()) for key in ours)
+    assert {key: client.get(key) for key in theirs} == theirs
+    client.close()
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"format": "other"}', "null", "7"])
+def test_a_foreign_manifest_is_refused_and_left_alone(redis_backend, redis, content):
+    redis_backend.open().close()
+    client = client_of(redis_backend, redis)
+    key = Layout(redis_backend.name, PLAN, 8).state("manifest")
+    client.set(key, content)
+    with pytest.raises(IndexForeign, match="not ours"):
+        redis_backend.open()
+    assert client.get(key) == content.encode()
+    client.delete(key)
+    client.hset(key, "a", "b")
+    with pytest.raises(IndexForeign, match="not ours"):
+        redis_backend.open()
+    client.close()
+
+
+def test_another_version_of_the_format_is_refused(redis_backend, redis):
+    redis_backend.open().close()
+    client = client_of(redis_backend, redis)
+    key = Layout(redis_backend.name, PLAN, 8).state("manifest")
+    client.set(key, client.get(key).replace(b'"format_version": 1', b'"format_version": 2'))
+    with pytest.raises(IndexMismatch, match="version 2"):
+        redis_backend.open()
+    client.close()
+
+
+def test_flushed_scripts_are_sent_again(redis_backend, redis):
+    with redis_backend.open() as index:
+        first = index.observe("a", A)
+        for port in redis_backend.server.ports:
+            with redis.Redis(port=port) as client:
+                client.script_flush()
+        index.confirm(first)
+        assert index.observe("b", A).representative == "a"
+
+
+@needs_redis
+def test_the_example_of_the_manual_runs(redis_server):
+    page = Path(__file__).parents[2] / "docs" / "several-machines.md"
+    [example] = re.findall(r"```py\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    code = example.replace("redis://:password@host:6379/0", redis_server.url)
+    assert redis_server.url in code
+    words = " ".join(f"the ferry waits at pier {n} for bread" for n in range(40))
+    html = f"<html><body><p>{words}.</p></body></html>"
+    exec(compile(code, page.name, "exec"), {"html": html})
+    with open_redis_index(redis_server.url, "shop:simhash") as index:
+        assert index.entry("https://example.com/") is not None
+
+
+@needs_redis
+@pytest.mark.parametrize(
+    "url",
+    ["", "redis", "redis://", f"http://:{SECRET}@host/0", f"redis://:{SECRET}@host:port/0"],
+)
+def test_urls_that_are_not_valid_are_refused_without_their_secrets(url):
+    with pytest.raises(SchemeError, match="URL") as caught:
+        open_redis_index(url, "x")
+    assert SECRET not in str(caught.value)
+
+
+@needs_redis
+@pytest.mark.parametrize("name", ["", "a{b", "a}b"])
+def test_names_that_are_not_valid_are_refused(name):
+    with pytest.raises(SchemeError, match="name"):
+        open_redis_index("redis://127.0.0.1:1/0", name)
+
+
+@needs_redis
+@pytest.mark.parametrize("cluster", [False, True])
+def test_a_server_that_is_away_is_an_error_of_ours(cluster):
+    url = f"redis://user:{SECRET}@127.0.0.1:{free_port()}/0"
+    with pytest.raises(StorageError, match=r"redis://127\.0\.0\.1.*reached") as caught:
+        open_redis_index(url, "x", cluster=cluster)
+    assert SECRET not in str(caught.value)
+    assert SECRET not in repr(caught.value)
+
+
+@needs_redis
+def test_a_wrong_password_is_an_error_of_ours(tmp_path):
+    with running(tmp_path, "--requirepass", "right") as server:
+        address = f"127.0.0.1:{server.ports[0]}/0"
+        for url in (f"redis://:{SECRET}@{address}", f"redis://{address}"):
+            with pytest.raises(StorageError, match="password") as caught:
+                open_redis_index(url, "x")
+            assert SECRET not in str(caught.value)
+        with open_redis_index(f"redis://:right@{address}", "x") as index:
+            assert "right" not in index.location
+            assert len(index) == 0
+
+
+@needs_redis
+def test_a_server_that_may_evict_keys_is_refused(tmp_path):
+    with (
+        running(tmp_path, "--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru") as server,
+        pytest.raises(StorageError, match="noeviction"),
+    ):
+        open_redis_index(server.url, "x")
+
+
+@needs_redis
+def test_a_full_server_is_an_error_of_ours_and_what_was_stored_stays(tmp_path, redis):
+    with running(tmp_path) as server:
+        backend = RedisBackend(server)
+        with backend.open() as index:
+            index.confirm(index.observe("a", A))
+            pending = index.observe("b", B)
+            with redis.Redis(port=server.ports[0]) as client:
+                client.config_set("maxmemory", "1mb")
+                with pytest.raises(StorageError, match="memory is full"):
+                    index.observe("c", C)
+                with pytest.raises(StorageError, match="memory is full"):
+                    index.confirm(pending)
+                assert index.entry("a").fingerprint == A
+                client.config_set("maxmemory", "0")
+            index.confirm(pending)
+            assert len(index) == 2
+
+
+@needs_redis
+def test_a_server_that_dies_is_an_error_of_ours(tmp_path):
+    with running(tmp_path) as server:
+        index = RedisBackend(server).open(parameters={"socket_timeout": 1.0})
+        page = index.observe("a", A)
+        server.stop()
+        for use in (lambda: index.observe("b", B), lambda: index.confirm(page)):
+            with pytest.raises(SimhashError, match="reached"):
+                use()
+        with pytest.raises(StorageError):
+            index.close()
+        index.close()
+
+
+@pytest.mark.parametrize(("bits", "k"), [(64, 3), (256, 52)])
+@pytest.mark.parametrize("pages", [10_000, 1_000_000, 100_000_000])
+def test_plans_find_enough(bits, k, pages):
+    plan = choose_redis_plan(bits, k, pages)
+    if plan.prefix_bits:
+        assert typical_recall(plan, k) >= 0.995
+    else:
+        assert plan.guaranteed_distance == 3
+
+
+@pytest.mark.parametrize(("bits", "k"), [(16, 3), (64, 3), (96, 20), (128, 20), (256, 52)])
+def test_checks_let_near_fingerprints_through(bits, k):
+    """As many as the layout promises, among pairs at exactly k."""
+    import random
+
+    layout = Layout("x", TablePlan(bits, 4), 8)
+    most, rng = layout.max_check_distance(k), random.Random(1)
+    missed = 0
+    for _ in range(2000):
+        one = rng.getrandbits(bits)
+        other = flip(one, *rng.sample(range(bits), k))
+        digest = rng.randbytes(8)
+        missed += layout.near(layout.record(digest, other), one, most) != {digest[:4]}
+        far = layout.record(digest, rng.getrandbits(bits))
+        assert bits < 64 or layout.near(far, one, most) <= {digest[:4]}
+    assert missed <= 2
+    unrelated = b"".join(
+        layout.record(rng.randbytes(8), rng.getrandbits(bits)) for _ in range(5000)
+    )
+    assert bits < 64 or len(layout.near(unrelated, 0, most)) < 50
