@@ -59,7 +59,7 @@ class Preset(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Counts of edited copies, which supplement a sample with few near-duplicates.
+    """The counts of edited copies, which supplement a sample with few near-duplicates.
 
     :param distances: number of copies at each distance from their pages.
     :param confirmable: the same by similarity in per cent, then by distance.
@@ -151,8 +151,8 @@ def calibrate(
     seed: int,
     threshold: float = NEAR_DUPLICATE,
     list_pairs: bool = False,
-    page_moved: Callable[[], object] = lambda: None,
-    pairs_moved: Callable[[int, int], object] = lambda _done, _of: None,
+    on_page_progress: Callable[[], object] = lambda: None,
+    on_pairs_progress: Callable[[int, int], object] = lambda _done, _of: None,
 ) -> Calibration:
     """Choose a k and a least resemblance for each preset.
 
@@ -160,11 +160,13 @@ def calibrate(
     :param threshold: the least resemblance of two pages that are near-duplicates.
     :param list_pairs: also return the pairs near k.
     """
-    pages = sample.pages([preset.scheme for preset in presets], min_tokens, on_progress=page_moved)
+    pages = sample.pages(
+        [preset.scheme for preset in presets], min_tokens, on_progress=on_page_progress
+    )
     bits = [preset.scheme.bits for preset in presets]
     used = [page for page in pages if any(p.fingerprint is not None for p in page.fingerprints)]
     pairs = Pairs(used, bits, threshold, [preset.confirmation for preset in presets])
-    counted = pairs.count(on_progress=pairs_moved)
+    counted = pairs.count(on_progress=on_pairs_progress)
     copies: list[tuple[int, str]] | None = None
     calibrated = []
     for place, (preset, counts) in enumerate(zip(presets, counted, strict=True)):

@@ -39,7 +39,7 @@ _EQUAL = 1e-9
 
 
 class Found(NamedTuple):
-    """Counts of the pairs that a crawl with this k finds.
+    """The counts of the pairs that a crawl with this k finds.
 
     Edited copies are weighted, so near-duplicates may be fractions.
 
@@ -177,10 +177,11 @@ def choose(
 def choose_resemblance(
     near_duplicates: Sequence[float], loss: Sequence[int], now: int
 ) -> LeastResemblance:
-    """The least resemblance of the best F1 that is nearest to the present one.
+    """Return the least resemblance with the best F1 that is nearest to the present one.
 
-    :param near_duplicates: by similarity in per cent, of pairs within k, as `loss`.
-    :param now: the present one in per cent.
+    :param near_duplicates: near-duplicate pairs within k, by similarity in per cent.
+    :param loss: pairs within k that lose content if one page is dropped, in the same way.
+    :param now: the present least resemblance in per cent.
     """
     total = sum(near_duplicates)
     scores = []
