@@ -73,7 +73,11 @@ class Server:
                     url,
                     **{"retry": retry, "retry_on_error": [NoConnection, NoAnswer], **options},
                 )
-        self._require_noeviction()
+        try:
+            self._require_noeviction()
+        except BaseException:
+            disconnect(self._client)
+            raise
 
     def run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any] = ()) -> Any:
         """Run a script, whose keys are in one slot, and return its answer."""
@@ -110,7 +114,7 @@ class Server:
     def close(self) -> None:
         """Close all connections."""
         with self._translated():
-            self._client.close()
+            disconnect(self._client)
 
     def _require_noeviction(self) -> None:
         with self._translated():
@@ -158,6 +162,18 @@ class Server:
             f"the server's memory is full ({_words(error)}): raise maxmemory, or remove old pages; "
             "nothing was written",
         )
+
+
+def disconnect(client: redis.Redis | RedisCluster) -> None:
+    """Close a client's connections, also those that a cluster's client forgets to close."""
+    client.close()
+    if isinstance(client, RedisCluster):
+        nodes = client.nodes_manager
+        for node in (*nodes.startup_nodes.values(), *nodes.nodes_cache.values()):
+            if node.redis_connection is not None:
+                node.redis_connection.connection_pool.disconnect()
+    else:
+        client.connection_pool.disconnect()
 
 
 def masked(url: str) -> str:
