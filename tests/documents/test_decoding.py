@@ -137,7 +137,7 @@ def test_a_response_is_not_decoded_a_second_time(monkeypatch):
     spider.take(Decoded("https://e.com/", body=PAGES["cp1251 undeclared"]), 0)
     (page,) = spider.pages.values()
     assert (page.text, page.is_html) == (Decoded.text, True)
-    monkeypatch.setattr("scrapy_simhash.commands._pages.fetch_all", lambda *_, **__: [page])
+    monkeypatch.setattr("scrapy_simhash.commands._fetching.fetch_all", lambda *_, **__: [page])
     assert load_page("https://e.com/", monkeypatch).text == Decoded.text
 
 
