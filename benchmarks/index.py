@@ -147,8 +147,8 @@ def print_table(results: list[dict[str, Any]]) -> None:
     for result in results:
         if "server_bytes" in result:
             print(
-                f"{result['name']} at {result['size']:,}: {result['server_bytes']:.0f} bytes of the "
-                "server's memory per page"
+                f"{result['name']} at {result['size']:,}: {result['server_bytes']:.0f} bytes of "
+                "the server's memory per page"
             )
         if "file_bytes" in result:
             print(
