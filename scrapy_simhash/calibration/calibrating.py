@@ -151,8 +151,8 @@ def calibrate(
     seed: int,
     threshold: float = NEAR_DUPLICATE,
     list_pairs: bool = False,
-    on_page: Callable[[], object] = lambda: None,
-    on_pairs: Callable[[int, int], object] = lambda _done, _of: None,
+    on_page_progress: Callable[[], object] = lambda: None,
+    on_pairs_progress: Callable[[int, int], object] = lambda _done, _of: None,
 ) -> Calibration:
     """Choose a k and a least resemblance for each preset.
 
@@ -160,11 +160,13 @@ def calibrate(
     :param threshold: the least resemblance of two pages that are near-duplicates.
     :param list_pairs: also return the pairs near k.
     """
-    pages = sample.pages([preset.scheme for preset in presets], min_tokens, on_progress=on_page)
+    pages = sample.pages(
+        [preset.scheme for preset in presets], min_tokens, on_progress=on_page_progress
+    )
     bits = [preset.scheme.bits for preset in presets]
     used = [page for page in pages if any(p.fingerprint is not None for p in page.fingerprints)]
     pairs = Pairs(used, bits, threshold, [preset.confirmation for preset in presets])
-    counted = pairs.count(on_progress=on_pairs)
+    counted = pairs.count(on_progress=on_pairs_progress)
     copies: list[tuple[int, str]] | None = None
     calibrated = []
     for place, (preset, counts) in enumerate(zip(presets, counted, strict=True)):

@@ -179,8 +179,8 @@ def choose_resemblance(
 ) -> LeastResemblance:
     """Return the least resemblance with the best F1 that is nearest to the present one.
 
-    :param near_duplicates: number of near-duplicate pairs within k at each similarity in per cent.
-    :param loss: number of pairs within k that lose content, likewise.
+    :param near_duplicates: near-duplicate pairs within k, by similarity in per cent.
+    :param loss: pairs within k that lose content if one page is dropped, in the same way.
     :param now: the present least resemblance in per cent.
     """
     total = sum(near_duplicates)

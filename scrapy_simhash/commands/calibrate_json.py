@@ -1,4 +1,4 @@
-"""What ``calibrate --json`` shows, and what is proposed."""
+"""Build the JSON of ``calibrate --json``, and the settings to propose."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def as_json(calibration: Calibration, indexes: Sequence[IndexInUse]) -> dict[str, Any]:
-    """All there is.
+    """Return a calibration as values for JSON.
 
-    :param indexes: those of the project.
+    :param indexes: the indexes of the project.
     """
     best = calibration.best
     return {
@@ -103,7 +103,7 @@ def _tables_as_json(one: Calibrated, choice: Choice) -> dict[str, Any] | None:
 
 
 def _basis(one: Calibrated) -> str | None:
-    """What the choice rests on."""
+    """Return the kind of pairs that the choice is based on."""
     if one.choice is None:
         return None
     if not one.made_pairs:
@@ -122,7 +122,7 @@ def proposed_settings(one: Calibrated) -> dict[str, Any]:
 
 
 def needed_rebuilds(best: Calibrated | None, indexes: Sequence[IndexInUse]) -> list[Rebuild]:
-    """Return what has to be done before a crawl takes them."""
+    """Return the rebuilds that are needed before a crawl can use the proposed settings."""
     if best is None or best.choice is None:
         return []
     preset = best.preset
@@ -130,7 +130,7 @@ def needed_rebuilds(best: Calibrated | None, indexes: Sequence[IndexInUse]) -> l
 
 
 def index_as_json(found: IndexDistances) -> dict[str, Any]:
-    """All there is."""
+    """Return the distances of an index as values for JSON."""
     return {
         "index": found.directory,
         "scheme": found.scheme_id,

@@ -151,7 +151,7 @@ def test_the_report_says_so(results, module_path, name):
     assert list(rows) == [
         "dropped their callback did not run",
         "followed only their links; items were dropped",
-        "tagged passed, with the verdict",
+        "tagged kept, with the verdict",
         *(f"of these kept: {reason} would have been dropped" for reason in facts["kept"]),
     ]
     numbers = [*(facts[outcome] for outcome in OUTCOMES), *facts["kept"].values()]

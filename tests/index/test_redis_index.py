@@ -124,6 +124,12 @@ def test_other_settings_than_those_of_the_index_are_refused(redis_backend):
         assert (index.scheme, index.plan, index.max_distance) == (SCHEME, PLAN, K)
 
 
+def disconnect(client):
+    from scrapy_simhash.index.redis.server import disconnect
+
+    disconnect(client)
+
+
 def client_of(backend, redis):
     if backend.server.cluster:
         return redis.RedisCluster.from_url(backend.server.url)
@@ -144,7 +150,7 @@ def test_all_keys_have_the_name_and_no_others_are_touched(redis_backend, redis):
     assert ours
     assert all(key.startswith(f"{redis_backend.name}:".encode()) for key in ours)
     assert {key: client.get(key) for key in theirs} == theirs
-    client.close()
+    disconnect(client)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"format": "other"}', "null", "7"])
@@ -160,7 +166,7 @@ def test_a_foreign_manifest_is_refused_and_left_alone(redis_backend, redis, cont
     client.hset(key, "a", "b")
     with pytest.raises(IndexForeign, match="not ours"):
         redis_backend.open()
-    client.close()
+    disconnect(client)
 
 
 def test_another_version_of_the_format_is_refused(redis_backend, redis):
@@ -170,7 +176,7 @@ def test_another_version_of_the_format_is_refused(redis_backend, redis):
     client.set(key, client.get(key).replace(b'"format_version": 1', b'"format_version": 2'))
     with pytest.raises(IndexMismatch, match="version 2"):
         redis_backend.open()
-    client.close()
+    disconnect(client)
 
 
 def test_flushed_scripts_are_sent_again(redis_backend, redis):
