@@ -105,7 +105,7 @@ def _threshold(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Calibrate, show the result, and return the exit code."""
-    from scrapy_simhash.calibration.of_index import is_index
+    from scrapy_simhash.calibration.index_distances import is_index
 
     paths = _paths(options.files)
     indexes = [path for path in paths if is_index(path)]
@@ -139,7 +139,7 @@ def _check_place(place: Path) -> None:
 
 
 def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
-    from scrapy_simhash.calibration.of_index import index_distances
+    from scrapy_simhash.calibration.index_distances import index_distances
 
     with progress("entries") as on_progress:
         found = [
