@@ -106,7 +106,7 @@ def _threshold(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Calibrate, show the result, and return the exit code."""
-    from scrapy_simhash.calibration.of_index import is_index
+    from scrapy_simhash.calibration.index_distances import is_index
 
     paths = _paths(options.files)
     indexes = [path for path in paths if is_index(path)]
@@ -140,7 +140,7 @@ def _check_place(place: Path) -> None:
 
 
 def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
-    from scrapy_simhash.calibration.of_index import index_distances
+    from scrapy_simhash.calibration.index_distances import index_distances
 
     with progress("entries") as on_progress:
         found = [
@@ -198,8 +198,8 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
             seed=options.seed,
             threshold=options.threshold,
             list_pairs=options.pairs is not None,
-            page_moved=bars.enter_context(progress("pages", len(sample))),
-            pairs_moved=compared,
+            on_page_progress=bars.enter_context(progress("pages", len(sample))),
+            on_pairs_progress=compared,
         )
     if options.pairs is not None:
         _write_pairs(Path(options.pairs), calibration)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_simhash.calibration.calibrating import Calibrated, Calibration
-    from scrapy_simhash.calibration.choosing import Choice, Found
-    from scrapy_simhash.calibration.of_index import IndexDistances
+    from scrapy_simhash.calibration.choosing import Choice, Score
+    from scrapy_simhash.calibration.index_distances import IndexDistances
     from scrapy_simhash.commands.fitting import IndexInUse, Rebuild
 
 
@@ -58,12 +58,12 @@ def _preset_as_json(one: Calibrated) -> dict[str, Any]:
         "least_from": None if one.least is None else one.least.low / STEPS,
         "least_to": None if one.least is None else one.least.high / STEPS,
         "min_resemblance_now": one.preset.confirmation.min_resemblance,
-        "chosen": None if one.found is None else _found_as_json(one.found),
-        "now": _found_as_json(one.now),
+        "chosen": None if one.found is None else _score_as_json(one.found),
+        "now": _score_as_json(one.now),
         "tables": None if choice is None else _tables_as_json(one, choice),
         "distances": {
             "near_duplicate": one.counts.near_duplicate,
-            "edited_copies": one.made.distances,
+            "edited_copies": one.edited.distances,
             "between": one.counts.between,
             "different": one.counts.different,
         },
@@ -79,7 +79,7 @@ def _preset_as_json(one: Calibrated) -> dict[str, Any]:
     }
 
 
-def _found_as_json(found: Found) -> dict[str, Any]:
+def _score_as_json(found: Score) -> dict[str, Any]:
     return {
         **found._asdict(),
         "recall": found.recall,

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from scrapy_simhash.calibration.calibrating import Calibrated, Calibration, Preset
-    from scrapy_simhash.calibration.choosing import Choice, Found, LeastResemblance
-    from scrapy_simhash.calibration.of_index import IndexDistances
+    from scrapy_simhash.calibration.choosing import Choice, LeastResemblance, Score
+    from scrapy_simhash.calibration.index_distances import IndexDistances
     from scrapy_simhash.commands.fitting import IndexInUse, Rebuild
 
 _ROWS = 24
@@ -83,7 +83,9 @@ def _show_preset(one: Calibrated, threshold: float) -> None:
             f"            too few near-duplicates: {one.made_pairs:,} edited copies of pages are "
             f"added, which count as {FEW_NEAR_DUPLICATES - one.near_duplicate_pairs} together"
         )
-    near = [own + made for own, made in zip(counts.near_duplicate, one.made.distances, strict=True)]
+    near = [
+        own + made for own, made in zip(counts.near_duplicate, one.edited.distances, strict=True)
+    ]
     k = None if one.choice is None else one.choice.max_distance
     show()
     _show_histograms(("near-duplicate pairs", near), ("different pairs", counts.different), k)
@@ -136,7 +138,7 @@ def _show_choice(one: Calibrated, choice: Choice) -> None:
         show(f"tables      {choice.plan}, which find {found_by_them} of the pairs within k")
 
 
-def _show_found(row: Found, what: str) -> None:
+def _show_found(row: Score, what: str) -> None:
     show(
         f"{row.max_distance:>5}  {_share(row.recall, row.recall_95):<22}"
         f"{_share(row.precision, row.precision_95):<22}{what}"
