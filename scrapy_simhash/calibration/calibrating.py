@@ -59,7 +59,7 @@ class Preset(NamedTuple):
 
 
 class EditedCopies(NamedTuple):
-    """Counts of edited copies, which supplement a sample with few near-duplicates.
+    """The counts of edited copies, which supplement a sample with few near-duplicates.
 
     :param distances: number of copies at each distance from their pages.
     :param confirmable: the same by similarity in per cent, then by distance.

@@ -39,7 +39,7 @@ _EQUAL = 1e-9
 
 
 class Score(NamedTuple):
-    """Recall and precision of a crawl with this k, from counts of pairs.
+    """The recall and precision of a crawl with this k, from counts of pairs.
 
     Edited copies are weighted, so near-duplicates may be fractions.
 

@@ -237,12 +237,12 @@ def add_scheme_options(
         help=f"{_EXTRACTORS} of a function that takes HTML and returns text (default: "
         "SIMHASH_EXTRACTOR)",
     )
-    for name, purpose in (("select", "select the content"), ("remove", "remove from it")):
+    for name, what in (("select", "the content"), ("remove", "what to remove")):
         group.add_argument(
             f"--{name}",
             action="append",
             metavar="SELECTOR",
-            help=f"what to {purpose}: CSS, or an XPath that begins with / or (; may be repeated "
+            help=f"selector of {what}: CSS, or an XPath that begins with / or (; may be repeated "
             f"(default: SIMHASH_CONTENT_{name.upper()})",
         )
     group.add_argument(

@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.documents.reader import Skipped
 
 _DESCRIPTION = """\
-Measures which k and which least resemblance fit your own pages. It compares a sample of them: in
-how many bits do near-duplicates differ, in how many do different pages, and which values separate
-the two best? The last lines of the output are for settings.py.
+Measures on a sample of your own pages which k and which least resemblance separate near-duplicates
+from different pages best. The last lines of the output are for settings.py.
 
   {program} calibrate pages/
   {program} calibrate --preset wide --preset classic feed.jsonl.gz
@@ -47,8 +46,8 @@ Chinese, Japanese and Korean) that both have. Pairs of --threshold and more are 
 pairs below 0.2 are different, and pairs between are not judged. Pages of one site whose names
 differ are no near-duplicates (SIMHASH_SAME_TITLE). A crawl finds a pair if it is within k and its
 estimated similarity is high enough (SIMHASH_MIN_RESEMBLANCE). The k with the highest F1, the
-harmonic mean of recall and precision, is chosen. If several are equal, the present k is kept, or
-else the middle one is chosen.
+harmonic mean of recall and precision, is chosen. If several k share it, a preset with confirmation
+keeps its present k; otherwise the middle one is chosen.
 
 If an index of the project does not support the proposed settings, the output shows the command that
 rebuilds it. An index has no texts: for an index, the command shows distances and chooses no k.

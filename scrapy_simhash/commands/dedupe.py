@@ -221,7 +221,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Check the options, whatever the files are."""
+    """Check the options without a look at the files."""
     if options.output is None and options.verdicts is None:
         options.wrong_usage("-o OUT or --verdicts FILE is needed")
     if options.json and options.output == "-":

@@ -123,7 +123,7 @@ def test_a_sample_of_json_lines(run, folder):
     assert report["presets"][0]["edited_copy_pairs"] > 100
     ran = run("calibrate", "feed.jl")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.splitlines()[-1] == "error: no page could be read of feed.jl"
+    assert ran.err.splitlines()[-1] == "error: no page could be read from feed.jl"
     assert "skipped more documents; all are counted below" in ran.err
 
 
@@ -249,7 +249,7 @@ def test_a_threshold(run, pages):
     assert report["presets"][0]["near_duplicate_pairs"] == 0
     assert report["presets"][0]["basis"] is None
     ran = run("calibrate", "--threshold", "1", pages)
-    assert "No k can be chosen: there are no near-duplicate pairs" in ran.out
+    assert "No k can be chosen: the sample has no near-duplicate pairs" in ran.out
 
 
 def test_an_index(run, index):

@@ -140,7 +140,7 @@ def test_other_reactors(run_process, folder, site, reactor):
     ("path", "content", "told"),
     [
         ("/none", None, "the server answered 404"),
-        ("/image", ("image/png", b"\x89PNG\r\n\x1a\n\0\0"), "no text (image/png)"),
+        ("/image", ("image/png", b"\x89PNG\r\n\x1a\n\0\0"), "not text (image/png)"),
         ("/empty", ("text/html", b"<html></html>"), "no text in it"),
         ("/long", ("text/plain", b"x" * 5000), "4000"),
     ],

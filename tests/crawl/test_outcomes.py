@@ -18,6 +18,11 @@ OUTCOMES = ("dropped", "followed", "tagged")
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
 FOLLOW = {"SIMHASH_FOLLOW": True}
 TAG = {"SIMHASH_ACTION": "tag"}
+# One page after the other, in the order of the requests.
+IN_ORDER = {
+    "CONCURRENT_REQUESTS": 1,
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
 ONCE = {
     "drop": {},
     "follow": FOLLOW,
@@ -58,7 +63,7 @@ def results(site, module_path):
         name: Crawl(
             requests=requests,
             name=name.replace(" ", "-"),
-            settings=settings | {"SIMHASH_REPORT": str(module_path / f"{name}.html")},
+            settings=settings | IN_ORDER | {"SIMHASH_REPORT": str(module_path / f"{name}.html")},
         )
         for name, settings in MODES.items()
     }

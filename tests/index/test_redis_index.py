@@ -21,10 +21,11 @@ from scrapy_simhash.errors import (
 from scrapy_simhash.index import TablePlan
 from scrapy_simhash.index.probing import typical_recall
 from scrapy_simhash.index.redis import choose_redis_plan, open_redis_index
+from scrapy_simhash.index.redis import index as index_module
 from scrapy_simhash.index.redis.index import RedisIndex
 from scrapy_simhash.index.redis.layout import Layout
 
-from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
+from .backends import FAR, PLAN, SCHEME, K, MemoryBackend, flip, found, seen
 from .redis_servers import RedisBackend, free_port, needs_redis, running
 
 A, B, C, D = FAR
@@ -187,6 +188,38 @@ def test_flushed_scripts_are_sent_again(redis_backend, redis):
                 client.script_flush()
         index.confirm(first)
         assert index.observe("b", A).representative == "a"
+
+
+def test_entries_of_another_index_are_loaded_as_they_are(redis_backend):
+    with MemoryBackend().open() as source:
+        for key, fingerprint in (("a", A), ("b", B), ("c", C)):
+            source.confirm(source.observe(key, fingerprint))
+        entries = [source.entry(key) for key in "abc"]
+    with redis_backend.open(incremental=True) as index:
+        index.confirm(index.observe("c", flip(C, 0)))
+        assert index.load(entries) == 2
+        assert len(index) == 3
+        assert index.entry("a")[:6] == entries[0][:6]
+        assert index.entry("c").fingerprint == flip(C, 0)
+        assert seen(index.observe("copy", flip(A, 1))) == ("near-duplicate", "a", 1)
+        assert index.observe("d", D).sequence > max(entry.met for entry in entries)
+        assert index.load([]) == 0
+
+
+@needs_redis
+def test_records_that_a_crawler_did_not_write_are_written_by_others(redis_cluster, monkeypatch):
+    monkeypatch.setattr(index_module, "_MAX_LAG", 4)
+    backend = RedisBackend(redis_cluster)
+    with backend.open(incremental=True) as dying, backend.open(incremental=True) as other:
+        dying._write_records = lambda *_: None  # it dies before
+        first = dying.observe("a", A)
+        assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
+        dying.confirm(first)
+        assert other.query(A) == []
+        for number in range(8):
+            assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
+            other.discard(other.observe(f"page {number}", B))
+        assert found(other.query(A)) == [("a", A, 0)]
 
 
 @needs_redis

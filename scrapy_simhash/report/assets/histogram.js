@@ -57,7 +57,7 @@ function teller() {
   return (part) => {
     if (performance.now() < next) return;
     next = performance.now() + TOLD_EACH_MS;
-    byId("regrouped").textContent = `Putting pages in clusters: ${Math.floor(100 * part)}${NO_BREAK}%.`;
+    byId("regrouped").textContent = `Grouping pages: ${Math.floor(100 * part)}${NO_BREAK}%.`;
   };
 }
 

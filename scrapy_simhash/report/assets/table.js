@@ -166,7 +166,7 @@ function showClusters() {
   const opened = some.filter((cluster) => choice.opened.has(choice.groups.heads[cluster])).length;
   const bodies = Array.from(some, (cluster) => clusterBody(cluster, rowsOfEach(opened)));
   if (!bodies.length) {
-    const text = choice.groups.count ? "No cluster passes the filters." : "There are no near-duplicates.";
+    const text = choice.groups.count ? "No cluster matches the filters." : "There are no near-duplicates.";
     bodies.push(element("tbody", {}, element("tr", {}, element("td", { colSpan: 6, className: "none" }, text))));
   }
   for (const body of [...table.tBodies]) body.remove();
