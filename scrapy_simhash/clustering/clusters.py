@@ -67,9 +67,9 @@ def by_connection(distinct: Distinct) -> Assigned:
     # Each refers to an earlier member of its component, or to itself if it is the earliest.
     earlier = np.arange(len(distinct))
     for found in gathered(distinct.pairs(links=True)):
-        _connect(earlier, found.first, found.second)
+        connect(earlier, found.first, found.second)
     everyone = np.arange(len(distinct))
-    earliest = _earliest(earlier, everyone)
+    earliest = earliest_members(earlier, everyone)
     apart = distances(distinct.columns, distinct.columns, everyone, earliest)
     firsts = distinct.places(distinct.copies.first)
     return Assigned(
@@ -197,15 +197,20 @@ def _running_minimum(group: NDArray[np.int64], numbers: NDArray[np.int64]) -> ND
     return least
 
 
-def _connect(earlier: Positions, first: Positions, second: Positions) -> None:
+def connect(earlier: Positions, first: Positions, second: Positions) -> None:
+    """Join the components of each pair.
+
+    :param earlier: refers each item to an earlier member of its component, or to itself if it is
+        the earliest; updated in place.
+    """
     while len(first):
-        one, other = _earliest(earlier, first), _earliest(earlier, second)
+        one, other = earliest_members(earlier, first), earliest_members(earlier, second)
         apart = np.flatnonzero(one != other)
         first, second = one[apart], other[apart]
         np.minimum.at(earlier, np.maximum(first, second), np.minimum(first, second))
 
 
-def _earliest(earlier: Positions, members: Positions) -> Positions:
+def earliest_members(earlier: Positions, members: Positions) -> Positions:
     """Return the ends of the chains that begin at these, and shorten the chains."""
     found = earlier[members]
     while True:

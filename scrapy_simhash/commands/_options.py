@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.detector import Detector
+    from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.scheme import Scheme
 
 Subparsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
@@ -324,6 +325,24 @@ def _chosen(options: argparse.Namespace, preset: str | None) -> Chosen:
         if (value := getattr(options, option, None)) is not None
     }
     return Chosen(scheme, max_distance, replace(project.confirmation, **given), project.preset)
+
+
+def choose_tables(
+    options: argparse.Namespace, bits: int, max_distance: int, pages: int
+) -> TablePlan:
+    """Return the tables that ``--tables`` names, else the cheapest for this k and these pages."""
+    from scrapy_simhash.errors import PlanError
+    from scrapy_simhash.index import choose_plan
+    from scrapy_simhash.index.plan import TablePlan
+
+    try:
+        if options.tables is None:
+            return choose_plan(bits, max_distance, pages)
+        return TablePlan(bits, *map(int, options.tables.split(",")))
+    except (TypeError, ValueError, PlanError) as error:
+        given = "" if options.tables is None else f"--tables {options.tables}: "
+        options.wrong_usage(f"{given}{error}")
+        raise  # pragma: no cover - wrong_usage exits
 
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 from contextlib import contextmanager
@@ -26,6 +27,11 @@ def show(line: str = "") -> None:
     """Write a line of the result, unless standard output is closed."""
     if sys.stdout is not None:
         sys.stdout.write(f"{line}\n")
+
+
+def show_json(result: dict[str, Any]) -> None:
+    """Write a result as one JSON document."""
+    show(json.dumps(result, indent=2))
 
 
 def note(line: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from scrapy.utils.project import get_project_settings
 
@@ -13,7 +13,7 @@ from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_poli
 from scrapy_simhash.crawl.settings_reader import SettingsReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from scrapy.settings import Settings
@@ -40,16 +40,18 @@ def project_settings() -> Settings:
     return settings
 
 
+def _reader(settings: Settings | None, known: Mapping[str, Any] = SETTINGS) -> SettingsReader:
+    return SettingsReader(project_settings() if settings is None else settings, known)
+
+
 def passages_directory(settings: Settings | None) -> Path:
     """Return SIMHASH_PASSAGES_DIR; a relative path is inside the data directory ``.scrapy``."""
-    settings = project_settings() if settings is None else settings
-    return SettingsReader(settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
+    return _reader(settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
 
 
 def page_index_base(settings: Settings | None) -> Path:
     """Return SIMHASH_DIR; a relative path is inside the data directory ``.scrapy``."""
-    settings = project_settings() if settings is None else settings
-    return SettingsReader(settings, SETTINGS).path("SIMHASH_DIR")
+    return _reader(settings).path("SIMHASH_DIR")
 
 
 def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:
@@ -59,7 +61,7 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
         another preset; the settings of confirmation do.
     :raises SettingsError: a setting has a value that is not allowed.
     """
-    read = SettingsReader(project_settings() if settings is None else settings, SETTINGS)
+    read = _reader(settings)
     own, chosen = read.preset("SIMHASH_PRESET")
     if preset not in (None, own):
         own, chosen = choose_preset(preset)
@@ -82,8 +84,7 @@ def crawl_policy(settings: Settings | None) -> Policy:
 
     :raises SettingsError: a setting has a value that is not allowed.
     """
-    settings = project_settings() if settings is None else settings
-    return read_policy(SettingsReader(settings, SETTINGS))
+    return read_policy(_reader(settings))
 
 
 def crawl_confirmation(settings: Settings | None, made_with: Confirmation) -> Confirmation:
@@ -92,8 +93,7 @@ def crawl_confirmation(settings: Settings | None, made_with: Confirmation) -> Co
     :param made_with: the confirmation of the index, used where a setting is unset.
     :raises SettingsError: a setting has a value that is not allowed.
     """
-    settings = project_settings() if settings is None else settings
-    return read_confirmation(SettingsReader(settings, SETTINGS), made_with)
+    return read_confirmation(_reader(settings), made_with)
 
 
 def cluster_limit(settings: Settings | None) -> int:
@@ -101,8 +101,7 @@ def cluster_limit(settings: Settings | None) -> int:
 
     :raises SettingsError: it has a value that is not allowed.
     """
-    settings = project_settings() if settings is None else settings
-    return SettingsReader(settings, SETTINGS).whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32)
+    return _reader(settings).whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32)
 
 
 def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], bool] | None]:
@@ -112,6 +111,5 @@ def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], boo
 
     :raises SettingsError: it has a value that is not allowed.
     """
-    settings = project_settings() if settings is None else settings
-    scope = SettingsReader(settings, SETTINGS).choice("SIMHASH_SCOPE", get_args(Scope))
+    scope = _reader(settings).choice("SIMHASH_SCOPE", get_args(Scope))
     return Identity(lambda _: b"", cast("Scope", scope)).scope_filter

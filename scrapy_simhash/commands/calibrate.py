@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -19,7 +18,7 @@ from scrapy_simhash.commands._options import (
     schemes_and_distances,
     whole,
 )
-from scrapy_simhash.commands._output import note, progress, show
+from scrapy_simhash.commands._output import note, progress, show_json
 from scrapy_simhash.commands._pages import add_reading_options, reading
 from scrapy_simhash.commands.fitting import indexes_in_use, served_distance
 from scrapy_simhash.documents.escaping import escaped
@@ -148,7 +147,7 @@ def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
         ]
     if options.json:
         report = [calibrate_json.index_as_json(one) for one in found]
-        show(json.dumps({"indexes": report}, indent=2))
+        show_json({"indexes": report})
     else:
         for one in found:
             calibrate_output.show_index(one)
@@ -203,7 +202,7 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     if options.pairs is not None:
         _write_pairs(Path(options.pairs), calibration)
     if options.json:
-        show(json.dumps(calibrate_json.as_json(calibration, indexes), indent=2))
+        show_json(calibrate_json.as_json(calibration, indexes))
     else:
         calibrate_output.show_calibration(calibration, indexes)
     return 0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands._options import add_index_command, index_directory, whole
-from scrapy_simhash.commands._output import note, percent, show
+from scrapy_simhash.commands._output import note, percent, show, show_json
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.parameters import MAX_BITS
 
@@ -131,7 +130,7 @@ def run(options: argparse.Namespace) -> int:
                 for cluster in shown
             ],
         }
-        show(json.dumps(found, indent=2))
+        show_json(found)
         return 0
     for cluster in shown:
         show(escaped(cluster.representative))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands._options import (
@@ -10,7 +9,7 @@ from scrapy_simhash.commands._options import (
     add_scheme_options,
     schemes_and_distances,
 )
-from scrapy_simhash.commands._output import percent, show, unconfirmed_because
+from scrapy_simhash.commands._output import percent, show, show_json, unconfirmed_because
 from scrapy_simhash.commands._pages import PAGE, add_page_arguments, load_pages
 from scrapy_simhash.documents.escaping import escaped
 
@@ -88,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     pages = load_pages([options.a, options.b], options)
     compared = _compare(pages, chosen, options)
     if options.json:
-        show(json.dumps(_as_json(pages, compared), indent=2))
+        show_json(_as_json(pages, compared))
     else:
         _show(pages, compared)
     return 0

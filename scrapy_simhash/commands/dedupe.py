@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -19,7 +18,7 @@ from scrapy_simhash.commands._options import (
     scheme_and_distance,
     whole,
 )
-from scrapy_simhash.commands._output import note, progress, show
+from scrapy_simhash.commands._output import note, progress, show, show_json
 from scrapy_simhash.commands._pages import encoding
 from scrapy_simhash.dedupe.fields import HTML_FIELDS, TEXT_FIELDS
 from scrapy_simhash.dedupe.options import (
@@ -131,7 +130,7 @@ def run(options: argparse.Namespace) -> int:
             "verdicts": options.verdicts,
             "index": options.index,
         }
-        show(json.dumps(values, indent=2))
+        show_json(values)
     elif options.output != "-":
         _show(summary, options)
     for name, why in summary.damaged.items():

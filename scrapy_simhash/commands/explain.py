@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import add_index_command, index_directory
-from scrapy_simhash.commands._output import percent, show, shown_time
+from scrapy_simhash.commands._output import percent, show, show_json, shown_time
 
 if TYPE_CHECKING:
     import argparse
@@ -42,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     found = explain(index_directory(options), options.key)
     known = found.entry is not None or bool(found.near_duplicates or found.copies)
     if options.json:
-        show(json.dumps(_as_json(found), indent=2))
+        show_json(_as_json(found))
     else:
         _show(found, known=known)
     return 0 if known else 1

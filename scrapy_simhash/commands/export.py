@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import add_index_command, index_directory
-from scrapy_simhash.commands._output import progress, show
+from scrapy_simhash.commands._output import progress, show, show_json
 
 if TYPE_CHECKING:
     import argparse
@@ -73,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if options.json:
         result = {"index": str(directory), "file": options.file, "records": count}
-        show(json.dumps(result, indent=2))
+        show_json(result)
     else:
         show(f"{count:,} records of {directory} written to {options.file}")
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +12,7 @@ from scrapy_simhash.commands._options import (
     scheme_and_distance,
     whole,
 )
-from scrapy_simhash.commands._output import note, show
+from scrapy_simhash.commands._output import note, show, show_json
 from scrapy_simhash.commands._pages import add_page_arguments, load_page
 from scrapy_simhash.documents.escaping import escaped
 
@@ -80,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     """Show the main text, and return the exit code."""
     found = _find(options)
     if options.json:
-        show(json.dumps(_as_json(found, options), indent=2))
+        show_json(_as_json(found, options))
         return 0
     if options.tokens:
         for token in _tokens(found):

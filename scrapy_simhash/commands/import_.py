@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from scrapy_simhash.commands._options import (
     scheme_and_distance,
     whole,
 )
-from scrapy_simhash.commands._output import progress, show
+from scrapy_simhash.commands._output import progress, show, show_json
 
 if TYPE_CHECKING:
     import argparse
@@ -83,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
         )
     if options.json:
         result = {"index": options.new_directory, "file": options.file, "entries": count}
-        show(json.dumps(result, indent=2))
+        show_json(result)
     else:
         show(f"{count:,} entries imported to {options.new_directory}")
     return 0

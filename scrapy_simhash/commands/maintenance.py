@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.commands._options import (
     add_index_command,
+    choose_tables,
     index_directory,
     point_in_time,
     preset_option,
     whole,
 )
-from scrapy_simhash.commands._output import note, progress, show, shown_time
+from scrapy_simhash.commands._output import note, progress, show, show_json, shown_time
 from scrapy_simhash.parameters import MAX_BITS
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class MaintenanceCommand(NamedTuple):
 
 
 def _show_json(directory: Path, result: dict[str, Any]) -> None:
-    show(json.dumps({"index": str(directory), **result}, indent=2))
+    show_json({"index": str(directory), **result})
 
 
 def _show_rewritten(
@@ -307,26 +307,14 @@ def _reindex(options: argparse.Namespace, directory: Path) -> int:
 
 def _plan(options: argparse.Namespace, directory: Path) -> TablePlan | None:
     """Return the tables that the options ask for; None to keep those of the index."""
-    from scrapy_simhash.errors import PlanError
-    from scrapy_simhash.index import choose_plan
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
     from scrapy_simhash.index.offline import read_manifest
-    from scrapy_simhash.index.plan import TablePlan
 
     made = read_manifest(directory, older=True)
-    if options.tables is not None:
-        try:
-            return TablePlan(made.plan.bits, *map(int, options.tables.split(",")))
-        except (TypeError, ValueError, PlanError) as error:
-            options.wrong_usage(f"--tables {options.tables}: {error}")
-    if options.pages is None and options.max_distance is None:
+    if options.tables is None and options.pages is None and options.max_distance is None:
         return None
     distance = made.max_distance if options.max_distance is None else options.max_distance
-    try:
-        return choose_plan(made.plan.bits, distance, options.pages or DEFAULT_EXPECTED_PAGES)
-    except PlanError as error:
-        options.wrong_usage(str(error))
-        raise  # pragma: no cover - wrong_usage exits
+    return choose_tables(options, made.plan.bits, distance, options.pages or DEFAULT_EXPECTED_PAGES)
 
 
 MAINTENANCE_COMMANDS = {

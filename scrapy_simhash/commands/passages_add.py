@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._output import note, progress, show
+from scrapy_simhash.commands._output import note, progress, show, show_json
 from scrapy_simhash.documents.reader import DocumentReader, Skipped
 from scrapy_simhash.errors import PlanError, SchemeError, SimhashError
 
@@ -66,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         summary.index_documents, summary.index_passages = index.documents, index.passages
     if options.json:
         # Not asdict(), which cannot copy a Counter.
-        show(json.dumps({**vars(summary), "skipped": dict(summary.skipped)}, indent=2))
+        show_json({**vars(summary), "skipped": dict(summary.skipped)})
     else:
         _show(summary)
     return 0 if summary.read or not summary.skipped else 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -10,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._output import note, percent, progress, show
+from scrapy_simhash.commands._output import note, percent, progress, show, show_json
 from scrapy_simhash.commands.passages_add import document_reader, index_directory
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.documents.reader import Document, Skipped
@@ -66,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
                 f"{page} cannot be written: {error.strerror}: choose another file"
             ) from error
     if options.json:
-        show(json.dumps(report.to_dict() | {"excluded": excluded}, indent=2))
+        show_json(report.to_dict() | {"excluded": excluded})
     else:
         _show(report)
     return 0

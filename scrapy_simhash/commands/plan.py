@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_command, whole
-from scrapy_simhash.commands._output import show
+from scrapy_simhash.commands._options import add_command, choose_tables, whole
+from scrapy_simhash.commands._output import show, show_json
 from scrapy_simhash.parameters import MAX_BITS
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
 
@@ -66,8 +65,8 @@ def run(options: argparse.Namespace) -> int:
     """Show a plan, and return the exit code."""
     from scrapy_simhash.index.cost import bytes_per_page, cost_us
 
-    plan = _plan(options)
     distance, pages = options.max_distance, options.pages
+    plan = choose_tables(options, options.bits, distance, pages)
     recalls = {beyond: plan.expected_recall(beyond) for beyond in _distances(plan, distance)}
     if options.json:
         found = {
@@ -80,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
             "bytes_per_page": bytes_per_page(plan, distance),
             "cost_us": cost_us(plan, distance, pages),
         }
-        show(json.dumps(found, indent=2))
+        show_json(found)
         return 0
     show(f"{plan} of {plan.bits} bits: {plan!r}")
     show(f"guaranteed distance: {plan.guaranteed_distance}")
@@ -92,20 +91,6 @@ def run(options: argparse.Namespace) -> int:
     show(f"bytes per page besides its key: {bytes_per_page(plan, distance)}")
     show(f"modelled cost of a query and an insert: {cost_us(plan, distance, pages):,.0f} µs")
     return 0
-
-
-def _plan(options: argparse.Namespace) -> TablePlan:
-    from scrapy_simhash.errors import PlanError
-    from scrapy_simhash.index import choose_plan
-    from scrapy_simhash.index.plan import TablePlan
-
-    try:
-        if options.tables is None:
-            return choose_plan(options.bits, options.max_distance, options.pages)
-        return TablePlan(options.bits, *map(int, options.tables.split(",")))
-    except (TypeError, ValueError, PlanError) as error:
-        options.wrong_usage(str(error))
-        raise  # pragma: no cover - wrong_usage exits
 
 
 def _distances(plan: TablePlan, distance: int) -> list[int]:

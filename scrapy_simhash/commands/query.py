@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands._options import add_index_command, index_directory, whole
-from scrapy_simhash.commands._output import match_unconfirmed_because, note, percent, show
+from scrapy_simhash.commands._output import (
+    match_unconfirmed_because,
+    note,
+    percent,
+    show,
+    show_json,
+)
 from scrapy_simhash.commands._pages import add_page_arguments, load_page
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.parameters import MAX_BITS
@@ -94,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     """Show the answer, and return the exit code."""
     answer = _ask(options)
     if options.json:
-        show(json.dumps(_as_json(answer, options.top), indent=2))
+        show_json(_as_json(answer, options.top))
     else:
         _show(answer, options.top)
     return 0

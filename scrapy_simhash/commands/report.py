@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import add_index_command, index_directory, whole
-from scrapy_simhash.commands._output import is_standard, show, show_bytes
+from scrapy_simhash.commands._output import is_standard, show, show_bytes, show_json
 
 if TYPE_CHECKING:
     import argparse
@@ -84,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
             "near_duplicates": index["near_duplicates"],
             "left_out": data["left_out"],
         }
-        show(json.dumps(result, indent=2))
+        show_json(result)
     else:
         near, others = index["near_duplicates"], index["representatives"]
         show(

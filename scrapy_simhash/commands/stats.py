@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import add_index_command, index_directory, whole
-from scrapy_simhash.commands._output import percent, progress, show
+from scrapy_simhash.commands._output import percent, progress, show, show_json
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     with progress("rows") as on_progress:
         found = statistics(directory, on_progress=on_progress)
     if options.json:
-        show(json.dumps(_as_json(str(directory), found, doubled, options.top), indent=2))
+        show_json(_as_json(str(directory), found, doubled, options.top))
     else:
         _show(str(directory), found, doubled, options)
     return 0

@@ -62,7 +62,7 @@ class Selection(NamedTuple):
 
     def representatives(self) -> list[int]:
         """Return the position of each page's representative; its own if it is one."""
-        return _places(self.pages)
+        return _positions(self.pages)
 
 
 def select(source: Source, doubled: Duplication, max_distance: int, max_pages: int) -> Selection:
@@ -99,7 +99,7 @@ def select(source: Source, doubled: Duplication, max_distance: int, max_pages: i
     ).representative.tolist()
     # The tables may miss a pair that a crawl found. Also, a page may be farther than k from the
     # page that replaced its representative.
-    components = _joined(components, _places(pages))
+    components = _joined(components, _positions(pages))
     sizes = Counter(components)
     listed = [number for number, component in enumerate(components) if sizes[component] > 1]
     return Selection(
@@ -150,22 +150,19 @@ def _shortened(
     )
 
 
-def _places(pages: Sequence[ListedPage]) -> list[int]:
+def _positions(pages: Sequence[ListedPage]) -> list[int]:
     numbers = {page.key: number for number, page in enumerate(pages)}
     return [numbers[page.representative] for page in pages]
 
 
 def _joined(components: list[int], representatives: list[int]) -> list[int]:
     """Join the component of each page with that of its representative."""
-    joined = list(range(len(components)))
+    import numpy as np
 
-    def first_of(component: int) -> int:
-        while joined[component] != component:
-            joined[component] = joined[joined[component]]
-            component = joined[component]
-        return component
+    from scrapy_simhash.clustering.clusters import connect, earliest_members
 
-    for page, representative in enumerate(representatives):
-        one, other = first_of(components[page]), first_of(components[representative])
-        joined[max(one, other)] = min(one, other)
-    return [first_of(component) for component in components]
+    earlier = np.array(components, dtype=np.intp)
+    everyone = np.arange(len(earlier))
+    connect(earlier, everyone, np.array(representatives, dtype=np.intp))
+    joined: list[int] = earliest_members(earlier, everyone).tolist()
+    return joined
