@@ -19,7 +19,16 @@ from typing import Any
 from index_lib.running import SCHEMES, Task, child_arguments
 from index_lib.running import main as run_contestant
 
-PACKAGES = ("scrapy-simhash", "plyvel", "rocksdict", "numpy", "simhash", "faiss-cpu", "gaoya")
+PACKAGES = (
+    "scrapy-simhash",
+    "plyvel",
+    "rocksdict",
+    "redis",
+    "numpy",
+    "simhash",
+    "faiss-cpu",
+    "gaoya",
+)
 
 
 def main() -> None:
@@ -136,6 +145,11 @@ def print_table(results: list[dict[str, Any]]) -> None:
             + (f", {result['wrong']} wrong" if result["wrong"] else "")
         )
     for result in results:
+        if "server_bytes" in result:
+            print(
+                f"{result['name']} at {result['size']:,}: {result['server_bytes']:.0f} bytes of "
+                "the server's memory per page"
+            )
         if "file_bytes" in result:
             print(
                 f"{result['name']} at {result['size']:,}: {result['fingerprint_bytes']:.1f} bytes "

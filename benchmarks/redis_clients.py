@@ -12,18 +12,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import redis
+from index_lib.redis_servers import Servers
 from index_lib.stream import fingerprints, stream
 
 from scrapy_simhash import Scheme
@@ -33,8 +29,6 @@ from scrapy_simhash.index.redis import open_redis_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from typing_extensions import Self
 
     from scrapy_simhash.index.redis.index import RedisIndex
 
@@ -70,7 +64,10 @@ def main() -> None:
 
 def measure(scheme: str, size: int, arguments: argparse.Namespace) -> None:
     """Fill an index, and let each number of clients go on from there."""
-    with tempfile.TemporaryDirectory() as directory, Servers(directory, arguments) as servers:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        Servers(directory, arguments.masters) as servers,
+    ):
         empty = servers.memory_bytes()
         window = min(size // 10, arguments.pages * len(arguments.clients))
         with opened(servers.url, scheme, servers.cluster, size) as index:
@@ -218,63 +215,6 @@ def entries(scheme: str, count: int, unrelated_bits: float | None) -> Iterator[E
             evidence = Evidence(sketch=sketch) if sketch else NO_EVIDENCE
             place = number + 1
             yield Entry(place, page_key(number), fingerprint, place, 1, 1, -1, evidence)
-
-
-class Servers:
-    """Redis servers of this benchmark's own."""
-
-    def __init__(self, directory: str, arguments: argparse.Namespace) -> None:
-        self.cluster = arguments.masters > 0
-        self._directory = Path(directory)
-        self._count = max(arguments.masters, 1)
-
-    def __enter__(self) -> Self:
-        program = shutil.which("redis-server")
-        if program is None:
-            sys.exit("there is no redis-server in PATH")
-        self._processes, self._clients = [], []
-        for _ in range(self._count):
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
-            while port > 50_000:  # the bus of a cluster has a port 10,000 above
-                port -= 10_000
-            folder = self._directory / str(port)
-            folder.mkdir()
-            options = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
-            options += ["--save", "", "--loglevel", "warning"]
-            options += ["--cluster-enabled", "yes"] if self.cluster else []
-            self._processes.append(subprocess.Popen([program, *options], stdout=subprocess.DEVNULL))
-            self._clients.append(redis.Redis(port=port))
-            while True:
-                with suppress(redis.ConnectionError):
-                    self._clients[-1].ping()
-                    break
-                time.sleep(0.05)
-        first = self._clients[0].connection_pool.connection_kwargs["port"]
-        self.url = f"redis://127.0.0.1:{first}/0"
-        if self.cluster:
-            share = -(-16384 // self._count)
-            for number, one in enumerate(self._clients):
-                slots = range(number * share, min((number + 1) * share, 16384))
-                one.execute_command("CLUSTER", "ADDSLOTS", *slots)
-                one.execute_command("CLUSTER", "MEET", "127.0.0.1", first)
-            time.sleep(5)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for process in self._processes:
-            process.kill()
-            process.wait()
-
-    def memory_bytes(self) -> int:
-        """What all servers use."""
-        return sum(one.info("memory")["used_memory"] for one in self._clients)
-
-    def cpu_s(self) -> float:
-        """CPU time of all servers."""
-        used = [one.info("cpu") for one in self._clients]
-        return sum(one["used_cpu_user"] + one["used_cpu_sys"] for one in used)
 
 
 if __name__ == "__main__":

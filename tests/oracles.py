@@ -154,9 +154,14 @@ def jieba_idf() -> dict[str, Fraction]:
     return {word: Fraction(idf) for word, idf in pairs}
 
 
+@lru_cache(maxsize=1)
+def jieba_median_idf() -> Fraction:
+    values = sorted(jieba_idf().values())
+    return values[len(values) // 2]
+
+
 def levels(words: list[str]) -> dict[str, int]:
-    idf = jieba_idf()
-    median = sorted(idf.values())[len(idf) // 2]
+    idf, median = jieba_idf(), jieba_median_idf()
     weights = {word: n * idf.get(word, median) for word, n in Counter(words).items()}
     most = max(weights.values())
     return {word: math.ceil(5 * weight / most) for word, weight in weights.items()}

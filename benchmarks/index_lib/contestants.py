@@ -120,6 +120,61 @@ class OursRocksDB(Ours):
     kind = "rocksdb"
 
 
+class OursRedis(Contestant):
+    """scrapy-simhash on a Redis server: the CPU time is that of the client alone."""
+
+    masters = 0
+
+    def made(self) -> None:
+        from index_lib.redis_servers import Servers
+        from scrapy_simhash import Scheme
+        from scrapy_simhash.index.redis import open_redis_index
+
+        self.folder = tempfile.TemporaryDirectory(prefix="index-benchmark-")
+        self.servers = Servers(self.folder.name, self.masters).__enter__()
+        self.empty_bytes = self.servers.memory_bytes()
+        self.index = open_redis_index(
+            self.servers.url,
+            "benchmark:simhash",
+            Scheme(bits=self.bits),
+            max_distance=self.max_distance,
+            confirmation=UNCONFIRMED,  # pages that are loaded have no sketch
+            incremental=True,
+            cluster=self.servers.cluster,
+        )
+        self.observed = 0
+
+    def page(self, number: int, fingerprint: int, evidence: Evidence | None) -> bool:
+        key = f"https://example.com/articles/{self.observed}/a-title-of-some-length"
+        self.observed += 1
+        observation = self.index.observe(key, fingerprint, evidence or NO_EVIDENCE)
+        if observation.kind == "near-duplicate":
+            return True
+        self.index.confirm(observation)
+        return False
+
+    def grow(self, first: int, values: list[int]) -> None:
+        from scrapy_simhash.index.base import Entry
+
+        self.index.load(
+            Entry(place, f"https://example.com/loaded/{place}", fingerprint, place, 1, 1)
+            for place, fingerprint in enumerate(values, first + 1)
+        )
+
+    def close(self) -> dict[str, Any]:
+        used = (self.servers.memory_bytes() - self.empty_bytes) / max(len(self.index), 1)
+        self.index.close()
+        self.servers.__exit__()
+        self.folder.cleanup()
+        return {"server_bytes": used}
+
+
+class OursRedisCluster(OursRedis):
+    """The same on a cluster of three masters."""
+
+    masters = 3
+
+
 class SimhashPackage(Contestant):
     """simhash.SimhashIndex."""
 
@@ -279,6 +334,8 @@ class StoreAllVariants(AskAllVariants):
 CLASSIC = {
     "ours": Ours,
     "ours on RocksDB": OursRocksDB,
+    "redis": OursRedis,
+    "redis-cluster": OursRedisCluster,
     "simhash SimhashIndex": SimhashPackage,
     "faiss MultiHash 4x16": FaissMultiHash,
     "faiss MultiHash 2x32, 1 flip": FaissFlips,
@@ -291,6 +348,8 @@ CLASSIC = {
 WIDE = {
     "ours": Ours,
     "ours on RocksDB": OursRocksDB,
+    "redis": OursRedis,
+    "redis-cluster": OursRedisCluster,
     "faiss MultiHash 19x13": FaissMultiHash,
     "faiss MultiHash 12x21, 1 flip": FaissFlips,
     "faiss IVF": FaissIVF,

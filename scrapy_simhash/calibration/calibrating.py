@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_simhash.calibration.choosing import (
     FEW_NEAR_DUPLICATES,
     Choice,
-    Found,
     LeastResemblance,
+    Score,
     choose,
     choose_resemblance,
     figures,
@@ -58,8 +58,8 @@ class Preset(NamedTuple):
         return ceil(self.confirmation.min_resemblance * STEPS - 1e-9)
 
 
-class Made(NamedTuple):
-    """Counts of edited copies, which supplement a sample with few near-duplicates.
+class EditedCopies(NamedTuple):
+    """The counts of edited copies, which supplement a sample with few near-duplicates.
 
     :param distances: number of copies at each distance from their pages.
     :param confirmable: the same by similarity in per cent, then by distance.
@@ -84,9 +84,9 @@ class Calibrated:
     fingerprints: int
     skipped: Counter[str]
     counts: Counts
-    made: Made
-    now: Found
-    rows: list[Found]
+    edited: EditedCopies
+    now: Score
+    rows: list[Score]
     choice: Choice | None
     least: LeastResemblance | None
 
@@ -105,10 +105,10 @@ class Calibrated:
     @property
     def made_pairs(self) -> int:
         """Return the number of pairs of a page and its edited copy."""
-        return sum(self.made.distances)
+        return sum(self.edited.distances)
 
     @property
-    def found(self) -> Found | None:
+    def found(self) -> Score | None:
         """Return recall and precision of the chosen k and least resemblance."""
         return None if self.choice is None else self.rows[self.choice.max_distance]
 
@@ -117,9 +117,9 @@ class Calibrated:
         """Return the share of pairs within the chosen k that its tables are expected to find."""
         if self.choice is None or self.choice.plan is None:
             return None
-        near, made = self.counts.near_duplicate, self.made.distances
-        weight = fill_weight(sum(near), sum(made))
-        pairs = [own + weight * copies for own, copies in zip(near, made, strict=True)]
+        near, edited = self.counts.near_duplicate, self.edited.distances
+        weight = fill_weight(sum(near), sum(edited))
+        pairs = [own + weight * copies for own, copies in zip(near, edited, strict=True)]
         return table_recall(self.choice.plan, pairs, self.choice.max_distance)
 
 
@@ -151,8 +151,8 @@ def calibrate(
     seed: int,
     threshold: float = NEAR_DUPLICATE,
     list_pairs: bool = False,
-    page_moved: Callable[[], object] = lambda: None,
-    pairs_moved: Callable[[int, int], object] = lambda _done, _of: None,
+    on_page_progress: Callable[[], object] = lambda: None,
+    on_pairs_progress: Callable[[int, int], object] = lambda _done, _of: None,
 ) -> Calibration:
     """Choose a k and a least resemblance for each preset.
 
@@ -160,22 +160,24 @@ def calibrate(
     :param threshold: the least resemblance of two pages that are near-duplicates.
     :param list_pairs: also return the pairs near k.
     """
-    pages = sample.pages([preset.scheme for preset in presets], min_tokens, on_progress=page_moved)
+    pages = sample.pages(
+        [preset.scheme for preset in presets], min_tokens, on_progress=on_page_progress
+    )
     bits = [preset.scheme.bits for preset in presets]
     used = [page for page in pages if any(p.fingerprint is not None for p in page.fingerprints)]
     pairs = Pairs(used, bits, threshold, [preset.confirmation for preset in presets])
-    counted = pairs.count(on_progress=pairs_moved)
+    counted = pairs.count(on_progress=on_pairs_progress)
     copies: list[tuple[int, str]] | None = None
     calibrated = []
     for place, (preset, counts) in enumerate(zip(presets, counted, strict=True)):
         if sum(counts.near_duplicate) < FEW_NEAR_DUPLICATES and copies is None:
             copies = _copies(used, seed, threshold)
         few = sum(counts.near_duplicate) < FEW_NEAR_DUPLICATES
-        made = _made(copies if few and copies else (), used, place, preset, min_tokens)
+        edited = _edited_copies(copies if few and copies else (), used, place, preset, min_tokens)
         found = [page.fingerprints[place] for page in pages]
         fingerprints = sum(one.fingerprint is not None for one in found)
         skipped = Counter(one.skipped for one in found if one.skipped is not None)
-        calibrated.append(_calibrated(preset, fingerprints, skipped, counts, made))
+        calibrated.append(_calibrated(preset, fingerprints, skipped, counts, edited))
     listed = []
     if list_pairs:
         for place, one in enumerate(calibrated):
@@ -198,19 +200,19 @@ def _copies(pages: Sequence[SampledPage], seed: int, threshold: float) -> list[t
     texts = [page.extraction.text for page in pages]
     if not texts:
         return []
-    made = (
+    copies = (
         (place, text)
         for place, text in edited_copies(texts, _TRIES, seed)
         if text != texts[place] and resemblance(text, texts[place]) >= threshold
     )
-    return list(islice(made, _COPIES))
+    return list(islice(copies, _COPIES))
 
 
 def _calibrated(
-    preset: Preset, fingerprints: int, skipped: Counter[str], counts: Counts, made: Made
+    preset: Preset, fingerprints: int, skipped: Counter[str], counts: Counts, edited: EditedCopies
 ) -> Calibrated:
     now = preset.least_per_cent
-    rows = _rows(counts, made, now)
+    rows = _rows(counts, edited, now)
     present = rows[preset.max_distance]
     bits, most = preset.scheme.bits, preset.served_distance
     keep = None if preset.confirmation == UNCONFIRMED else preset.max_distance
@@ -222,22 +224,22 @@ def _calibrated(
             [sum(row[within]) for row in table]
             for table in (
                 counts.confirmable.near_duplicate,
-                made.confirmable,
+                edited.confirmable,
                 counts.confirmable.loss,
             )
         )
-        weight = fill_weight(sum(counts.near_duplicate), sum(made.distances))
+        weight = fill_weight(sum(counts.near_duplicate), sum(edited.distances))
         all_near = [own + weight * copy for own, copy in zip(near, copies, strict=True)]
         least = choose_resemblance(all_near, loss, now)
         if least.per_cent != now:
-            rows = _rows(counts, made, least.per_cent)
+            rows = _rows(counts, edited, least.per_cent)
             choice = choose(rows, bits, keep=keep, most=most)
     return Calibrated(
         preset=preset,
         fingerprints=fingerprints,
         skipped=skipped,
         counts=counts,
-        made=made,
+        edited=edited,
         now=present,
         rows=rows,
         choice=choice,
@@ -245,34 +247,34 @@ def _calibrated(
     )
 
 
-def _rows(counts: Counts, made: Made, least: int) -> list[Found]:
+def _rows(counts: Counts, edited: EditedCopies, least: int) -> list[Score]:
     """Return recall and precision at each k for a least resemblance in per cent."""
     near, different, copies = (
         [sum(column) for column in zip(*table[least:], strict=True)]
         for table in (
             counts.confirmable.near_duplicate,
             counts.confirmable.different,
-            made.confirmable,
+            edited.confirmable,
         )
     )
-    weight = fill_weight(sum(counts.near_duplicate), sum(made.distances))
+    weight = fill_weight(sum(counts.near_duplicate), sum(edited.distances))
     return figures(
         [own + weight * copy for own, copy in zip(near, copies, strict=True)],
         different,
-        total=sum(counts.near_duplicate) + weight * sum(made.distances),
+        total=sum(counts.near_duplicate) + weight * sum(edited.distances),
         similar=[
             every - confirmed for every, confirmed in zip(counts.different, different, strict=True)
         ],
     )
 
 
-def _made(
+def _edited_copies(
     copies: Sequence[tuple[int, str]],
     pages: Sequence[SampledPage],
     place: int,
     preset: Preset,
     min_tokens: int,
-) -> Made:
+) -> EditedCopies:
     """Count the edited copies by their distance and similarity to their pages."""
     scheme = preset.scheme
     detector = Detector(scheme, min_tokens=min_tokens)
@@ -289,4 +291,4 @@ def _made(
         step = STEPS if similarity is None else int(similarity * STEPS + 1e-9)
         distances[distance] += 1
         confirmable[step][distance] += 1
-    return Made(distances, confirmable)
+    return EditedCopies(distances, confirmable)

@@ -38,8 +38,8 @@ _Z95 = 1.959963984540054
 _EQUAL = 1e-9
 
 
-class Found(NamedTuple):
-    """Counts of the pairs that a crawl with this k finds.
+class Score(NamedTuple):
+    """The recall and precision of a crawl with this k, from counts of pairs.
 
     Edited copies are weighted, so near-duplicates may be fractions.
 
@@ -104,12 +104,12 @@ class LeastResemblance(NamedTuple):
     high: int
 
 
-def fill_weight(near_duplicates: int, made: int) -> float:
+def fill_weight(near_duplicates: int, copies: int) -> float:
     """Return the weight of one edited copy, so that all copies together fill up to 20 pairs.
 
     A larger weight would outweigh the real pairs and hide wrong ones.
     """
-    return max(FEW_NEAR_DUPLICATES - near_duplicates, 0) / made if made else 0.0
+    return max(FEW_NEAR_DUPLICATES - near_duplicates, 0) / copies if copies else 0.0
 
 
 def figures(
@@ -118,7 +118,7 @@ def figures(
     *,
     total: float | None = None,
     similar: Sequence[int] | None = None,
-) -> list[Found]:
+) -> list[Score]:
     """Return the counts of found pairs for each k from 0.
 
     :param near_duplicates: number of confirmed near-duplicate pairs at each distance.
@@ -134,12 +134,12 @@ def figures(
         wrong += others
         rejected += similar[k] if similar is not None else 0
         # Rounding may lift a sum of fractions above the total.
-        rows.append(Found(k, min(found, total), total, wrong, rejected))
+        rows.append(Score(k, min(found, total), total, wrong, rejected))
     return rows
 
 
 def choose(
-    rows: Sequence[Found], bits: int, *, keep: int | None = None, most: int | None = None
+    rows: Sequence[Score], bits: int, *, keep: int | None = None, most: int | None = None
 ) -> Choice | None:
     """Return the k with the best F1; None if near-duplicates or different pairs are too few.
 
@@ -177,10 +177,11 @@ def choose(
 def choose_resemblance(
     near_duplicates: Sequence[float], loss: Sequence[int], now: int
 ) -> LeastResemblance:
-    """The least resemblance of the best F1 that is nearest to the present one.
+    """Return the least resemblance with the best F1 that is nearest to the present one.
 
-    :param near_duplicates: by similarity in per cent, of pairs within k, as `loss`.
-    :param now: the present one in per cent.
+    :param near_duplicates: near-duplicate pairs within k, by similarity in per cent.
+    :param loss: pairs within k that lose content if one page is dropped, in the same way.
+    :param now: the present least resemblance in per cent.
     """
     total = sum(near_duplicates)
     scores = []

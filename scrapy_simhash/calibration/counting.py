@@ -1,7 +1,7 @@
 """Count all pairs of a sample by kind, distance and similarity.
 
 Extraction may select different parts of a page and of its copy. A crawl misses such a pair, so
-pages also count as near-duplicates if their whole contents do, whatever their main texts. If the
+pages also count as near-duplicates if their whole contents resemble each other enough. If the
 confirmation compares names, pages of one site with different names are not copies, however much
 their texts resemble each other.
 """
@@ -40,7 +40,7 @@ _REACH_SHARE = 3
 
 
 class Confirmable(NamedTuple):
-    """Numbers of pairs whose names allow a copy, by similarity in per cent, then distance.
+    """The numbers of pairs whose names allow a copy, by similarity in per cent, then distance.
 
     :param near_duplicate: pairs that should be found.
     :param different: pairs that should not be found.
@@ -53,7 +53,7 @@ class Confirmable(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Numbers of pairs of one scheme, at each distance from 0 to its bits.
+    """The numbers of pairs of one scheme, at each distance from 0 to its bits.
 
     :param named_apart: pairs with enough resemblance, but different names.
     """
@@ -66,7 +66,7 @@ class Counts(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two pages of the sample.
+    """A pair of pages of the sample.
 
     :param similarity: estimated resemblance; None if unknown.
     :param resemblance: exact resemblance of their main texts.
@@ -84,7 +84,7 @@ class Pair(NamedTuple):
 
 
 class Pairs:
-    """All pairs of some pages.
+    """The set of all pairs of some pages.
 
     :param bits: fingerprint width of each scheme.
     :param threshold: the least resemblance of two pages that are near-duplicates.

@@ -1,14 +1,12 @@
 """Compute the exact resemblance and distance of all pairs of a sample, in blocks of rows.
 
-Shingles get numbers by numbering pairs of tokens, then pairs of those numbers, and so on; equal
-numbers mean equal shingles. An inverted index from shingle to texts counts what two texts share.
-Shingles of very many texts, such as those of a common notice, would make its lists long, so these
-are counted by a matrix product.
+Shingles are compared by 64-bit hashes. An inverted index from shingle to texts counts what two
+texts share. Shingles of very many texts, such as those of a common notice, would make its lists
+long, so these are counted by a matrix product.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.resemblance import shingle_length, shingle_tokens
@@ -23,6 +21,8 @@ _BLOCK_ROWS = 256
 _COMMON_ONE_IN = 32
 _COMMON_TEXTS = 64
 _COMMON_AT_ONCE = 2048
+_SEED = 1
+_MULTIPLIER = 0x9E3779B97F4A7C15
 
 
 class Resemblances:
@@ -35,29 +35,26 @@ class Resemblances:
         import numpy as np
 
         self._count = len(texts)
-        shingle_numbers, owners = _numbered(texts)
-        # Count each shingle of a text once.
-        order = np.lexsort((owners, shingle_numbers))
-        shingle_numbers, owners = shingle_numbers[order], owners[order]
-        first = np.ones(len(owners), dtype=bool)
-        first[1:] = (shingle_numbers[1:] != shingle_numbers[:-1]) | (owners[1:] != owners[:-1])
-        shingle_numbers, owners = shingle_numbers[first], owners[first]
-        self._sizes = np.bincount(owners, minlength=self._count)
-        holders = np.bincount(shingle_numbers) if len(owners) else np.zeros(0, dtype=np.int64)
-        common = max(_COMMON_TEXTS, self._count // _COMMON_ONE_IN)
-        held = holders[shingle_numbers]
-        self._common = _dense(shingle_numbers[held > common], owners[held > common], self._count)
-        some = (held > 1) & (held <= common)
-        self._holders = owners[some]
-        kept = shingle_numbers[some]
-        # The texts that have the i-th kept shingle are holders[starts[i]:starts[i + 1]].
-        new = np.ones(len(kept), dtype=bool)
-        new[1:] = kept[1:] != kept[:-1]
-        numbers = np.cumsum(new) - 1
-        self._starts = np.append(np.flatnonzero(new), len(kept))
-        by_text = np.argsort(self._holders, kind="stable")
-        self._shingles = numbers[by_text]
-        self._ends = np.cumsum(np.bincount(self._holders, minlength=self._count))
+        hashes = _shingle_hashes(texts)
+        self._sizes = np.array([len(one) for one in hashes], dtype=np.int64)
+        owners = np.repeat(np.arange(self._count), self._sizes)
+        _, shingles, holders = np.unique(
+            np.concatenate([np.empty(0, dtype=np.uint64), *hashes]),
+            return_inverse=True,
+            return_counts=True,
+        )
+        held = holders[shingles]
+        many = max(_COMMON_TEXTS, self._count // _COMMON_ONE_IN)
+        common = held > many
+        self._common = _dense(shingles[common], owners[common], self._count)
+        indexed = (held > 1) & (held <= many)
+        owners = owners[indexed]
+        _, self._shingles = np.unique(shingles[indexed], return_inverse=True)
+        # The shingles of the i-th text are _shingles[_ends[i - 1]:_ends[i]], and the texts that
+        # have the i-th shingle are _holders[_starts[i]:_starts[i + 1]].
+        self._ends = np.cumsum(np.bincount(owners, minlength=self._count))
+        self._holders = owners[np.argsort(self._shingles, kind="stable")]
+        self._starts = np.append(0, np.cumsum(np.bincount(self._shingles)))
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
         """Yield (first row, block of rows) in order; the diagonal is 1, or 0 for an empty text."""
@@ -89,77 +86,34 @@ class Resemblances:
         return np.bincount(self._holders[places], minlength=self._count)
 
 
-def _numbered(texts: Sequence[str]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the numbers of all shingles, and the text of each."""
+def _shingle_hashes(texts: Sequence[str]) -> list[np.ndarray[Any, Any]]:
+    """Return the distinct hashes of the shingles of each text."""
     import numpy as np
 
     words: dict[str, int] = {}
-    groups: defaultdict[int, list[tuple[int, list[int]]]] = defaultdict(list)
-    short: dict[tuple[str, ...], list[int]] = {}
-    for place, text in enumerate(texts):
+    lengths, numbers = [], []
+    for text in texts:
         tokens = shingle_tokens(text)
-        length = shingle_length([tokens])
-        if len(tokens) >= length:
-            known = [words.setdefault(token, len(words)) for token in tokens]
-            groups[length].append((place, known))
-        elif tokens:
-            short.setdefault(tuple(tokens), []).append(place)
-    numbers, owners, used = [], [], 0
-    for length, members in groups.items():
-        found, of = _runs(members, length)
-        numbers.append(found + used)
-        owners.append(of)
-        used += int(found.max()) + 1
-    for number, places in enumerate(short.values(), used):
-        numbers.append(np.full(len(places), number))
-        owners.append(np.array(places))
-    empty = np.empty(0, dtype=np.int64)
-    return np.concatenate([empty, *numbers]), np.concatenate([empty, *owners])
-
-
-def _runs(
-    members: Sequence[tuple[int, list[int]]], length: int
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the numbers of all runs of `length` tokens, and the text of each."""
-    import numpy as np
-
-    tokens = np.concatenate([np.array(known, dtype=np.int64) for _, known in members])
-    owners = np.repeat([place for place, _ in members], [len(known) for _, known in members])
-    # Runs of 1, 2, 4 … tokens from each position are combined to runs of `length` tokens.
-    power, size, done = tokens, 1, 0
-    runs: np.ndarray[Any, Any] | None = None
-    while done < length:
-        if length & size:
-            runs = power if runs is None else _paired(runs, power[done:])
-            done += size
-        if done < length:
-            power = _paired(power, power[size:])
-            size *= 2
-    assert runs is not None
-    last = len(owners) - length + 1
-    inside = owners[:last] == owners[length - 1 :]
-    return runs[:last][inside], owners[:last][inside]
-
-
-def _paired(ones: np.ndarray[Any, Any], others: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return a number for each pair of elements at the same position; equal for equal pairs."""
-    import numpy as np
-
-    count = min(len(ones), len(others))
-    wide = int(others.max()) + 1 if len(others) else 1
-    numbers: np.ndarray[Any, Any] = np.unique(
-        ones[:count] * wide + others[:count], return_inverse=True
-    )[1]
-    return numbers.reshape(-1)
+        lengths.append(min(shingle_length([tokens]), len(tokens)))
+        numbers.append(np.array([words.setdefault(one, len(words)) for one in tokens], dtype=int))
+    values = np.random.default_rng(_SEED).integers(1 << 64, size=len(words), dtype=np.uint64)
+    found = []
+    for length, known in zip(lengths, numbers, strict=True):
+        # An empty text has no shingle.
+        hashes = np.full(len(known) - length + 1 if length else 0, length, dtype=np.uint64)
+        for start in range(length):
+            hashes = hashes * _MULTIPLIER + values[known[start : start + len(hashes)]]
+        found.append(np.unique(hashes))
+    return found
 
 
 def _dense(
-    shingle_numbers: np.ndarray[Any, Any], owners: np.ndarray[Any, Any], count: int
+    shingles: np.ndarray[Any, Any], owners: np.ndarray[Any, Any], count: int
 ) -> list[np.ndarray[Any, Any]]:
     """Return blocks of a matrix of texts by common shingles, with 1 if the text has the shingle."""
     import numpy as np
 
-    known, columns = np.unique(shingle_numbers, return_inverse=True)
+    known, columns = np.unique(shingles, return_inverse=True)
     blocks = []
     for start in range(0, len(known), _COMMON_AT_ONCE):
         # float32 counts exactly up to 2**24.

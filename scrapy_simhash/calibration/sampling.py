@@ -88,7 +88,7 @@ class Sample:
         *,
         on_progress: Callable[[], object] = lambda: None,
     ) -> list[SampledPage]:
-        """Extract and fingerprint the documents of the sample.
+        """Return the documents of the sample, extracted and fingerprinted.
 
         :param schemes: must share one extractor and the same selectors.
         """

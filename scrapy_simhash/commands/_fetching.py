@@ -1,4 +1,4 @@
-"""fetch: pages, downloaded by Scrapy with the project's settings."""
+"""Download pages by Scrapy, with the settings of the project."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
     from twisted.python.failure import Failure
 
-# Not what a project does with its own pages. Our add-on would take this one for one of a crawl.
+# A command must not write the project's feeds, nor judge its page like one of a crawl.
 _OVERRIDDEN: dict[str, Any] = {
     "FEEDS": {},
     "ITEM_PIPELINES": {},
@@ -36,10 +36,10 @@ _OVERRIDDEN: dict[str, Any] = {
 
 
 class Page(NamedTuple):
-    """A response, with its text as Scrapy decoded it.
+    """A downloaded page, with its text as Scrapy decoded it.
 
-    :param is_html: a crawl would take it for a page.
-    :param url: of the response, after redirects.
+    :param is_html: True if a crawl would treat the response as a page.
+    :param url: URL of the response, after redirects.
     """
 
     content: bytes
@@ -51,7 +51,7 @@ class Page(NamedTuple):
 class _Pages(Spider):
     name = "simhash"
     addresses: Sequence[str]
-    # By the places of their addresses, for one may be asked for twice.
+    # Keyed by position, because an address may be given twice.
     pages: dict[int, Page]
     problems: dict[int, str]
 
@@ -72,32 +72,34 @@ class _Pages(Spider):
             self.pages[place] = Page(response.body, response.text, is_html, response.url)
             return
         found = response.headers.get("Content-Type")
-        content_type = "of no type" if found is None else found.decode("latin-1")
+        content_type = "no Content-Type" if found is None else found.decode("latin-1")
         self.problems[place] = (
-            f"it is no text ({content_type}): save its text in a file, and name that file"
+            f"it is not text ({content_type}): save its text to a file, and give that file"
         )
 
     def fail(self, failure: Failure, *, place: int) -> None:
         error = failure.value
         if isinstance(error, HttpError):
-            problem = f"the server answers {error.response.status}"
+            problem = f"the server answered {error.response.status}"
         elif isinstance(error, IgnoreRequest) and "robots" in str(error).lower():
-            problem = "its site's robots.txt forbids it (the setting ROBOTSTXT_OBEY)"
+            problem = "the site's robots.txt forbids it (setting ROBOTSTXT_OBEY)"
         else:
             problem = f"{type(error).__name__}: {error}".rstrip(": ")
         self.problems[place] = problem
 
 
 def fetch(address: str, settings: Settings | None, *, max_bytes: int) -> Page:
-    """The page at a URL; see `fetch_all`."""
+    """Return the page at a URL; see `fetch_all`."""
     return fetch_all([address], settings, max_bytes=max_bytes)[0]
 
 
 def fetch_all(addresses: Sequence[str], settings: Settings | None, *, max_bytes: int) -> list[Page]:
-    """The pages at URLs, in one crawl. Once in a process, for a reactor cannot be run again.
+    """Return the pages at URLs, downloaded in one crawl.
 
-    :param settings: those of the project, if absent.
-    :raises SimhashError: one of them is not there, or is no text.
+    Call it once in a process: a reactor cannot run again.
+
+    :param settings: None for the settings of the project.
+    :raises SimhashError: a page cannot be fetched, or is not text.
     """
     settings = (project_settings() if settings is None else settings).copy()
     settings.setdict(_OVERRIDDEN, priority="cmdline")
@@ -105,7 +107,7 @@ def fetch_all(addresses: Sequence[str], settings: Settings | None, *, max_bytes:
         settings.set("DOWNLOAD_MAXSIZE", max_bytes, priority="cmdline")
     pages: dict[int, Page] = {}
     problems: dict[int, str] = {}
-    # As Scrapy itself chooses.
+    # Scrapy chooses the kind of process by the same rule.
     asynchronous = (
         settings["TWISTED_REACTOR"] == _asyncio_reactor_path
         and not settings.getbool("FORCE_CRAWLER_PROCESS")
@@ -113,20 +115,20 @@ def fetch_all(addresses: Sequence[str], settings: Settings | None, *, max_bytes:
     process = (AsyncCrawlerProcess if asynchronous else CrawlerProcess)(settings)
     process.crawl(_Pages, addresses=addresses, pages=pages, problems=problems)
     try:
-        # Ctrl-C is ours: it ends the command at once.
+        # Scrapy would shut down slowly on Ctrl-C; a command ends at once.
         process.start(install_signal_handlers=False)
     except KeyboardInterrupt:
         _end_threads()
         raise
     for place, address in enumerate(addresses):
         if place not in pages:
-            problem = problems.get(place, "nothing came back; --loglevel DEBUG shows more")
+            problem = problems.get(place, "no response arrived; --loglevel DEBUG shows more")
             raise SimhashError(f"{address} cannot be fetched: {problem}")
     return [pages[place] for place in range(len(addresses))]
 
 
 def _end_threads() -> None:
-    """A reactor that was interrupted leaves threads behind, for which Python would wait."""
+    """Stop the threads of an interrupted reactor; Python would wait for them at exit."""
     reactor: Any = sys.modules.get("twisted.internet.reactor")
     if reactor is not None:
         reactor.getThreadPool().stop()

@@ -1,4 +1,4 @@
-"""Options that several commands share: numbers, times, indexes, presets and extraction."""
+"""Define the options that several commands share: numbers, times, indexes, presets, extraction."""
 
 from __future__ import annotations
 
@@ -92,37 +92,37 @@ def add_index_options(parser: argparse.ArgumentParser) -> None:
 
 
 def index_directory(options: argparse.Namespace) -> Path:
-    """The directory of an index that is there.
+    """Return the directory of the index that the options name, or of the only one.
 
-    :raises SimhashError: none is there, or more than one could be meant.
+    :raises SimhashError: no index is found, or several are.
     """
     if options.index is not None:
         directory = Path(options.index)
         if not options.index or not directory.is_dir():
-            raise SimhashError(f"index {options.index}: there is no such directory")
+            raise SimhashError(f"index {options.index}: no such directory")
         return directory
     base = _base(options)
     if options.spider is not None:
         found = [one for one in known_indexes(base) if _spider(one) == options.spider]
-        missing = f"no crawl of the spider {options.spider} has left an index"
+        missing = f"the spider {options.spider} has no index"
     else:
         found = [
             one for one in known_indexes(base) if "items" not in one.relative_to(base).parts[0]
         ]
-        missing = "no index is there"
+        missing = "no index found"
     if len(found) == 1:
         return found[0]
     if found:
-        raise SimhashError(f"{base} holds several indexes: say {_either(found)}")
+        raise SimhashError(f"{base} holds several indexes: choose one with {_either(found)}")
     others = _either(known_indexes(base))
     raise SimhashError(
         f"{base}: {missing}; "
-        + (f"there is {others}" if others else "give the directory that holds one with --index")
+        + (f"found {others}" if others else "name the directory of an index with --index")
     )
 
 
 def known_indexes(base: Path) -> list[Path]:
-    """The directories of indexes, of pages and of items, that crawls made in a SIMHASH_DIR."""
+    """Return the directories of the indexes in a SIMHASH_DIR, both of pages and of items."""
     return sorted(
         manifest.parent
         for pattern in ("shared*", "spiders/*", "spider-items/*")
@@ -152,7 +152,10 @@ PRESET_HELP = f"{', '.join(PRESETS)}, a TOML file, or the import path of a Schem
 
 
 def preset_option(value: str) -> str:
-    """The value of --preset. :raises argparse.ArgumentTypeError: there is no such preset."""
+    """Return the value of --preset unchanged.
+
+    :raises argparse.ArgumentTypeError: no preset has this name.
+    """
     try:
         choose_preset(value)
     except SchemeError as error:
@@ -161,12 +164,12 @@ def preset_option(value: str) -> str:
 
 
 def preset_or_all(value: str) -> str:
-    """The same, where ``all`` is allowed."""
+    """Return the value of --preset unchanged, where ``all`` is allowed, too."""
     return value if value == "all" else preset_option(value)
 
 
 class Chosen(NamedTuple):
-    """A scheme, its k, what confirms a copy, and the name of the preset that they come from."""
+    """A scheme, its k, its confirmation, and the name of their preset."""
 
     scheme: Scheme
     max_distance: int
@@ -181,14 +184,14 @@ def add_scheme_options(
     max_distance: bool = True,
     confirmation: bool = False,
 ) -> None:
-    """Add options of presets and of extraction.
+    """Add the options of presets and of extraction.
 
-    :param several: whether ``--preset`` may be given again, or as ``all``.
-    :param max_distance: whether there is ``--max-distance``.
-    :param confirmation: whether there are ``--min-resemblance`` and ``--same-title``.
+    :param several: allow ``--preset`` several times, or as ``all``.
+    :param max_distance: add ``--max-distance``.
+    :param confirmation: add ``--min-resemblance`` and ``--same-title``.
     """
     group = parser.add_argument_group(
-        "fingerprints", "Where they are not given, the project's settings count, if there is one."
+        "fingerprints", "The defaults are the settings of the project, if there is one."
     )
     if several:
         group.add_argument(
@@ -196,7 +199,7 @@ def add_scheme_options(
             action="append",
             type=preset_or_all,
             metavar="PRESET",
-            help=f"{PRESET_HELP}; may be given again, or as all (default: SIMHASH_PRESET)",
+            help=f"{PRESET_HELP}; may be repeated, or all (default: SIMHASH_PRESET)",
         )
     else:
         group.add_argument(
@@ -210,57 +213,57 @@ def add_scheme_options(
             "--max-distance",
             metavar="K",
             type=whole(0, MAX_BITS - 1),
-            help="near-duplicates differ in so many bits at most (default: SIMHASH_MAX_DISTANCE, "
-            "or the preset's)",
+            help="largest number of bits that near-duplicates differ in (default: "
+            "SIMHASH_MAX_DISTANCE, or the preset's)",
         )
     if confirmation:
         group.add_argument(
             "--min-resemblance",
             metavar="R",
             type=share,
-            help="copies resemble each other by so much at least, from 0 to 1 (default: "
+            help="least similarity of copies, from 0 to 1 (default: "
             "SIMHASH_MIN_RESEMBLANCE, or the preset's)",
         )
         group.add_argument(
             "--same-title",
             action=argparse.BooleanOptionalAction,
-            help="copies of one site have titles that agree (default: SIMHASH_SAME_TITLE, or "
-            "the preset's)",
+            help="require that the titles of copies on one site agree (default: "
+            "SIMHASH_SAME_TITLE, or the preset's)",
         )
     group.add_argument(
         "--extractor",
         metavar="NAME",
-        help=f"{_EXTRACTORS} of a function from HTML to text (default: SIMHASH_EXTRACTOR)",
+        help=f"{_EXTRACTORS} of a function that takes HTML and returns text (default: "
+        "SIMHASH_EXTRACTOR)",
     )
-    for name, does in (("select", "the content"), ("remove", "not content")):
+    for name, what in (("select", "the content"), ("remove", "what to remove")):
         group.add_argument(
             f"--{name}",
             action="append",
             metavar="SELECTOR",
-            help=f"CSS, or an XPath that begins with / or (, of what is {does}; may be given "
-            f"again (default: SIMHASH_CONTENT_{name.upper()})",
+            help=f"selector of {what}: CSS, or an XPath that begins with / or (; may be repeated "
+            f"(default: SIMHASH_CONTENT_{name.upper()})",
         )
     group.add_argument(
         "--min-tokens",
         metavar="N",
         type=whole(1),
-        help="texts with fewer words are skipped (default: SIMHASH_MIN_TOKENS)",
+        help="skip texts with fewer words (default: SIMHASH_MIN_TOKENS)",
     )
-    # Options that cannot go together are wrong usage, too.
     parser.set_defaults(wrong_usage=parser.error)
 
 
 def scheme_and_distance(options: argparse.Namespace) -> Chosen:
-    """What the options and the project's settings say.
+    """Return the scheme that the options and the settings of the project choose.
 
-    :raises SettingsError: a setting of the project has a value that is not allowed.
+    :raises SettingsError: a setting has a value that is not allowed.
     """
     preset = options.preset
     return _chosen(options, preset[0] if isinstance(preset, list) else preset)
 
 
 def schemes_and_distances(options: argparse.Namespace) -> list[Chosen]:
-    """The same for each preset that was asked for."""
+    """Return one choice for each given preset; see `scheme_and_distance`."""
     presets = list(dict.fromkeys(options.preset or [None]))
     if "all" in presets:
         presets = list(PRESETS)
@@ -270,9 +273,9 @@ def schemes_and_distances(options: argparse.Namespace) -> list[Chosen]:
 def detector(
     options: argparse.Namespace, scheme: Scheme | None = None, *, keep_text: bool = False
 ) -> Detector:
-    """What makes fingerprints as a crawl would.
+    """Return a detector that makes the fingerprints of a crawl.
 
-    :param scheme: that of the options, if absent.
+    :param scheme: None for the scheme of the options.
     """
     from scrapy_simhash.detector import Detector
 
@@ -281,7 +284,7 @@ def detector(
 
 
 def min_tokens(options: argparse.Namespace) -> int:
-    """Of the options or settings."""
+    """Return the least number of tokens, from ``--min-tokens`` or SIMHASH_MIN_TOKENS."""
     from scrapy_simhash.commands._settings import scheme_settings
 
     given: int | None = options.min_tokens
@@ -292,7 +295,7 @@ def _chosen(options: argparse.Namespace, preset: str | None) -> Chosen:
     from scrapy_simhash.commands._settings import scheme_settings
     from scrapy_simhash.extraction import find_extractor
 
-    told = scheme_settings(options.settings, preset)
+    project = scheme_settings(options.settings, preset)
     changes: dict[str, Any] = {
         name: value
         for name, value in (
@@ -304,21 +307,23 @@ def _chosen(options: argparse.Namespace, preset: str | None) -> Chosen:
     }
     max_distance: int | None = getattr(options, "max_distance", None)
     if max_distance is None:
-        max_distance = told.max_distance
+        max_distance = project.max_distance
     try:
-        scheme = replace(told.scheme, **changes)
+        scheme = replace(project.scheme, **changes)
         find_extractor(scheme.extractor)
     except SchemeError as error:
         options.wrong_usage(str(error))
-        raise  # pragma: no cover - it has exited
+        raise  # pragma: no cover - wrong_usage exits
     if max_distance >= scheme.bits:
-        options.wrong_usage(f"--max-distance {max_distance}: less than {scheme.bits}, the bits")
+        options.wrong_usage(
+            f"--max-distance {max_distance}: must be less than {scheme.bits}, the scheme's bits"
+        )
     given = {
         name: value
         for name, option in (("min_resemblance", "min_resemblance"), ("same_name", "same_title"))
         if (value := getattr(options, option, None)) is not None
     }
-    return Chosen(scheme, max_distance, replace(told.confirmation, **given), told.preset)
+    return Chosen(scheme, max_distance, replace(project.confirmation, **given), project.preset)
 
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

@@ -92,12 +92,12 @@ def progress(unit: str, total: int | None = None) -> Iterator[Callable[..., Any]
         total=total, unit=f" {unit}", delay=_PROGRESS_AFTER_S, dynamic_ncols=True, leave=False
     ) as bar:
 
-        def move(done: int | None = None, of: int | None = None) -> None:
+        def advance(done: int | None = None, of: int | None = None) -> None:
             if of is not None:
                 bar.total = of
             bar.update(1 if done is None else done - bar.n)
 
-        yield move
+        yield advance
 
 
 DIFFERENT_NAMES = "they are pages of one site, and their names differ"

@@ -1,4 +1,4 @@
-"""The page that a command is about: a URL, a file or standard input → its HTML or text."""
+"""Load the page that a command is about, from a URL, a file or standard input."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _URL = re.compile(r"https?://", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedPage:
-    """A page to look at.
+    """The page that a command is about.
 
-    :param name: as it was asked for.
-    :param text: its HTML, or a plain text.
-    :param url: where it was fetched, after redirects; None if it was not.
+    :param name: file or URL, as the user gave it.
+    :param text: HTML, or plain text.
+    :param url: URL after redirects; None if the page was not fetched.
     """
 
     name: str
@@ -44,7 +44,7 @@ class LoadedPage:
     url: str | None = None
 
     def fingerprint(self, detector: Detector) -> PageFingerprint:
-        """What a crawl would make of it; of a plain text, all of it counts."""
+        """Return the fingerprint that a crawl would make; plain text counts as a whole."""
         from scrapy_simhash.detector import evidence_of
 
         if self.is_html:
@@ -57,7 +57,7 @@ class LoadedPage:
 def add_page_arguments(
     parser: argparse.ArgumentParser, name: str | None = "page", explained: str = ""
 ) -> None:
-    """Add how files are read, and unless `name` is None an argument of that name for a page."""
+    """Add the options for reading files, and an argument `name` for a page unless it is None."""
     if name is not None:
         parser.add_argument(
             name, metavar=PAGE, help=explained or "a file, a URL, or standard input"
@@ -66,9 +66,9 @@ def add_page_arguments(
 
 
 def add_reading_options(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
-    """Add how files are read.
+    """Add the options for reading files.
 
-    :param json: whether those of JSON lines are, too.
+    :param json: also add the options for JSON lines.
     """
     reading = parser.add_argument_group("reading files")
     if json:
@@ -76,27 +76,29 @@ def add_reading_options(parser: argparse.ArgumentParser, *, json: bool = True) -
             "--text-field",
             metavar="NAME",
             default="text",
-            help="of JSON: the text or HTML (default: %(default)s)",
+            help="JSON field with the text or HTML (default: %(default)s)",
         )
         reading.add_argument(
             "--name-field",
             metavar="NAME",
-            help="of JSON: the document's name (default: url, else id; without one, FILE:LINE)",
+            help="JSON field with the name of the document (default: url, else id, else FILE:LINE)",
         )
     reading.add_argument(
-        "--encoding", type=encoding, help="of files (default: what they say, else a guess)"
+        "--encoding",
+        type=encoding,
+        help="encoding of files (default: declared by the file, else guessed)",
     )
     reading.add_argument(
         "--max-bytes",
         metavar="N",
         type=whole(0),
         default=DEFAULT_MAX_BYTES,
-        help="longer ones are refused; 0 for none (default: %(default)s)",
+        help="refuse longer files; 0 for no limit (default: %(default)s)",
     )
 
 
 def reading(options: argparse.Namespace) -> DocumentReader:
-    """How files are read: pages as they are."""
+    """Return a reader with these options that keeps HTML as it is."""
     return DocumentReader(
         text_field=getattr(options, "text_field", "text"),
         name_field=getattr(options, "name_field", None),
@@ -107,19 +109,21 @@ def reading(options: argparse.Namespace) -> DocumentReader:
 
 
 def load_page(where: str, options: argparse.Namespace) -> LoadedPage:
-    """The page there; see `load_pages`."""
+    """Return one page; see `load_pages`."""
     return load_pages([where], options)[0]
 
 
 def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[LoadedPage]:
-    """The pages at URLs (fetched in one crawl: once in a process), in files, or on standard input.
+    """Return the pages at URLs, in files, or on standard input.
 
-    :raises SimhashError: one cannot be had, or has no text.
+    All URLs are fetched in one crawl, so call it once in a process.
+
+    :raises SimhashError: a page cannot be read, or has no text.
     """
     read = reading(options)
     if places.count("-") > 1:
         raise SimhashError("standard input can be read once")
-    # What is cheap to find missing, first.
+    # Read files before the crawl, so that a missing one is reported at once.
     local = {at: _local(at, read) for at in dict.fromkeys(places) if not _URL.match(at)}
     addresses = [at for at in places if _URL.match(at)]
     fetched = iter(_fetched(addresses, read, options) if addresses else ())
@@ -149,7 +153,7 @@ def _local(where: str, read: DocumentReader) -> LoadedPage:
         raise SimhashError(f"{where} is a folder: name one file in it")
     if not path.exists():
         raise SimhashError(
-            f"{where}: there is no such file, and the URL of a page begins with http:// or https://"
+            f"{where}: no such file; the URL of a page begins with http:// or https://"
         )
     return _loaded(where, read.file(path))
 
@@ -165,15 +169,20 @@ def _loaded(
         raise SimhashError(f"{found.place}: {found.reason}{detail}")
     if next(documents, None) is not None:
         raise SimhashError(
-            f"{name} holds more than one document: put the one that is meant in a file of its own"
+            f"{name} holds more than one document: put one of them in a file of its own"
         )
     return LoadedPage(name=name, text=found.text, is_html=isinstance(found, HtmlDocument), url=url)
 
 
 def encoding(text: str) -> str:
-    """For an option that takes the name of an encoding."""
+    """Return the name of an encoding unchanged.
+
+    :raises argparse.ArgumentTypeError: Python has no such encoding.
+    """
     try:
         b"text".decode(text, "replace")
     except (LookupError, ValueError, AssertionError):
-        raise argparse.ArgumentTypeError(f"{text}: Python knows no such encoding of text") from None
+        raise argparse.ArgumentTypeError(
+            f"{text}: Python has no text encoding of this name"
+        ) from None
     return text

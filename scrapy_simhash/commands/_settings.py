@@ -1,4 +1,4 @@
-"""What a command takes from the settings of the Scrapy project that it runs in, if any."""
+"""Read the settings of the Scrapy project that a command runs in, if any."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SchemeSettings(NamedTuple):
-    """How a crawl with these settings makes fingerprints of pages, and tells copies."""
+    """The settings by which a crawl makes fingerprints and recognizes copies."""
 
     preset: str
     scheme: Scheme
@@ -34,29 +34,29 @@ class SchemeSettings(NamedTuple):
 
 
 def project_settings() -> Settings:
-    """Of the project, or Scrapy's own outside of one; logging is off unless the project says."""
+    """Return the project's settings, or Scrapy's defaults; logging is off unless it is set."""
     settings = get_project_settings()
     settings.set("LOG_ENABLED", value=False, priority="command")
     return settings
 
 
 def passages_directory(settings: Settings | None) -> Path:
-    """SIMHASH_PASSAGES_DIR, in the data directory ``.scrapy`` if it is relative."""
+    """Return SIMHASH_PASSAGES_DIR; a relative path is inside the data directory ``.scrapy``."""
     settings = project_settings() if settings is None else settings
     return SettingsReader(settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
 
 
 def page_index_base(settings: Settings | None) -> Path:
-    """SIMHASH_DIR, in the data directory ``.scrapy`` if it is relative."""
+    """Return SIMHASH_DIR; a relative path is inside the data directory ``.scrapy``."""
     settings = project_settings() if settings is None else settings
     return SettingsReader(settings, SETTINGS).path("SIMHASH_DIR")
 
 
 def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:
-    """What the settings say of fingerprints.
+    """Return the settings of fingerprints.
 
-    :param preset: another than they name; SIMHASH_MAX_DISTANCE is not for it. The settings of
-        confirmation are for any.
+    :param preset: a preset instead of SIMHASH_PRESET. SIMHASH_MAX_DISTANCE does not apply to
+        another preset; the settings of confirmation do.
     :raises SettingsError: a setting has a value that is not allowed.
     """
     read = SettingsReader(project_settings() if settings is None else settings, SETTINGS)
@@ -78,7 +78,7 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
 
 
 def crawl_policy(settings: Settings | None) -> Policy:
-    """What a crawl with these settings does with pages whose content was seen.
+    """Return the policy of a crawl with these settings.
 
     :raises SettingsError: a setting has a value that is not allowed.
     """
@@ -87,9 +87,9 @@ def crawl_policy(settings: Settings | None) -> Policy:
 
 
 def crawl_confirmation(settings: Settings | None, made_with: Confirmation) -> Confirmation:
-    """Return what a crawl with these settings asks of copies in an index.
+    """Return the confirmation of a crawl with these settings on an index.
 
-    :param made_with: the confirmation of the index, where the settings say nothing.
+    :param made_with: the confirmation of the index, used where a setting is unset.
     :raises SettingsError: a setting has a value that is not allowed.
     """
     settings = project_settings() if settings is None else settings
@@ -97,13 +97,18 @@ def crawl_confirmation(settings: Settings | None, made_with: Confirmation) -> Co
 
 
 def cluster_limit(settings: Settings | None) -> int:
-    """SIMHASH_CLUSTER_LIMIT. :raises SettingsError: it has a value that is not allowed."""
+    """Return SIMHASH_CLUSTER_LIMIT.
+
+    :raises SettingsError: it has a value that is not allowed.
+    """
     settings = project_settings() if settings is None else settings
     return SettingsReader(settings, SETTINGS).whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32)
 
 
 def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], bool] | None]:
-    """SIMHASH_SCOPE: of a page's key, which keys may be its representative's; None for all.
+    """Return SIMHASH_SCOPE as a function: from a page's key to a filter of representatives' keys.
+
+    The filter is None if any page may be the representative.
 
     :raises SettingsError: it has a value that is not allowed.
     """

@@ -1,4 +1,4 @@
-"""``calibrate``: which k and which least resemblance fit one's own pages."""
+"""``calibrate``: measure which k and which least resemblance fit a user's pages."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
     from scrapy_simhash.documents.reader import Skipped
 
 _DESCRIPTION = """\
-Measures on a sample of your own pages which k and which least resemblance fit them: how many bits
-near-duplicate pages differ in, how many different ones, and what tells them apart best. Ends with
-the lines for settings.py.
+Measures on a sample of your own pages which k and which least resemblance separate near-duplicates
+from different pages best. The last lines of the output are for settings.py.
 
   {program} calibrate pages/
   {program} calibrate --preset wide --preset classic feed.jsonl.gz
   {program} calibrate --sample 5000 --pairs look-at.csv --json pages/
   {program} calibrate .scrapy/simhash/spiders/news
 
-Files and folders hold HTML pages or plain texts; JSON lines hold one in each line (--text-field).
-All pairs of the sample are compared by their resemblance: the share of their runs of 5 words (8
-characters in Chinese, Japanese and Korean) that both have. From --threshold on they count as
-near-duplicates, below 0.2 as different; what lies between is not judged. Pages of one site whose
-names differ are no near-duplicates (SIMHASH_SAME_TITLE). A pair is found if it is within k and its
-similarity, which sketches estimate, is high enough (SIMHASH_MIN_RESEMBLANCE). The k with the best
-balance of recall and precision (F1) is chosen, and of several the one in the middle.
+Files and folders hold HTML pages or plain texts; each line of a JSON lines file holds one
+(--text-field). The resemblance of two pages is the share of their runs of 5 words (8 characters in
+Chinese, Japanese and Korean) that both have. Pairs of --threshold and more are near-duplicates,
+pairs below 0.2 are different, and pairs between are not judged. Pages of one site whose names
+differ are no near-duplicates (SIMHASH_SAME_TITLE). A crawl finds a pair if it is within k and its
+estimated similarity is high enough (SIMHASH_MIN_RESEMBLANCE). The k with the highest F1, the
+harmonic mean of recall and precision, is chosen. If several k share it, a preset with confirmation
+keeps its present k; otherwise the middle one is chosen.
 
-If the project has indexes that the proposed settings do not fit, the commands that rebuild them
-come first. An index has no texts: of one, distances are shown, and no k is chosen.
+If an index of the project does not support the proposed settings, the output shows the command that
+rebuilds it. An index has no texts: for an index, the command shows distances and chooses no k.
 """
 _SEED = 1
 _SHOWN_SKIPS = 20
@@ -60,32 +60,36 @@ _SHOWN_SKIPS = 20
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``calibrate``."""
     parser = add_command(
-        subparsers, "calibrate", _DESCRIPTION, "which settings fit your own pages, by measurement"
+        subparsers, "calibrate", _DESCRIPTION, "measure which settings fit your own pages"
     )
     parser.add_argument(
-        "files", nargs="+", metavar="FILE|INDEX", help="files or folders of pages; or indexes"
+        "files", nargs="+", metavar="FILE|INDEX", help="files or folders of pages, or indexes"
     )
     parser.add_argument(
         "--sample",
         metavar="N",
         type=whole(2, 50_000),
         default=2000,
-        help="pages that are drawn; all of their pairs are compared (default: %(default)s)",
+        help="number of pages in the random sample (default: %(default)s)",
     )
     parser.add_argument(
-        "--seed", metavar="N", type=whole(0), default=_SEED, help="of the draw (default: 1)"
+        "--seed",
+        metavar="N",
+        type=whole(0),
+        default=_SEED,
+        help="seed of the random sample (default: 1)",
     )
     parser.add_argument(
         "--threshold",
         metavar="R",
         type=_threshold,
         default=NEAR_DUPLICATE,
-        help="resemblance from which on pages are near-duplicates (default: %(default)s)",
+        help="least resemblance of near-duplicates (default: %(default)s)",
     )
     parser.add_argument(
         "--pairs",
         metavar="FILE",
-        help="write the pairs that k gets wrong, and those close to it, as CSV to look at",
+        help="write the pairs that k gets wrong, and those close to k, to a CSV file",
     )
     parser.add_argument("--json", action="store_true", help="show the result as JSON")
     add_scheme_options(parser, several=True, max_distance=False, confirmation=True)
@@ -100,16 +104,16 @@ def _threshold(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Calibrate."""
-    from scrapy_simhash.calibration.of_index import is_index
+    """Calibrate, show the result, and return the exit code."""
+    from scrapy_simhash.calibration.index_distances import is_index
 
     paths = _paths(options.files)
     indexes = [path for path in paths if is_index(path)]
     if indexes and len(indexes) < len(paths):
-        options.wrong_usage("pages or indexes, not both")
+        options.wrong_usage("give pages or indexes, not both")
     if options.pairs is not None:
         if indexes:
-            options.wrong_usage("--pairs: an index has no texts to compare")
+            options.wrong_usage("--pairs needs pages: an index has no texts to compare")
         _check_place(Path(options.pairs))
     return _run_indexes(indexes, options) if indexes else _run_pages(paths, options)
 
@@ -119,15 +123,15 @@ def _paths(files: Sequence[str]) -> list[Path]:
         if not file:  # Path("") is the working directory
             raise SimhashError("a file without a name: an empty variable of the shell?")
         if not Path(file).exists():
-            raise SimhashError(f"{file}: there is no such file")
+            raise SimhashError(f"{file}: no such file")
         if below := known_indexes(Path(file)):
             names = "".join(f"\n  {one}" for one in below)
-            raise SimhashError(f"{file} holds indexes: say which{names}")
+            raise SimhashError(f"{file} holds indexes: name the directory of one{names}")
     return [Path(file) for file in files]
 
 
 def _check_place(place: Path) -> None:
-    """Known to be wrong before a long measurement, rather than after it."""
+    """Check that the file can be written, before the measurement, which may take long."""
     if place.is_dir():
         raise SimhashError(f"{place} is a folder: name a file in it")
     if not place.parent.is_dir():
@@ -135,11 +139,11 @@ def _check_place(place: Path) -> None:
 
 
 def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
-    from scrapy_simhash.calibration.of_index import index_distances
+    from scrapy_simhash.calibration.index_distances import index_distances
 
-    with progress("entries") as moved:
+    with progress("entries") as on_progress:
         found = [
-            index_distances(path, options.sample, options.seed, on_progress=moved)
+            index_distances(path, options.sample, options.seed, on_progress=on_progress)
             for path in indexes
         ]
     if options.json:
@@ -165,18 +169,22 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     ]
     least = min_tokens(options)
     skips = _Skips()
-    with progress("documents") as moved:
+    with progress("documents") as on_progress:
         documents = reading(options).documents(paths)
         sample = Sample.draw(
-            documents, options.sample, options.seed, on_progress=moved, on_skipped=skips.tell
+            documents,
+            options.sample,
+            options.seed,
+            on_progress=on_progress,
+            on_skipped=skips.note,
         )
     if not sample.read:
-        raise SimhashError(f"no page could be read of {', '.join(options.files)}")
+        raise SimhashError(f"no page could be read from {', '.join(options.files)}")
     with ExitStack() as bars:
 
         @cache
         def bar() -> Callable[..., Any]:
-            bars.close()  # that of the step before
+            bars.close()  # the bar of the previous step
             return bars.enter_context(progress("pages compared", len(sample)))
 
         def compared(done: int, of: int) -> None:
@@ -189,8 +197,8 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
             seed=options.seed,
             threshold=options.threshold,
             list_pairs=options.pairs is not None,
-            page_moved=bars.enter_context(progress("pages", len(sample))),
-            pairs_moved=compared,
+            on_page_progress=bars.enter_context(progress("pages", len(sample))),
+            on_pairs_progress=compared,
         )
     if options.pairs is not None:
         _write_pairs(Path(options.pairs), calibration)
@@ -202,18 +210,18 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
 
 
 class _Skips:
-    """Says what cannot be read, a few times."""
+    """A counter of unreadable documents that reports the first ones."""
 
     def __init__(self) -> None:
         self._count = 0
 
-    def tell(self, skipped: Skipped) -> None:
+    def note(self, skipped: Skipped) -> None:
         self._count += 1
         if self._count <= _SHOWN_SKIPS:
             detail = f" ({skipped.detail})" if skipped.detail else ""
-            note(f"left out {skipped.place}: {skipped.reason}{detail}")
+            note(f"skipped {skipped.place}: {skipped.reason}{detail}")
         elif self._count == _SHOWN_SKIPS + 1:
-            note("left out more, which are counted below")
+            note("skipped more documents; all are counted below")
 
 
 def _write_pairs(place: Path, calibration: Calibration) -> None:

@@ -1,4 +1,4 @@
-"""What ``calibrate --json`` shows, and what is proposed."""
+"""Build the JSON of ``calibrate --json``, and the settings to propose."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_simhash.calibration.calibrating import Calibrated, Calibration
-    from scrapy_simhash.calibration.choosing import Choice, Found
-    from scrapy_simhash.calibration.of_index import IndexDistances
+    from scrapy_simhash.calibration.choosing import Choice, Score
+    from scrapy_simhash.calibration.index_distances import IndexDistances
     from scrapy_simhash.commands.fitting import IndexInUse, Rebuild
 
 
 def as_json(calibration: Calibration, indexes: Sequence[IndexInUse]) -> dict[str, Any]:
-    """All there is.
+    """Return a calibration as values for JSON.
 
-    :param indexes: those of the project.
+    :param indexes: the indexes of the project.
     """
     best = calibration.best
     return {
@@ -58,12 +58,12 @@ def _preset_as_json(one: Calibrated) -> dict[str, Any]:
         "least_from": None if one.least is None else one.least.low / STEPS,
         "least_to": None if one.least is None else one.least.high / STEPS,
         "min_resemblance_now": one.preset.confirmation.min_resemblance,
-        "chosen": None if one.found is None else _found_as_json(one.found),
-        "now": _found_as_json(one.now),
+        "chosen": None if one.found is None else _score_as_json(one.found),
+        "now": _score_as_json(one.now),
         "tables": None if choice is None else _tables_as_json(one, choice),
         "distances": {
             "near_duplicate": one.counts.near_duplicate,
-            "edited_copies": one.made.distances,
+            "edited_copies": one.edited.distances,
             "between": one.counts.between,
             "different": one.counts.different,
         },
@@ -79,7 +79,7 @@ def _preset_as_json(one: Calibrated) -> dict[str, Any]:
     }
 
 
-def _found_as_json(found: Found) -> dict[str, Any]:
+def _score_as_json(found: Score) -> dict[str, Any]:
     return {
         **found._asdict(),
         "recall": found.recall,
@@ -103,7 +103,7 @@ def _tables_as_json(one: Calibrated, choice: Choice) -> dict[str, Any] | None:
 
 
 def _basis(one: Calibrated) -> str | None:
-    """What the choice rests on."""
+    """Return the kind of pairs that the choice is based on."""
     if one.choice is None:
         return None
     if not one.made_pairs:
@@ -122,7 +122,7 @@ def proposed_settings(one: Calibrated) -> dict[str, Any]:
 
 
 def needed_rebuilds(best: Calibrated | None, indexes: Sequence[IndexInUse]) -> list[Rebuild]:
-    """Return what has to be done before a crawl takes them."""
+    """Return the rebuilds that are needed before a crawl can use the proposed settings."""
     if best is None or best.choice is None:
         return []
     preset = best.preset
@@ -130,7 +130,7 @@ def needed_rebuilds(best: Calibrated | None, indexes: Sequence[IndexInUse]) -> l
 
 
 def index_as_json(found: IndexDistances) -> dict[str, Any]:
-    """All there is."""
+    """Return the distances of an index as values for JSON."""
     return {
         "index": found.directory,
         "scheme": found.scheme_id,

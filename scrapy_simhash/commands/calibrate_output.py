@@ -1,4 +1,4 @@
-"""What ``calibrate`` shows to people."""
+"""Show the result of ``calibrate`` as text."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from scrapy_simhash.calibration.calibrating import Calibrated, Calibration, Preset
-    from scrapy_simhash.calibration.choosing import Choice, Found, LeastResemblance
-    from scrapy_simhash.calibration.of_index import IndexDistances
+    from scrapy_simhash.calibration.choosing import Choice, LeastResemblance, Score
+    from scrapy_simhash.calibration.index_distances import IndexDistances
     from scrapy_simhash.commands.fitting import IndexInUse, Rebuild
 
 _ROWS = 24
@@ -25,16 +25,16 @@ _BAR_CHARACTERS = 24
 
 
 def show_calibration(calibration: Calibration, indexes: Sequence[IndexInUse]) -> None:
-    """All presets, and the lines to paste.
+    """Show all presets, and the lines for settings.py.
 
-    :param indexes: those of the project.
+    :param indexes: the indexes of the project.
     """
     drawn = ""
     if calibration.read > calibration.sampled + calibration.repeated:
         drawn = f", drawn from {calibration.read:,} (seed {calibration.seed})"
     show(f"sample      {_counted(calibration.sampled, 'page')}{drawn}")
     if calibration.repeated:
-        show(f"            {calibration.repeated:,} more under names that were there before")
+        show(f"            {calibration.repeated:,} more have a name that came before")
     _show_reasons("left out", calibration.unreadable)
     for one in calibration.presets:
         show()
@@ -55,7 +55,7 @@ def show_calibration(calibration: Calibration, indexes: Sequence[IndexInUse]) ->
 def _show_rebuilds(first: Sequence[Rebuild]) -> None:
     if not first:
         return
-    show("A crawl with these settings does not open the indexes below. Rebuild them first:")
+    show("A crawl with these settings cannot open the indexes below. Rebuild them first:")
     show()
     for one in first:
         show(f"# {escaped(str(one.directory))}: {one.why}")
@@ -80,10 +80,12 @@ def _show_preset(one: Calibrated, threshold: float) -> None:
         )
     if one.made_pairs:
         show(
-            f"            so few near-duplicates that {one.made_pairs:,} edited copies of pages "
-            f"are added; together they count as {FEW_NEAR_DUPLICATES - one.near_duplicate_pairs}"
+            f"            too few near-duplicates: {one.made_pairs:,} edited copies of pages are "
+            f"added, which count as {FEW_NEAR_DUPLICATES - one.near_duplicate_pairs} together"
         )
-    near = [own + made for own, made in zip(counts.near_duplicate, one.made.distances, strict=True)]
+    near = [
+        own + made for own, made in zip(counts.near_duplicate, one.edited.distances, strict=True)
+    ]
     k = None if one.choice is None else one.choice.max_distance
     show()
     _show_histograms(("near-duplicate pairs", near), ("different pairs", counts.different), k)
@@ -99,11 +101,14 @@ def _show_why_none(one: Calibrated) -> None:
 
     if sum(one.counts.different) < LEAST_DIFFERENT:
         show(
-            f"No k can be chosen: {sum(one.counts.different):,} different pairs are too few, "
-            f"{LEAST_DIFFERENT} are needed. Give more pages."
+            f"No k can be chosen: the sample has {sum(one.counts.different):,} different pairs, "
+            f"and {LEAST_DIFFERENT} are needed. Give more pages."
         )
     else:
-        show("No k can be chosen: there are no near-duplicate pairs, and no copies could be made.")
+        show(
+            "No k can be chosen: the sample has no near-duplicate pairs, and no edited copies "
+            "could be made. Give more pages."
+        )
 
 
 def _show_choice(one: Calibrated, choice: Choice) -> None:
@@ -111,7 +116,7 @@ def _show_choice(one: Calibrated, choice: Choice) -> None:
     shown = {choice.low: "least of the best", choice.high: "most of the best"}
     shown[choice.max_distance] = "to choose"
     now = one.preset.max_distance
-    unchanged = one.now == one.rows[now]  # by the least resemblance to choose
+    unchanged = one.now == one.rows[now]  # the least resemblance stays, too
     shown.setdefault(now, "now" if unchanged else "the present k")
     for k in sorted(shown):
         _show_found(one.rows[k], shown[k])
@@ -121,19 +126,19 @@ def _show_choice(one: Calibrated, choice: Choice) -> None:
     show(f"k to choose {choice.max_distance}: {_rule(choice, one.preset)}")
     if one.found is not None and one.found.similar:
         show(
-            f"            {one.found.similar:,} different pairs within it are not confirmed: a "
-            "crawl lets them pass as similar"
+            f"            {one.found.similar:,} different pairs within k are not confirmed: a "
+            "crawl keeps their pages as similar"
         )
     if one.least is not None:
         show(f"resemblance {one.least.per_cent / STEPS:g} at least: {_least_rule(one.least)}")
     if one.table_recall is None:
-        show("tables      none can serve it: a crawl needs SIMHASH_TABLES, or another preset")
+        show("tables      no tables support this k: set SIMHASH_TABLES, or choose another preset")
     else:
         found_by_them = _floor(one.table_recall)
         show(f"tables      {choice.plan}, which find {found_by_them} of the pairs within k")
 
 
-def _show_found(row: Found, what: str) -> None:
+def _show_found(row: Score, what: str) -> None:
     show(
         f"{row.max_distance:>5}  {_share(row.recall, row.recall_95):<22}"
         f"{_share(row.precision, row.precision_95):<22}{what}"
@@ -155,20 +160,20 @@ def _rule(choice: Choice, preset: Preset) -> str:
     if choice.max_distance == choice.middle:
         return f"{best}, and it is in their middle"
     if choice.max_distance == preset.served_distance:
-        return f"{best}, and the tables of your indexes serve no larger one"
-    return f"{best}; the middle, {choice.middle}, would take too many tables"
+        return f"{best}, and the tables of your indexes support no larger one"
+    return f"{best}; the middle, {choice.middle}, would need too many tables"
 
 
 def _show_reasons(title: str, reasons: Mapping[str, int]) -> None:
     if reasons:
-        told = ", ".join(f"{count:,} {reason}" for reason, count in Counter(reasons).most_common())
-        show(f"{title:<12}{escaped(told)}")
+        shown = ", ".join(f"{count:,} {reason}" for reason, count in Counter(reasons).most_common())
+        show(f"{title:<12}{escaped(shown)}")
 
 
 def _show_histograms(
     one: tuple[str, Sequence[int]], other: tuple[str, Sequence[int]], k: int | None
 ) -> None:
-    """Two, side by side, each with bars of its own scale."""
+    """Show two histograms side by side, each with its own scale."""
     titles, counts = (one[0], other[0]), (one[1], other[1])
     last = max((d for d, both in enumerate(zip(*counts, strict=True)) if any(both)), default=0)
     last = max(last, k or 0)
@@ -182,7 +187,7 @@ def _show_histograms(
         cells = []
         for column, highest in zip(binned, most, strict=True):
             count = column[row]
-            # A value that is there is seen.
+            # Any value above 0 gets a visible bar.
             bar = "█" * max(round(count / highest * _BAR_CHARACTERS), 1) if count else ""
             cells.append(f"{count:>9,}  {bar:<{_BAR_CHARACTERS + 1}}")
         mark = f"<- k = {k}" if k is not None and start <= k < stop else ""
@@ -194,7 +199,7 @@ def _share(value: float, interval: tuple[float, float]) -> str:
 
 
 def _floor(value: float) -> str:
-    """Rounded down: only all of them are 100 %."""
+    """Return per cent, rounded down so that only 1 gives 100 %."""
     return f"{int(value * 1000 + 1e-9) / 10:g} %"
 
 
@@ -203,10 +208,10 @@ def _counted(count: int, what: str) -> str:
 
 
 def show_index(found: IndexDistances) -> None:
-    """Distances, and what they can and cannot say."""
+    """Show the distances of an index, and what they can and cannot tell."""
     show(f"index       {escaped(found.directory)}")
     show(f"scheme      {found.scheme_id}, k = {found.max_distance}")
-    drawn = "" if found.sampled == found.representatives else f", {found.sampled:,} drawn of them"
+    drawn = "" if found.sampled == found.representatives else f", a sample of {found.sampled:,}"
     show(f"pages       {_counted(found.representatives, 'representative')}{drawn}")
     show(
         f"            {_counted(sum(found.logged), 'near-duplicate')} in the log"
@@ -222,10 +227,10 @@ def show_index(found: IndexDistances) -> None:
     if found.late_share is not None:
         share = f"{found.late_share * 100:.1f} %"
         show(
-            f"{share} of the near-duplicates are in the last quarter of distances up to k: where "
-            "that is much, there are more beyond it, and a larger k would find them."
+            f"{share} of the near-duplicates are in the last quarter of distances up to k. If this "
+            "share is high, more of them lie beyond k, and a larger k would find them."
         )
     show(
-        "An index has no texts: which of these pairs are copies cannot be said, nor what was "
-        "missed. To choose a k, give pages."
+        "An index has no texts, so it cannot tell which pairs are copies, nor what a crawl missed. "
+        "To choose a k, give pages."
     )

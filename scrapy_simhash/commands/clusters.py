@@ -1,4 +1,4 @@
-"""``clusters``: representatives with their near-duplicates, as found or grouped anew."""
+"""``clusters``: list representatives with their near-duplicates, or regroup fingerprints."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.rewriting import Source
 
 _DESCRIPTION = """\
-Lists clusters, the largest first: a representative, and below it its near-duplicates with their
-distances, similarities and what was done with them. Without more options, as the crawls found them.
+Lists clusters, the largest first: a representative, and below it its near-duplicates, each with
+distance, similarity and action. Without further options, the clusters are those that crawls found.
 
   {program} clusters --top 5 --members 10
   {program} clusters --similar
@@ -27,13 +27,14 @@ distances, similarities and what was done with them. Without more options, as th
   {program} clusters --method connected --host www.example.com
   {program} clusters --file entries.jsonl.gz --max-distance 3
 
-Similar pages are within k of another, but no copies of it: they passed. --similar lists them below
-the page that they are like, instead of near-duplicates: pages of one template are often there.
+A similar page is within k of another page, but is not a copy of it, so the crawl kept it. With
+--similar, the command lists similar pages instead of near-duplicates. They often share a template.
 
-With --max-distance, --method or --file, fingerprints alone are grouped anew, among all of them:
-by leader as a crawl would in their order, or as connected components, of which each member is near
-another. All near-duplicates were found with the index's k: a larger one joins clusters, but finds
-no pages that a crawl has not stored. A file is what {program} export wrote.
+--max-distance, --method and --file regroup all pages by their fingerprints alone, without
+confirmation. The method "leader" groups them as a crawl would, in crawl order. "connected" makes
+connected components: each member is near another member. A larger k joins clusters, but adds no
+pages: the index has only those that crawls stored or logged. --file reads what {program} export
+wrote.
 """
 
 
@@ -41,52 +42,52 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``clusters``."""
     parser = add_index_command(subparsers, "clusters", _DESCRIPTION, "list clusters")
     parser.add_argument(
-        "--max-distance", metavar="K", type=whole(0, MAX_BITS - 1), help="group by this k"
+        "--max-distance", metavar="K", type=whole(0, MAX_BITS - 1), help="regroup by this k"
     )
     parser.add_argument(
         "--method",
         choices=("leader", "connected"),
-        help="group by leader, or as connected components (default: leader)",
+        help="regroup by leader, or as connected components (default: leader)",
     )
     parser.add_argument(
-        "--file", metavar="FILE", help="group the records of an export, not an index"
+        "--file", metavar="FILE", help="regroup the records of an export instead of an index"
     )
     parser.add_argument(
-        "--similar", action="store_true", help="pages that are alike and no copies, instead"
+        "--similar", action="store_true", help="list similar pages instead of near-duplicates"
     )
     parser.add_argument(
         "--host",
         metavar="NAME",
-        help="clusters with a page of this host; without a port, whatever the port",
+        help="list only clusters with a page of this host; a name without a port matches any port",
     )
     parser.add_argument(
         "--min-pages",
         metavar="N",
         type=whole(1),
         default=2,
-        help="in a cluster (default: %(default)s)",
+        help="least number of pages in a cluster (default: %(default)s)",
     )
     parser.add_argument(
         "--top",
         metavar="N",
         type=whole(0),
         default=20,
-        help="clusters that are shown; 0 for all (default: %(default)s)",
+        help="number of clusters to show; 0 for all (default: %(default)s)",
     )
     parser.add_argument(
         "--members",
         metavar="N",
         type=whole(0),
         default=0,
-        help="pages that are shown below a representative; 0 for all (default: all)",
+        help="number of pages to show below each representative; 0 for all (default: all)",
     )
 
 
 class Member(NamedTuple):
     """A page of a cluster, with its distance and similarity to the representative.
 
-    :param similarity: from 0 to 1; None if it is not known.
-    :param action: what was done with it; empty if nobody has said so.
+    :param similarity: from 0 to 1; None if unknown.
+    :param action: what the crawl did with the page; empty if unknown.
     """
 
     key: str
@@ -96,18 +97,18 @@ class Member(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """A representative's key, and its near-duplicates."""
+    """A cluster: the key of the representative, and its near-duplicates."""
 
     representative: str
     near_duplicates: list[Member]
 
 
 def run(options: argparse.Namespace) -> int:
-    """List."""
+    """Show the clusters, and return the exit code."""
     if options.file is not None and (options.index is not None or options.spider is not None):
-        options.wrong_usage("--file is instead of --index or --spider")
+        options.wrong_usage("--file cannot be combined with --index or --spider")
     if options.similar and (options.file, options.max_distance, options.method) != (None,) * 3:
-        options.wrong_usage("--similar shows what crawls found: without --file or grouping anew")
+        options.wrong_usage("--similar cannot be combined with --max-distance, --method or --file")
     clusters = [
         cluster
         for cluster in _found(options)
@@ -144,7 +145,7 @@ def run(options: argparse.Namespace) -> int:
     if len(clusters) > len(shown):
         note(f"{len(clusters) - len(shown):,} more clusters: --top 0 shows all")
     elif not clusters:
-        note("no similar page was found" if options.similar else "no cluster was found")
+        note("no similar pages found" if options.similar else "no clusters found")
     return 0
 
 
@@ -184,7 +185,7 @@ def _found(options: argparse.Namespace) -> list[Cluster]:
         for line in found.similar:
             groups.setdefault(line.representative, []).append(line)
     elif found.similar:
-        note(f"similar pages that are no copies: {len(found.similar):,}; --similar lists them")
+        note(f"{len(found.similar):,} similar pages that are not copies: --similar lists them")
     clusters = [
         Cluster(key, [Member(one.key, one.distance, one.similarity, one.action) for one in lines])
         for key, lines in groups.items()
@@ -193,7 +194,7 @@ def _found(options: argparse.Namespace) -> list[Cluster]:
 
 
 def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
-    """(when it came, key, fingerprint) of each page, by the last that is known of it."""
+    """Yield (position in crawl order, key, fingerprint) of each page, by its latest verdict."""
     from scrapy_simhash.maintenance.duplication import is_representative_now
 
     last = {line.key: line for line in source.near_duplicates() if line.confirmed}
@@ -218,7 +219,7 @@ def _of_file(options: argparse.Namespace) -> list[Cluster]:
         try:
             text = record["fingerprint"]
             if not isinstance(text, str) or not text:
-                raise ValueError(f"{text!r} is no fingerprint in hexadecimal digits")
+                raise ValueError(f"{text!r} is not a fingerprint in hexadecimal digits")
             bits = bits or 4 * len(text)
             fingerprints.append(from_hex(text, bits))
             keys.append(str(record["key"]))
@@ -227,14 +228,16 @@ def _of_file(options: argparse.Namespace) -> list[Cluster]:
             raise SimhashError(f"{place}: {missing}") from error
         schemes.add(record.get("scheme"))
     if len(schemes) > 1:
-        raise SimhashError(f"{options.file}: fingerprints of several schemes cannot be compared")
+        raise SimhashError(
+            f"{options.file}: it has fingerprints of several schemes, which cannot be compared"
+        )
     if not keys:
         return []
     max_distance = options.max_distance
     if max_distance is None:
         known = [p.max_distance for p in PRESETS.values() if {p.scheme.id} == schemes]
         if not known:
-            options.wrong_usage("--max-distance is needed: no preset has the scheme of the file")
+            options.wrong_usage("give --max-distance: no preset has the scheme of the file")
         max_distance = known[0]
     return _grouped(keys, fingerprints, bits, max_distance, options)
 
@@ -249,12 +252,14 @@ def _grouped(
     from scrapy_simhash.clustering import cluster
 
     if max_distance >= bits:
-        options.wrong_usage(f"--max-distance {max_distance}: less than {bits}, the bits")
+        options.wrong_usage(
+            f"--max-distance {max_distance}: must be less than {bits}, the scheme's bits"
+        )
     found = cluster(
         fingerprints, bits=bits, max_distance=max_distance, method=options.method or "leader"
     )
     if found.recall < 1:
-        note(f"so many were grouped that {1 - found.recall:.1%} of the pairs may be missed")
+        note(f"up to {1 - found.recall:.1%} of the pairs may be missed: there are very many pages")
     return [
         Cluster(
             keys[one.representative],

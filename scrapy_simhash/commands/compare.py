@@ -1,4 +1,4 @@
-"""``compare``: how far two pages are from each other, and whether one is a copy of the other."""
+"""``compare``: measure the distance of two pages, and tell if one is a copy of the other."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ if TYPE_CHECKING:
     from scrapy_simhash.detector import PageFingerprint
 
 _DESCRIPTION = """\
-Compares two pages as a crawl would: the distance of their fingerprints, the similarity that their
-sketches give, and whether that and their titles confirm a copy. Beside it stands the exact
-resemblance of their main texts.
+Compares two pages as a crawl would. Shows the distance of their fingerprints, the similarity that
+a crawl estimates from their sketches, and whether similarity and titles confirm a copy. Also shows
+the exact resemblance of their main texts.
 
   {program} compare https://example.com/article https://example.com/article?print=1
   {program} compare --preset all a.html b.html
   {program} compare --preset wide --max-distance 40 --min-resemblance 0.7 --json a.html -
 
-Resemblance is the share of the two texts' runs of 5 words (8 characters, if they are mostly
-Chinese, Japanese or Korean) that both have, from 0 to 1. A crawl should find pairs of 0.8 and
-more, and should not find pairs below 0.2. Similarity is a crawl's estimate, by runs of 3 tokens.
+Resemblance is the share of the runs of 5 words that both texts have, from 0 to 1. In texts that
+are mostly Chinese, Japanese or Korean, the runs have 8 characters. A crawl should find pairs of 0.8
+and more, and should not find pairs below 0.2. Similarity is an estimate from runs of 3 tokens.
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``compare``."""
     parser = add_command(
-        subparsers, "compare", _DESCRIPTION, "whether two pages are near-duplicates"
+        subparsers, "compare", _DESCRIPTION, "tell whether two pages are near-duplicates"
     )
     parser.add_argument("a", metavar="A", help=f"a page: {PAGE}")
-    parser.add_argument("b", metavar="B", help="another one")
+    parser.add_argument("b", metavar="B", help="another page")
     add_page_arguments(parser, None)
     parser.add_argument("--json", action="store_true", help="show the result as JSON")
     add_scheme_options(parser, several=True, confirmation=True)
 
 
 class _Compared(NamedTuple):
-    """Two pages by one preset.
+    """The comparison of two pages by one preset.
 
     :param similarity: estimated resemblance.
-    :param unconfirmed_because: why the pages are no copies, although within k bits.
-    :param resemblance: the exact one.
+    :param unconfirmed_because: reasons against a copy, apart from the distance.
+    :param resemblance: exact resemblance.
     """
 
     chosen: Chosen
@@ -66,12 +66,12 @@ class _Compared(NamedTuple):
 
     @property
     def near(self) -> bool:
-        """Whether the pages are within k bits of each other."""
+        """Return True if the pages are within k bits of each other."""
         return self.distance is not None and self.distance <= self.chosen.max_distance
 
     @property
     def verdict(self) -> str:
-        """In a few words."""
+        """Return the verdict in a few words."""
         for name, page in zip("AB", self.pages, strict=True):
             if page.skipped is not None:
                 return f"{name} is skipped: {page.skipped}"
@@ -83,7 +83,7 @@ class _Compared(NamedTuple):
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare and show."""
+    """Show the comparison, and return the exit code."""
     chosen = schemes_and_distances(options)
     pages = load_pages([options.a, options.b], options)
     compared = _compare(pages, chosen, options)
@@ -104,7 +104,7 @@ def _compare(
     known: dict[tuple[str, str], float] = {}
     compared = []
     for chosen in presets:
-        # A crawl skips short texts; two texts that somebody asks about are compared.
+        # A crawl skips short texts, but a user who names two texts wants them compared.
         made = Detector(chosen.scheme, min_tokens=options.min_tokens or 1, keep_text=True)
         one, other = (page.fingerprint(made) for page in pages)
         distance = None
@@ -113,7 +113,7 @@ def _compare(
         alike = None
         if one.text and other.text:
             texts = one.text, other.text
-            if texts not in known:  # presets have most texts in common
+            if texts not in known:  # most presets extract the same texts
                 known[texts] = resemblance(*texts)
             alike = known[texts]
         [(similarity, _)] = chosen.confirmation.similarities(one.evidence, [other.evidence])
@@ -162,8 +162,8 @@ def _as_json(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> dict
 
 def _show(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> None:
     for name, page in zip("AB", pages, strict=True):
-        moved = f" ({page.url})" if page.url not in (None, page.name) else ""
-        show(f"{name}  {escaped(page.name + moved)}")
+        redirect = f" ({page.url})" if page.url not in (None, page.name) else ""
+        show(f"{name}  {escaped(page.name + redirect)}")
     if len(compared) > 1:
         _show_table(compared)
     else:

@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             kept = paths.output_file or paths.verdicts
             if paths.state.exists() and kept and paths.standard_input is None:
-                note("the verdicts are kept: the same command goes on from here")
+                note("the verdicts are kept: run the same command again to go on")
             raise
     if options.json:
         values = summary.to_dict() | {
@@ -222,7 +222,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Check the options, whatever the files are."""
+    """Check the options without a look at the files."""
     if options.output is None and options.verdicts is None:
         options.wrong_usage("-o OUT or --verdicts FILE is needed")
     if options.json and options.output == "-":
@@ -234,11 +234,15 @@ def _check(options: argparse.Namespace) -> None:
     if "-" in options.files and options.keep_index:
         options.wrong_usage("--keep-index does not work with standard input: use --index DIR")
     if options.keep_index and options.index is not None:
-        options.wrong_usage("--keep-index is for a run without --index, which is kept")
+        options.wrong_usage("--keep-index cannot be combined with --index, which is kept anyway")
     if options.keep_index and options.output == "-" and options.verdicts is None:
-        options.wrong_usage("--keep-index needs a file to be kept beside")
+        options.wrong_usage(
+            "--keep-index needs -o OUT or --verdicts FILE: the index is kept beside it"
+        )
     if "\n".encode(options.encoding) != b"\n":
-        options.wrong_usage(f"--encoding {options.encoding}: lines cannot be told in it")
+        options.wrong_usage(
+            f"--encoding {options.encoding}: files need an encoding with ASCII line ends"
+        )
     if options.verdicts == "-":
         options.wrong_usage("--verdicts needs the name of a file; -o - is for standard output")
     if "" in (*options.files, options.output, options.verdicts, options.index):
@@ -252,7 +256,7 @@ def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
     standard_input = None
     if beside is None or "-" in options.files:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="simhash-dedupe-"))
-        # A run that reads standard input cannot go on after an interruption: no state is left.
+        # A run on standard input cannot go on after an interruption, so it leaves no state.
         beside = Path(folder, "output")
         if "-" in options.files:
             standard_input = _spooled(Path(folder))

@@ -1,4 +1,4 @@
-"""``explain``: what an index knows about a page."""
+"""``explain``: show what an index knows about a page."""
 
 from __future__ import annotations
 
@@ -15,24 +15,28 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.explain import Explanation
 
 _DESCRIPTION = """\
-Says what an index knows about a page: since when it is a representative, of what it was a
-near-duplicate, when and how near, which pages were near-duplicates of it, and what was done. A
-similar page is within k, and no copy.
+Shows what an index knows about a page: since when it is a representative; which pages it was a
+near-duplicate of, when, at what distance, and what the crawl did with it; and which pages were
+near-duplicates of it. A similar page is within k, but is not a copy.
 
   {program} explain https://example.com/print?article=7
 
-Exit code 1 if nothing is known.
+The exit code is 1 if the index knows nothing about the page.
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``explain``."""
-    parser = add_index_command(subparsers, "explain", _DESCRIPTION, "what is known about a page")
-    parser.add_argument("key", metavar="KEY", help="its URL, or what was given as its identity")
+    parser = add_index_command(
+        subparsers, "explain", _DESCRIPTION, "show what an index knows about a page"
+    )
+    parser.add_argument(
+        "key", metavar="KEY", help="the page's URL, or the identity that it was given"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Explain. 1 if nothing is known."""
+    """Show what is known; return 1 if nothing is."""
     from scrapy_simhash.maintenance.explain import explain
 
     found = explain(index_directory(options), options.key)

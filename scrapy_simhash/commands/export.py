@@ -1,4 +1,4 @@
-"""``export``: entries or the near-duplicate log as records that other programs read."""
+"""``export``: write entries or the near-duplicate log as records for other programs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     import argparse
 
 _DESCRIPTION = """\
-Writes the entries of an index, oldest first, as JSON lines, Parquet or CSV (by the file's name),
-with key, fingerprint in hexadecimal digits, scheme, first_seen_s, last_seen_s (Unix times),
-near_duplicates, and what confirms copies: sketch, site, title_hashes and heading_hashes.
-{program} import makes an index of JSON lines and Parquet again. CSV is for spreadsheets: a text
-that would begin a formula gets a ' before it.
+Writes the entries of an index, oldest first. The file name chooses the format: JSON lines, Parquet
+or CSV. Fields: key, fingerprint (hexadecimal digits), scheme, first_seen_s, last_seen_s (Unix
+times), near_duplicates, and the evidence for copies: sketch, site, title_hashes, heading_hashes.
+{program} import reads JSON lines and Parquet. CSV is for spreadsheets: a text that a spreadsheet
+would take for a formula gets a ' before it.
 
   {program} export entries.jsonl.gz
   {program} export entries.parquet
   {program} export --near-duplicates copies.csv
   {program} export --near-duplicates - | jq -r 'select(.action == "dropped") | .key'
 
-Near-duplicates have key, representative, distance, fingerprint, scheme, seen_at_s,
-similarity_percent (null if it is not known), confirmed (false for a page that is only similar, and
-passed) and action: what was done with the page, dropped, tagged, followed or passed, or empty.
+With --near-duplicates, the fields are key, representative, distance, fingerprint, scheme,
+seen_at_s, similarity_percent (null if unknown), confirmed (false for a page that is only similar)
+and action: what the crawl did with the page (dropped, tagged, followed or passed; else empty).
 """
 
 
@@ -38,19 +38,19 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="ends in .jsonl, .csv (or either with .gz) or .parquet; - is standard output, as JSON "
-        "lines",
+        help="a name that ends in .jsonl, .csv (or either with .gz) or .parquet; - writes JSON "
+        "lines to standard output",
     )
     parser.add_argument(
         "--near-duplicates",
         action="store_true",
-        help="the lines of the near-duplicate log instead of entries",
+        help="write the near-duplicate log instead of the entries",
     )
-    parser.add_argument("--force", action="store_true", help="overwrite the file")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Export."""
+    """Write the records, and return the exit code."""
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.maintenance import export as exchange
     from scrapy_simhash.maintenance.record_files import STANDARD, write_records
@@ -60,15 +60,15 @@ def run(options: argparse.Namespace) -> int:
     if not options.file or (not to_standard and Path(options.file).is_dir()):
         raise SimhashError(f"{options.file or 'a file without a name'}: name a file to write")
     if not to_standard and Path(options.file).exists() and not options.force:
-        raise SimhashError(f"{options.file} is there already: --force overwrites it")
+        raise SimhashError(f"{options.file} exists already: --force overwrites it")
     if options.near_duplicates:
         records: Any = exchange.near_duplicate_records(directory)
         types = exchange.NEAR_DUPLICATE_TYPES
     else:
         records = exchange.entry_records(directory)
         types = exchange.ENTRY_TYPES
-    with progress("records") as move:
-        count = write_records(options.file, _moving(records, move), types)
+    with progress("records") as on_progress:
+        count = write_records(options.file, _counted(records, on_progress), types)
     if to_standard:
         return 0
     if options.json:
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _moving(records: Any, move: Any) -> Any:
+def _counted(records: Any, on_progress: Any) -> Any:
     for record in records:
         yield record
-        move()
+        on_progress()

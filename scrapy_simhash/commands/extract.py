@@ -1,4 +1,4 @@
-"""``extract``: the main text of a page, and why it is that."""
+"""``extract``: show the main text of a page, and how it was found."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from scrapy_simhash.inspection import SelectorCount
 
 _DESCRIPTION = """\
-Prints what a crawl takes for the main text of a page, and on standard error how it was found: by
-your selectors, by readability, or, where readability found too little of the page, by segments.
-Beside it stand the names of the page: two pages of one site are copies only if their names agree.
+Writes the main text of a page, as a crawl extracts it, to standard output. Standard error shows how
+it was found: by your selectors, by readability, or by segments if readability found too little. It
+also shows the names of the page: two pages of one site are copies only if their names agree.
 
   {program} extract https://example.com/article
   {program} extract --select article --remove .comments page.html
   curl -s https://example.com/article | {program} extract --json -
   {program} extract --features 20 page.html
 
-The project's settings count where no option says otherwise. What you find here goes to
+Options override the settings of the project. Copy the values that work for you to
 SIMHASH_EXTRACTOR, SIMHASH_CONTENT_SELECT and SIMHASH_CONTENT_REMOVE.
 """
 _SKIPS = {
     "no_text": "it has no text",
     "few_tokens": "its text is shorter than --min-tokens (SIMHASH_MIN_TOKENS)",
-    "unsupported_text": "the preset cannot take its text",
+    "unsupported_text": "the preset does not support its text",
     "extraction_error": "its extractor failed",
 }
 
@@ -50,10 +50,10 @@ _SKIPS = {
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``extract``."""
     parser = add_command(
-        subparsers, "extract", _DESCRIPTION, "the main text of a page, and how it was found"
+        subparsers, "extract", _DESCRIPTION, "show the main text of a page, and how it was found"
     )
     add_page_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="show all there is, as JSON")
+    parser.add_argument("--json", action="store_true", help="show the text and all facts as JSON")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument(
         "--tokens", action="store_true", help="show the tokens instead of the text, one a line"
@@ -77,7 +77,7 @@ class _Found(NamedTuple):
 
 
 def run(options: argparse.Namespace) -> int:
-    """Extract and show."""
+    """Show the main text, and return the exit code."""
     found = _find(options)
     if options.json:
         show(json.dumps(_as_json(found, options), indent=2))
@@ -111,7 +111,7 @@ def _find(options: argparse.Namespace) -> _Found:
     try:
         extraction = extract(loaded.text, scheme.extractor, scheme.selectors)
     except ExtractionError:
-        # The detector says it in the words of a crawl.
+        # The detector gives the same reason as a crawl.
         extraction, page = Extraction(""), made.fingerprint_page(loaded.text)
     else:
         page = made.fingerprint_extraction(extraction, (time.thread_time() - started) * 1000)
@@ -120,7 +120,7 @@ def _find(options: argparse.Namespace) -> _Found:
 
 
 def _why(found: _Found) -> str:
-    """What decided."""
+    """Return why the text was found this way."""
     extraction, scheme = found.extraction, found.chosen.scheme
     if not found.loaded.is_html:
         return "it is plain text: all of it counts"
@@ -128,12 +128,12 @@ def _why(found: _Found) -> str:
         return found.page.error
     if extraction.way == "selected":
         return "the selectors found the content"
-    asked = "no selector found anything; " if scheme.select else ""
+    prefix = "no selector found anything; " if scheme.select else ""
     if scheme.extractor != "readability":
-        return f"{asked}the extractor is {scheme.extractor}"
+        return f"{prefix}the extractor is {scheme.extractor}"
     if extraction.way == "readability":
-        return f"{asked}readability found enough of the page"
-    return f"{asked}readability found too little of the page"
+        return f"{prefix}readability found enough of the page"
+    return f"{prefix}readability found too little of the page"
 
 
 def _tokens(found: _Found) -> list[str]:
@@ -188,9 +188,9 @@ def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
 
 def _explain(found: _Found) -> None:
     loaded, chosen, extraction, page, selectors, min_tokens = found
-    moved = f" ({loaded.url})" if loaded.url not in (None, loaded.name) else ""
+    redirect = f" ({loaded.url})" if loaded.url not in (None, loaded.name) else ""
     note("")
-    note(f"page       {loaded.name}{moved}")
+    note(f"page       {loaded.name}{redirect}")
     note(f"way        {extraction.way or 'none'}: {_why(found)}")
     for count in selectors:
         elements = f"{count.elements:,} element{'' if count.elements == 1 else 's'}"

@@ -89,7 +89,7 @@ def _check(options: argparse.Namespace) -> int:
         show(f"{report.buffered:,} entries get their records at the next opening")
     for problem in report.problems:
         show(f"problem: {problem}")
-    show("problems were found: repair the index" if report.problems else "no problem was found")
+    show("problems found: repair the index" if report.problems else "no problems found")
     return 1 if report.problems else 0
 
 
@@ -225,12 +225,12 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
     )
     tables = parser.add_mutually_exclusive_group()
     tables.add_argument(
-        "--pages", metavar="N", type=whole(1, 1 << 32), help="choose tables for so many pages"
+        "--pages", metavar="N", type=whole(1, 1 << 32), help="choose tables for N pages"
     )
     tables.add_argument(
         "--tables",
         metavar="BLOCKS,CHOSEN[,INNER]",
-        help="these tables, as in the setting SIMHASH_TABLES",
+        help="use these tables; same format as SIMHASH_TABLES",
     )
     parser.add_argument(
         "--preset",
@@ -254,7 +254,7 @@ def _rebuild(options: argparse.Namespace) -> int:
     if options.preset is not None:
         return _reindex(options, directory)
     if options.drop_without_text:
-        options.wrong_usage("--drop-without-text goes with --preset")
+        options.wrong_usage("--drop-without-text needs --preset")
     plan = _plan(options, directory)
     with progress("entries") as on_progress:
         kept = rebuild(

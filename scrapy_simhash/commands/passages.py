@@ -56,7 +56,9 @@ _INDEX = (
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``passages`` with its actions."""
-    parser = add_command(subparsers, "passages", _DESCRIPTION, "which passages appear elsewhere")
+    parser = add_command(
+        subparsers, "passages", _DESCRIPTION, "find passages that appear elsewhere"
+    )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
     _add_add(add_command(actions, "add", _ADD, "add documents to the index"))
     _add_check(add_command(actions, "check", _CHECK, "check a text against the index"))

@@ -23,7 +23,7 @@ _SHOWN_SKIPS = 20
 
 @dataclass
 class Summary:
-    """The numbers of documents; of `skipped` ones by reason."""
+    """The counts of documents; `skipped` has a count for each reason."""
 
     index: str
     new: int = 0
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     for path in paths:
         if not path.exists():
             advice = ": only check reads standard input" if str(path) == "-" else ""
-            raise SimhashError(f"{path}: there is no such file{advice}")
+            raise SimhashError(f"{path}: no such file{advice}")
     directory = index_directory(options)
     scheme = _scheme(options, directory)
     summary = Summary(str(directory))
@@ -59,8 +59,8 @@ def run(options: argparse.Namespace) -> int:
             _add(index, document_reader(options), paths, directory, summary)
         except KeyboardInterrupt:
             note(
-                f"{summary.new + summary.replaced:,} documents were added and are kept: the same "
-                "command goes on from here"
+                f"{summary.new + summary.replaced:,} documents were added and are kept: run the "
+                "same command again to go on"
             )
             raise
         summary.index_documents, summary.index_passages = index.documents, index.passages
@@ -148,7 +148,7 @@ def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | Non
         return replace(scheme, cutting=replace(scheme.cutting, **cutting), **others)
     except (SchemeError, PlanError) as error:
         options.wrong_usage(str(error))
-        raise  # pragma: no cover - it has exited
+        raise  # pragma: no cover - wrong_usage exits
 
 
 def _given(options: argparse.Namespace, *names: str) -> dict[str, Any]:

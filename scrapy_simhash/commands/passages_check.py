@@ -110,7 +110,7 @@ def _read(options: argparse.Namespace) -> Document:
         raise SimhashError(f"{name} is a folder: name one file in it")
     if not path.exists():
         raise SimhashError(
-            f"{name}: there is no such file, and the URL of a page begins with http:// or https://"
+            f"{name}: no such file; the URL of a page begins with http:// or https://"
         )
     return _only(name, reader.file(path))
 

@@ -38,21 +38,21 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         metavar="N",
         type=whole(8, MAX_BITS),
         default=DEFAULT.scheme.bits,
-        help="(default: %(default)s)",
+        help="width of fingerprints (default: %(default)s)",
     )
     parser.add_argument(
         "--max-distance",
         metavar="K",
         type=whole(0, MAX_BITS - 1),
         default=DEFAULT.max_distance,
-        help="(default: %(default)s)",
+        help="distance that the tables must serve (default: %(default)s)",
     )
     parser.add_argument(
         "--pages",
         metavar="N",
         type=whole(1, 1 << 32),
         default=1_000_000,
-        help="(default: %(default)s)",
+        help="number of pages in the index (default: %(default)s)",
     )
     parser.add_argument(
         "--tables",
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     show(f"{plan} of {plan.bits} bits: {plan!r}")
     show(f"guaranteed distance: {plan.guaranteed_distance}")
     if plan.probes:
-        show(f"of real near-duplicates within {distance} bits it finds {plan.recall(distance):.3f}")
+        show(f"recall of real near-duplicates within {distance} bits: {plan.recall(distance):.3f}")
     for beyond, recall in recalls.items():
         show(f"expected recall at distance {beyond}: {recall:.3f}")
     show(f"candidates per query at {pages:,} pages: {plan.expected_candidates(pages):,.1f}")

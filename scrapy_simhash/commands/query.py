@@ -1,4 +1,4 @@
-"""``query``: whether an index has the content of a page, and what a crawl would do with it."""
+"""``query``: find the pages of an index that are like a page, and predict the verdict."""
 
 from __future__ import annotations
 
@@ -24,46 +24,46 @@ if TYPE_CHECKING:
     from scrapy_simhash.policy import Action
 
 _DESCRIPTION = """\
-Fetches or reads a page, takes its main text, and asks an index for pages that are like it; says
-what a crawl with the project's settings would do with it, if it had met all that the index holds.
-Pages within k bits that are no copies are shown as well, with the reason. Nothing is written to the
-index.
+Fetches or reads a page, and looks up its main text in an index. Shows the pages that are like it,
+and what a crawl with the project's settings would do with the page if it had seen all pages of the
+index. A page within k bits that is not a copy is shown with the reason. The index does not change.
 
   {program} query https://example.com/article?print=1
   {program} query --spider news page.html
   curl -s https://example.com/ | {program} query --key https://example.com/ -
 
-Pages are fetched with the project's settings. The scheme is that of the index.
+Pages are fetched with the project's settings, and fingerprinted by the scheme of the index.
 
-Instead of a page, the hexadecimal digits of its fingerprint will do. The certainty of its bits is
-not known then, so less is found, which the answer says; no resemblance and no title is compared.
+Instead of a page, you can give its fingerprint in hexadecimal digits. The certainty of its bits is
+then unknown, so fewer pages may be found; the answer tells how many at most. Resemblance and titles
+are not compared.
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``query``."""
     parser = add_index_command(
-        subparsers, "query", _DESCRIPTION, "which pages of an index are like a page"
+        subparsers, "query", _DESCRIPTION, "find the pages of an index that are like a page"
     )
     add_page_arguments(parser)
     parser.add_argument(
         "--key",
         metavar="KEY",
-        help="the page's identity, such as its URL, to tell unchanged from new (default: the URL "
-        "that it is fetched from)",
+        help="the page's identity, such as its URL, to tell unchanged from new (default: its URL "
+        "after redirects)",
     )
     parser.add_argument(
         "--max-distance",
         metavar="K",
         type=whole(0, MAX_BITS - 1),
-        help="another k than that of the index; beyond it, tables may miss pages",
+        help="k instead of that of the index; the tables may miss pages beyond the latter",
     )
     parser.add_argument(
         "--top",
         metavar="N",
         type=whole(0),
         default=20,
-        help="matches that are shown (default: %(default)s)",
+        help="number of matches to show (default: %(default)s)",
     )
 
 
@@ -79,10 +79,11 @@ class _Answer(NamedTuple):
 
 
 class _Bare(NamedTuple):
-    """What is found for a fingerprint alone.
+    """The reach of a lookup by a fingerprint alone.
 
-    :param all_to: every page within this distance is found.
-    :param recall: share of the pages at k that are found, if bits differ anywhere alike.
+    :param all_to: the lookup finds every page within this distance.
+    :param recall: share of the pages at distance k that it finds, if all bits are equally likely
+        to differ.
     """
 
     all_to: int
@@ -90,7 +91,7 @@ class _Bare(NamedTuple):
 
 
 def run(options: argparse.Namespace) -> int:
-    """Query."""
+    """Show the answer, and return the exit code."""
     answer = _ask(options)
     if options.json:
         show(json.dumps(_as_json(answer, options.top), indent=2))
@@ -116,7 +117,10 @@ def _ask(options: argparse.Namespace) -> _Answer:
     made = read_manifest(directory)
     bits = made.scheme.bits
     if options.max_distance is not None and options.max_distance >= bits:
-        options.wrong_usage(f"--max-distance: less than {bits}, the bits of the index")
+        options.wrong_usage(
+            f"--max-distance {options.max_distance}: must be less than {bits}, the bits of the "
+            "index"
+        )
     policy = crawl_policy(options.settings)
     confirmation = crawl_confirmation(options.settings, made.confirmation)
     fingerprint = _bare_fingerprint(options.page, bits)
@@ -144,7 +148,7 @@ def _ask(options: argparse.Namespace) -> _Answer:
 
 
 def _bare_fingerprint(text: str, bits: int) -> int | None:
-    """The fingerprint, if the text is the hexadecimal digits of one and no file's name."""
+    """Return the fingerprint if the text is one in hexadecimal digits, and not a file name."""
     if not re.fullmatch(f"[0-9a-fA-F]{{{bits // 4}}}", text) or Path(text).exists():
         return None
     return int(text, 16)
@@ -155,7 +159,7 @@ def _found_bare(plan: TablePlan, max_distance: int) -> _Bare:
         return _Bare(plan.guaranteed_distance, plan.expected_recall(max_distance))
     from scrapy_simhash.index.probing import expected_recall_bare
 
-    # One bit of each prefix may differ, and one table without a second is enough.
+    # A probe allows one different bit in a prefix, and one table with at most one is enough.
     return _Bare(2 * plan.blocks - 1, expected_recall_bare(plan, max_distance))
 
 
@@ -213,8 +217,8 @@ def _show(answer: _Answer, top: int) -> None:
     if answer.bare is not None and answer.bare.recall < 1:
         show(
             f"finds        all to distance {answer.bare.all_to}, and at most "
-            f"{percent(answer.bare.recall)} at {answer.max_distance}, if bits differ anywhere "
-            "alike: a page itself finds more"
+            f"{percent(answer.bare.recall)} at distance {answer.max_distance}: give the page "
+            "itself to find more"
         )
     of_what = f" of {escaped(foreseen.representative)}" if foreseen.representative else ""
     if foreseen.similar_to is not None:
@@ -231,13 +235,13 @@ def _show(answer: _Answer, top: int) -> None:
         for match in foreseen.matches[:top]:
             _show_match(answer.confirmation, match)
         if len(foreseen.matches) > top:
-            note(f"{len(foreseen.matches) - top:,} more: --top shows them")
+            note(f"{len(foreseen.matches) - top:,} more matches: --top shows them")
 
 
 def _show_match(confirmation: Confirmation, match: Match) -> None:
     similarity = "" if match.similarity is None else f", similarity {percent(match.similarity):>5}"
     because = match_unconfirmed_because(confirmation, match)
-    no_copy = f" (no copy: {because})" if because else ""
+    no_copy = f" (not a copy: {because})" if because else ""
     show(f"  distance {match.distance:>3}{similarity}  {escaped(match.key)}{no_copy}")
 
 

@@ -28,7 +28,9 @@ DEFAULT_FILE = "simhash-report.html"
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``report``."""
-    parser = add_index_command(subparsers, "report", _DESCRIPTION, "an index as one HTML page")
+    parser = add_index_command(
+        subparsers, "report", _DESCRIPTION, "write an index as one HTML page"
+    )
     parser.add_argument(
         "file",
         metavar="FILE",
@@ -41,14 +43,15 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         metavar="N",
         type=whole(1),
         default=200_000,
-        help="most pages to list; larger clusters are shortened (default: %(default)s)",
+        help="largest number of pages to list; the largest clusters are shortened to fit "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--max-text-bytes",
         metavar="N",
         type=whole(0),
         default=20_000_000,
-        help="most bytes of compressed texts to include; 0 includes none (default: %(default)s)",
+        help="largest size of the included texts, compressed; 0 for none (default: %(default)s)",
     )
 
 

@@ -1,4 +1,4 @@
-"""``scrapy simhash``: the same subcommands, with Scrapy's options and the project's settings."""
+"""``scrapy simhash``: run the subcommands with Scrapy's options and the project's settings."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 
 class Command(ScrapyCommand):
-    """Takes Scrapy's options away, and hands on all the others."""
+    """The Scrapy command, which passes all options but Scrapy's own to a subcommand."""
 
     requires_project = False
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
-        """One line of usage."""
+        """Return one line of usage."""
         return f"{{{','.join(SUBCOMMANDS)}}} ..."
 
     def short_desc(self) -> str:
-        """For the list of Scrapy's commands."""
-        return "Find texts and passages that were there before"
+        """Return the line for the list of Scrapy's commands."""
+        return "Find near-duplicate pages and passages"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Scrapy's own. Help is shown by the subcommand that it is asked of."""
+        """Add Scrapy's own options, and ``--help``, which the subcommand handles."""
         super().add_options(parser)
-        parser.add_argument("-h", "--help", action="store_true", help="what there is")
-        # Else `--h` of a later subcommand's option would be Scrapy's.
+        parser.add_argument("-h", "--help", action="store_true", help="show this help")
+        # Scrapy would take an abbreviation such as `--h` from a subcommand.
         parser.allow_abbrev = False
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -33,7 +33,7 @@ _BAR_CHARACTERS = 40
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``stats``."""
-    parser = add_index_command(subparsers, "stats", _DESCRIPTION, "what an index holds")
+    parser = add_index_command(subparsers, "stats", _DESCRIPTION, "show what an index holds")
     parser.add_argument(
         "--top",
         metavar="N",
@@ -57,8 +57,8 @@ def run(options: argparse.Namespace) -> int:
     directory = index_directory(options)
     with opened_source(directory) as source:
         doubled = duplication(source)
-    with progress("rows") as moved:
-        found = statistics(directory, on_progress=moved)
+    with progress("rows") as on_progress:
+        found = statistics(directory, on_progress=on_progress)
     if options.json:
         show(json.dumps(_as_json(str(directory), found, doubled, options.top), indent=2))
     else:
@@ -118,7 +118,7 @@ def _show(
     share = f", {percent(doubled.near_duplicates / pages)} of the pages" if pages else ""
     show(f"near-duplicates  {doubled.near_duplicates:,}{share}")
     if doubled.similar:
-        show(f"similar          {len(doubled.similar):,}, within k and no copies")
+        show(f"similar          {len(doubled.similar):,}, within k, but not copies")
     if doubled.distances:
         _chart("near-duplicates by distance", {d: doubled.distances[d] for d in _range(doubled)})
     if doubled.clusters and options.top:

@@ -25,7 +25,7 @@ _PATTERNS_PAIRED = 20
 
 
 class Places(NamedTuple):
-    """Tables of plain values, sorted by number of near-duplicates.
+    """The tables of a report as plain values, sorted by number of near-duplicates.
 
     :param hosts: near-duplicates and representatives of each host.
     :param patterns: the same for each URL pattern, with an example and the number of

@@ -37,10 +37,10 @@ class ListedPage(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Counts of what is omitted to keep the report small.
+    """The counts of what is omitted to keep the report small.
 
     :param clusters: clusters without any listed page.
-    :param shortened: clusters of which only the oldest pages are listed.
+    :param shortened: clusters with only their oldest pages listed.
     :param near_duplicates: omitted near-duplicates of both.
     """
 

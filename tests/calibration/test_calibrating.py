@@ -229,8 +229,8 @@ def test_progress():
     pages, pairs = [], []
     calibrated(
         documents(TEXTS),
-        page_moved=lambda: pages.append(1),
-        pairs_moved=lambda done, of: pairs.append((done, of)),
+        on_page_progress=lambda: pages.append(1),
+        on_pairs_progress=lambda done, of: pairs.append((done, of)),
     )
     assert len(pages) == len(TEXTS)
     assert pairs[-1] == (len(TEXTS), len(TEXTS))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.calibration.choosing import (
-    Found,
+    Score,
     choose,
     choose_resemblance,
     figures,
@@ -27,13 +27,13 @@ def counts(bits, **at):
 
 def test_figures_are_of_all_pairs_within_k():
     rows = figures([3, 0, 1, 0], [0, 2, 0, 7])
-    assert rows == [Found(0, 3, 4, 0), Found(1, 3, 4, 2), Found(2, 4, 4, 2), Found(3, 4, 4, 9)]
+    assert rows == [Score(0, 3, 4, 0), Score(1, 3, 4, 2), Score(2, 4, 4, 2), Score(3, 4, 4, 9)]
     assert [row.recall for row in rows] == [0.75, 0.75, 1, 1]
     assert [row.precision for row in rows] == [1, 0.6, 4 / 6, 4 / 13]
     assert rows[0].f1 == pytest.approx(2 * 0.75 / 1.75)
-    nothing = Found(0, 0, 0, 0)
+    nothing = Score(0, 0, 0, 0)
     assert (nothing.recall, nothing.precision, nothing.f1) == (1, 1, 1)
-    assert Found(0, 0, 4, 4).f1 == 0
+    assert Score(0, 0, 4, 4).f1 == 0
 
 
 def test_few_pairs_are_filled_up_to_twenty():

@@ -114,8 +114,8 @@ def test_a_sample_of_json_lines(run, folder):
     ran = run("calibrate", "--text-field", "body", "--sample", "30", "--seed", "3", "feed.jl")
     assert ran.out.splitlines()[0] == "sample      30 pages, drawn from 65 (seed 3)"
     assert "left out    1 not JSON" in ran.out.splitlines()
-    assert ran.err.startswith("left out feed.jl:66: not JSON")
-    assert "so few near-duplicates that " in ran.out
+    assert ran.err.startswith("skipped feed.jl:66: not JSON")
+    assert "too few near-duplicates: " in ran.out
     ran = run("calibrate", "--json", "--text-field", "body", "--sample", "30", "feed.jl")
     report = json.loads(ran.out)
     assert report["unreadable"] == {"not JSON": 1}
@@ -123,8 +123,8 @@ def test_a_sample_of_json_lines(run, folder):
     assert report["presets"][0]["edited_copy_pairs"] > 100
     ran = run("calibrate", "feed.jl")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.splitlines()[-1] == "error: no page could be read of feed.jl"
-    assert "left out more, which are counted below" in ran.err
+    assert ran.err.splitlines()[-1] == "error: no page could be read from feed.jl"
+    assert "skipped more documents; all are counted below" in ran.err
 
 
 def test_names_of_pages_of_one_site(run, folder):
@@ -173,7 +173,7 @@ def test_what_is_proposed_fits_the_indexes_that_are_there(run, pages, folder):
         k, out = proposed()
         if made_for == low:
             assert low <= k < free["max_distance"]
-            assert "and the tables of your indexes serve no larger one" in out
+            assert "and the tables of your indexes support no larger one" in out
             assert "rebuild" not in out
             with open_index(index_url(directory), scheme, max_distance=k):
                 pass
@@ -240,7 +240,7 @@ def test_selectors_and_extractor(run, pages):
     assert report["presets"][0]["near_duplicate_pairs"] == 65 * 32
     assert report["presets"][0]["max_distance"] is None
     ran = run("calibrate", "--select", "nav", "--min-tokens", "1", pages)
-    assert "No k can be chosen: 0 different pairs are too few, 100 are needed." in ran.out
+    assert "No k can be chosen: the sample has 0 different pairs, and 100 are needed." in ran.out
     assert "SIMHASH" not in ran.out
 
 
@@ -249,7 +249,7 @@ def test_a_threshold(run, pages):
     assert report["presets"][0]["near_duplicate_pairs"] == 0
     assert report["presets"][0]["basis"] is None
     ran = run("calibrate", "--threshold", "1", pages)
-    assert "No k can be chosen: there are no near-duplicate pairs" in ran.out
+    assert "No k can be chosen: the sample has no near-duplicate pairs" in ran.out
 
 
 def test_an_index(run, index):
@@ -278,7 +278,7 @@ def test_an_index(run, index):
     assert "To choose a k, give pages." in ran.out
     assert "SIMHASH_MAX_DISTANCE" not in ran.out
     ran = run("calibrate", "--sample", "10", index, index)
-    assert ran.out.count(f"{len(entries):,} representatives, 10 drawn of them") == 2
+    assert ran.out.count(f"{len(entries):,} representatives, a sample of 10") == 2
 
 
 def test_an_empty_index(run, folder):
@@ -337,17 +337,17 @@ def test_a_site_has_manifests_too(run, pages, folder):
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["none"], 1, "there is no such file"),
+        (["none"], 1, "none: no such file"),
         ([""], 1, "a file without a name"),
         (["empty"], 1, "no page could be read"),
         (["empty.txt"], 1, "no page could be read"),
         (["binary"], 1, "binary"),
-        ([".scrapy/simhash"], 1, "holds indexes: say which"),
+        ([".scrapy/simhash"], 1, "holds indexes: name the directory of one"),
         (["pages", "--pairs", "pages"], 1, "is a folder"),
         (["pages", "--pairs", "none/p.csv"], 1, "there is no folder none"),
         (["pages", "--pairs", "/proc/none.csv"], 1, "cannot be written"),
         ([], 2, "required"),
-        (["pages", ".scrapy/simhash/spiders/site"], 2, "pages or indexes, not both"),
+        (["pages", ".scrapy/simhash/spiders/site"], 2, "give pages or indexes, not both"),
         (["--pairs", "p.csv", ".scrapy/simhash/spiders/site"], 2, "has no texts"),
         (["--preset", "broad", "pages"], 2, "there is no preset"),
         (["--remove", "p[", "pages"], 2, "neither CSS nor XPath"),

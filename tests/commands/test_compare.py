@@ -209,4 +209,4 @@ def test_pages_of_sites(run_process, files):
         assert "similarity   100 %, estimated\n" in ran.out
         ran = run_process(*MODULE, "compare", one, site.url("/none"))
         assert (ran.code, ran.out) == (1, "")
-        assert f"error: {site.url('/none')} cannot be fetched: the server answers 404" in ran.err
+        assert f"error: {site.url('/none')} cannot be fetched: the server answered 404" in ran.err

@@ -167,7 +167,7 @@ def test_ctrl_c_then_the_same_command(folder, many, run, workers):
     ran = finish(process)
     assert (ran.code, ran.out) == (130, "")
     assert ran.err.splitlines() == [
-        "the verdicts are kept: the same command goes on from here",
+        "the verdicts are kept: run the same command again to go on",
         "interrupted",
     ]
     assert not (folder / "out.jsonl").exists()
@@ -201,7 +201,7 @@ def test_ctrl_c_where_records_go_to_standard_output(folder, many, run, monkeypat
         ran = run("dedupe", many, *options, "--workers", 1)
     assert ran.code == 130
     goes_on = "v" in options
-    assert ("the same command goes on from here" in ran.err) == goes_on
+    assert ("run the same command again to go on" in ran.err) == goes_on
     assert ("going on after" in run("dedupe", many, *options).err) == goes_on
 
 

@@ -189,7 +189,7 @@ def test_a_huge_page(run, folder):
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["none.html"], 1, "there is no such file, and the URL of a page begins with http"),
+        (["none.html"], 1, "no such file; the URL of a page begins with http"),
         (["."], 1, "is a folder"),
         (["empty"], 1, "no text in it"),
         (["binary"], 1, "binary"),
@@ -228,7 +228,7 @@ def test_a_page_of_a_site(run_process, folder):
         assert "(classic, jieba)" in ran.err
         ran = run_process(*MODULE, "extract", site.url("/none"))
         assert (ran.code, ran.out) == (1, "")
-        assert "the server answers 404" in ran.err
+        assert "the server answered 404" in ran.err
         ran = run_process(*SCRAPY, "extract", address, "-s", "SIMHASH_PRESET=broad")
         assert ran.code == 1
         assert ran.err.startswith("error: SIMHASH_PRESET = 'broad' is not allowed")

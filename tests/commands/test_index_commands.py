@@ -122,7 +122,7 @@ def test_a_fingerprint_alone_says_what_it_finds(ran_json, run, index, folder):
     assert found["finds"] == {"all_to": 2 * plan.blocks - 1, "recall": recall}
     assert 0 < recall < 1
     said = f"finds        all to distance {2 * plan.blocks - 1}, and at most {int(recall * 100)} %"
-    assert f"\n{said} at {k}, " in run("query", page["fingerprint"]).out
+    assert f"\n{said} at distance {k}: " in run("query", page["fingerprint"]).out
     # A file of that name is a page.
     (folder / page["fingerprint"]).write_text(MINE)
     assert ran_json("query", page["fingerprint"])["finds"] is None
@@ -146,7 +146,7 @@ def test_a_page_that_is_similar(ran_json, run, index, folder):
     ran = run(*there)
     assert "verdict      new, similar to https://a.example/mine, at distance 0" in ran.out
     assert "matches      1 within k, 0 of them copies\n" in ran.out
-    assert "mine (no copy: they are pages of one site, and their names differ)\n" in ran.out
+    assert "mine (not a copy: they are pages of one site, and their names differ)\n" in ran.out
     # On another site, names say nothing.
     found = ran_json("query", "--key", "https://b.example/", "page.html")
     assert found["kind"] == "near-duplicate"
@@ -309,7 +309,7 @@ def test_an_index_is_named_by_its_spider(run, index, folder):
     assert run("check", "--spider", "a/b").code == 0
     ran = run("check")
     assert ran.code == 1
-    assert f"several indexes: say --index {folder}" in ran.err
+    assert f"several indexes: choose one with --index {folder}" in ran.err
     assert run("check", "--spider", "site", "--index", index).code == 2
 
 

@@ -62,8 +62,8 @@ def test_an_encoding_that_is_named(folder):
 @pytest.mark.parametrize(
     ("where", "told"),
     [
-        ("none.txt", "no such file, and the URL of a page begins with http"),
-        ("ftp://boats.example/", "no such file, and the URL of a page begins with http"),
+        ("none.txt", "no such file; the URL of a page begins with http"),
+        ("ftp://boats.example/", "no such file; the URL of a page begins with http"),
         (".", "is a folder: name one file in it"),
         ("", "a file without a name"),
         ("empty.txt", "no text in it"),
@@ -127,7 +127,7 @@ def test_several_urls_in_one_process(run_process, folder):
             sys.executable, "-c", TWO_PAGES, old, "letter.txt", first, first, first.upper()
         )
         assert ran.code == 0, ran.err
-        missing = f"{first.upper()} cannot be fetched: the server answers 404"
+        missing = f"{first.upper()} cannot be fetched: the server answered 404"
         assert json.loads(ran.out) == missing
         ran = run_process(sys.executable, "-c", TWO_PAGES, old, "letter.txt", first, first)
         assert json.loads(ran.out) == [
@@ -203,7 +203,7 @@ def test_several_presets():
         (["--max-distance", "-1"], "from 0 to 511"),
         (["--min-tokens", "0"], "1 or more"),
         (["--max-bytes", "many"], "invalid number value"),
-        (["--encoding", "klingon"], "no such encoding"),
+        (["--encoding", "klingon"], "has no text encoding of this name"),
     ],
 )
 def test_wrong_options(capsys, arguments, told):

@@ -65,7 +65,7 @@ def test_a_long_document_is_left_out(run, folder):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["check", "none.txt"], "no such file, and the URL of a page begins with http"),
+        (["check", "none.txt"], "no such file; the URL of a page begins with http"),
         (["check", "folder"], "is a folder"),
         (["check", "two.jsonl"], "more than one document"),
         (["check", "empty.jsonl"], "no text in it"),
@@ -80,7 +80,7 @@ def test_a_long_document_is_left_out(run, folder):
         (["add", "letter.txt", "--index", "corrupt", "--unit", "runs"], "cannot be read"),
         (["add", "letter.txt", "--index", "pages"], "index of pages"),
         (["add", "letter.txt", "--index", "letter.txt/in"], "letter.txt"),
-        (["add", "letter.txt", "none.txt"], "none.txt: there is no such file"),
+        (["add", "letter.txt", "none.txt"], "none.txt: no such file"),
         (["add", "-"], "check reads standard input"),
     ],
 )

@@ -70,7 +70,7 @@ def test_ctrl_c_keeps_what_was_added(folder, many, run):
     ran = finish(process)
     assert (ran.code, ran.out) == (130, "")
     assert ran.err.splitlines()[-1] == "interrupted"
-    assert "the same command goes on from here" in ran.err
+    assert "run the same command again to go on" in ran.err
     with open_passages("i", create=False) as index:
         before = index.documents
     assert 0 < before < BOATS

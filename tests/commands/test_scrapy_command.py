@@ -45,7 +45,7 @@ def project(folder):
 
 def test_it_is_a_command_of_scrapy(run_process, folder):
     ran = run_process(*SCRAPY[:-1])
-    assert "  simhash       Find texts" in ran.out
+    assert "  simhash       Find near-duplicate pages" in ran.out
     ran = run_process(*SCRAPY, "--help")
     assert ran.code == 0
     assert "passages" in ran.out
@@ -139,8 +139,8 @@ def test_other_reactors(run_process, folder, site, reactor):
 @pytest.mark.parametrize(
     ("path", "content", "told"),
     [
-        ("/none", None, "the server answers 404"),
-        ("/image", ("image/png", b"\x89PNG\r\n\x1a\n\0\0"), "no text (image/png)"),
+        ("/none", None, "the server answered 404"),
+        ("/image", ("image/png", b"\x89PNG\r\n\x1a\n\0\0"), "not text (image/png)"),
         ("/empty", ("text/html", b"<html></html>"), "no text in it"),
         ("/long", ("text/plain", b"x" * 5000), "4000"),
     ],

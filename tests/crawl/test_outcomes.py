@@ -18,6 +18,11 @@ OUTCOMES = ("dropped", "followed", "tagged")
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
 FOLLOW = {"SIMHASH_FOLLOW": True}
 TAG = {"SIMHASH_ACTION": "tag"}
+# One page after the other, in the order of the requests.
+IN_ORDER = {
+    "CONCURRENT_REQUESTS": 1,
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
 ONCE = {
     "drop": {},
     "follow": FOLLOW,
@@ -58,7 +63,7 @@ def results(site, module_path):
         name: Crawl(
             requests=requests,
             name=name.replace(" ", "-"),
-            settings=settings | {"SIMHASH_REPORT": str(module_path / f"{name}.html")},
+            settings=settings | IN_ORDER | {"SIMHASH_REPORT": str(module_path / f"{name}.html")},
         )
         for name, settings in MODES.items()
     }
@@ -151,7 +156,7 @@ def test_the_report_says_so(results, module_path, name):
     assert list(rows) == [
         "dropped their callback did not run",
         "followed only their links; items were dropped",
-        "tagged passed, with the verdict",
+        "tagged kept, with the verdict",
         *(f"of these kept: {reason} would have been dropped" for reason in facts["kept"]),
     ]
     numbers = [*(facts[outcome] for outcome in OUTCOMES), *facts["kept"].values()]

@@ -169,7 +169,7 @@ def test_another_process_that_has_the_index_keeps_the_report_from_being_written(
     # What it says helps.
     command = re.search("`scrapy simhash (report --index [^`]+)`", line)[1]
     assert index_command(command.split()) == 0
-    assert "This report was made of the index alone" in text_of(path)
+    assert "This report was made from the index alone" in text_of(path)
 
 
 def test_of_two_crawls_with_an_index_the_last_writes_its_report(pages, tmp_path):
@@ -192,7 +192,7 @@ def test_of_two_crawls_with_an_index_the_last_writes_its_report(pages, tmp_path)
     assert "another crawl of this process" in line
     assert not any("simhash/errors/report" in result.stats for result in results)
     assert "2 pages were judged" in text_of(path)
-    assert "or by another spider with the same index" in text_of(path)
+    assert "from earlier crawls, and from other spiders that share it" in text_of(path)
 
 
 def test_after_a_pause_the_counts_are_those_since_then(site, tmp_path):
@@ -216,7 +216,7 @@ def test_after_a_pause_the_counts_are_those_since_then(site, tmp_path):
         result, text = reported(crawl, path, tmp_path)
         told.append(text)
         assert f"{result.stat('checked')} pages were judged" in text
-        assert "These are the counts of this run alone, since 20" in text
+        assert "These counts cover this run only, since 20" in text
         assert "before a pause" in text
     assert ["closed: shutdown" in text for text in told] == [True, False]
     judged = [int(re.search(r"(\d+) pages were judged", text)[1]) for text in told]

@@ -54,7 +54,7 @@ def test_check_of_a_sound_index(made, run):
         0,
         [
             "2 entries, 10 records in buckets, 1 lines in the near-duplicate log",
-            "no problem was found",
+            "no problems found",
         ],
         "",
     )
@@ -70,7 +70,7 @@ def test_check_of_an_index_with_problems(made, run):
     assert "problem: a row of no known kind: b'X'" in problems
     assert "problem: the state row counts 2 entries, there were 1" in problems
     assert sum("there is none" in line for line in problems) == len(PLAN.tables) + 1
-    assert lines[-1] == "problems were found: repair the index"
+    assert lines[-1] == "problems found: repair the index"
     assert errors == ""
 
 
@@ -83,7 +83,7 @@ def test_check_of_an_index_whose_process_was_killed(backend, tmp_path, run):
         [
             "1 entries, 0 records in buckets, 0 lines in the near-duplicate log",
             "1 entries get their records at the next opening",
-            "no problem was found",
+            "no problems found",
         ],
         "",
     )
@@ -202,7 +202,7 @@ def test_where_there_is_no_index_it_is_an_error_and_none_is_made(run, tmp_path, 
     code, lines, errors = run(command, "--index", tmp_path / "missing")
     assert (code, lines) == (1, [])
     assert errors.startswith(f"error: index {tmp_path / 'missing'}: ")
-    assert "there is no such directory" in errors
+    assert "no such directory" in errors
     assert list(tmp_path.iterdir()) == []
 
 

@@ -377,7 +377,7 @@ class TestCommands:
         assert main(["clusters", "--index", made]) == 0
         shown = capsys.readouterr()
         assert shown.out.splitlines() == ["a", "  distance   1   90 %  dropped   b"]
-        assert "similar pages that are no copies: 1" in shown.err
+        assert "1 similar pages that are not copies" in shown.err
         assert main(["clusters", "--index", made, "--similar"]) == 0
         assert capsys.readouterr().out.splitlines() == ["a", "  distance   1    0 %  passed    c"]
 
@@ -391,7 +391,7 @@ class TestCommands:
         assert main(["stats", "--index", made]) == 0
         shown = capsys.readouterr().out
         assert "near-duplicates  1, 33 % of the pages\n" in shown
-        assert "similar          1, within k and no copies\n" in shown
+        assert "similar          1, within k, but not copies\n" in shown
 
 
 def entries(count):

@@ -21,10 +21,11 @@ from scrapy_simhash.errors import (
 from scrapy_simhash.index import TablePlan
 from scrapy_simhash.index.probing import typical_recall
 from scrapy_simhash.index.redis import choose_redis_plan, open_redis_index
+from scrapy_simhash.index.redis import index as index_module
 from scrapy_simhash.index.redis.index import RedisIndex
 from scrapy_simhash.index.redis.layout import Layout
 
-from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
+from .backends import FAR, PLAN, SCHEME, K, MemoryBackend, flip, found, seen
 from .redis_servers import RedisBackend, free_port, needs_redis, running
 
 A, B, C, D = FAR
@@ -124,6 +125,12 @@ def test_other_settings_than_those_of_the_index_are_refused(redis_backend):
         assert (index.scheme, index.plan, index.max_distance) == (SCHEME, PLAN, K)
 
 
+def disconnect(client):
+    from scrapy_simhash.index.redis.server import disconnect
+
+    disconnect(client)
+
+
 def client_of(backend, redis):
     if backend.server.cluster:
         return redis.RedisCluster.from_url(backend.server.url)
@@ -144,7 +151,7 @@ def test_all_keys_have_the_name_and_no_others_are_touched(redis_backend, redis):
     assert ours
     assert all(key.startswith(f"{redis_backend.name}:".encode()) for key in ours)
     assert {key: client.get(key) for key in theirs} == theirs
-    client.close()
+    disconnect(client)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"format": "other"}', "null", "7"])
@@ -160,7 +167,7 @@ def test_a_foreign_manifest_is_refused_and_left_alone(redis_backend, redis, cont
     client.hset(key, "a", "b")
     with pytest.raises(IndexForeign, match="not ours"):
         redis_backend.open()
-    client.close()
+    disconnect(client)
 
 
 def test_another_version_of_the_format_is_refused(redis_backend, redis):
@@ -170,7 +177,7 @@ def test_another_version_of_the_format_is_refused(redis_backend, redis):
     client.set(key, client.get(key).replace(b'"format_version": 1', b'"format_version": 2'))
     with pytest.raises(IndexMismatch, match="version 2"):
         redis_backend.open()
-    client.close()
+    disconnect(client)
 
 
 def test_flushed_scripts_are_sent_again(redis_backend, redis):
@@ -181,6 +188,38 @@ def test_flushed_scripts_are_sent_again(redis_backend, redis):
                 client.script_flush()
         index.confirm(first)
         assert index.observe("b", A).representative == "a"
+
+
+def test_entries_of_another_index_are_loaded_as_they_are(redis_backend):
+    with MemoryBackend().open() as source:
+        for key, fingerprint in (("a", A), ("b", B), ("c", C)):
+            source.confirm(source.observe(key, fingerprint))
+        entries = [source.entry(key) for key in "abc"]
+    with redis_backend.open(incremental=True) as index:
+        index.confirm(index.observe("c", flip(C, 0)))
+        assert index.load(entries) == 2
+        assert len(index) == 3
+        assert index.entry("a")[:6] == entries[0][:6]
+        assert index.entry("c").fingerprint == flip(C, 0)
+        assert seen(index.observe("copy", flip(A, 1))) == ("near-duplicate", "a", 1)
+        assert index.observe("d", D).sequence > max(entry.met for entry in entries)
+        assert index.load([]) == 0
+
+
+@needs_redis
+def test_records_that_a_crawler_did_not_write_are_written_by_others(redis_cluster, monkeypatch):
+    monkeypatch.setattr(index_module, "_MAX_LAG", 4)
+    backend = RedisBackend(redis_cluster)
+    with backend.open(incremental=True) as dying, backend.open(incremental=True) as other:
+        dying._write_records = lambda *_: None  # it dies before
+        first = dying.observe("a", A)
+        assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
+        dying.confirm(first)
+        assert other.query(A) == []
+        for number in range(8):
+            assert seen(other.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
+            other.discard(other.observe(f"page {number}", B))
+        assert found(other.query(A)) == [("a", A, 0)]
 
 
 @needs_redis

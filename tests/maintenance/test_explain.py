@@ -74,4 +74,4 @@ def test_asking_does_not_make_an_index(tmp_path, capsys):
         explain(tmp_path / "none", "a")
     assert not (tmp_path / "none").exists()
     assert main(["explain", "--index", str(tmp_path / "none"), "a"]) == 1
-    assert "there is no such directory" in capsys.readouterr().err
+    assert "no such directory" in capsys.readouterr().err

@@ -192,8 +192,8 @@ def test_texts_that_were_kept_in_part_are_not_called_equal(opened):
     report = of_texts(LEFT, LEFT)
     assert "The texts are equal: " in compared(opened(report))
     said = compared(opened(report | {"text_characters": len(LEFT)}))
-    assert "What is kept of the texts is equal: " in said
-    assert f"Of a text the first {len(LEFT)} characters are kept." in said
+    assert "The stored parts are equal: " in said
+    assert f"Only the first {len(LEFT)} characters of a text are stored." in said
     # Characters, not units of UTF-16.
     beyond = of_texts("\U0001f6a2 sails", "\U0001f6a2 sails")
     said = compared(opened(beyond | {"text_characters": len("\U0001f6a2 sails") + 1}))

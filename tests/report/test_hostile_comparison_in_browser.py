@@ -11,7 +11,7 @@ pytestmark = pytest.mark.thorough
 LONGEST_MS = 6000
 LETTERS = 200_000
 ACCENT, MOST_ACCENTS = "\u0301", 16
-CUT = "To compare all of them would take too long"
+CUT = "The comparison stopped early because it would take too long"
 
 
 def shown(opened, left, right):

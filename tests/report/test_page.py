@@ -191,7 +191,7 @@ def test_of_an_index_alone():
     report = copy.deepcopy(small_report())
     report["crawl"] = None
     text = Read(render(report)).text
-    assert "made of the index alone" in text
+    assert "made from the index alone" in text
     assert "SIMHASH_REPORT" in text
     assert "spiders/harbour" in text
     assert "Floods" in text
@@ -199,8 +199,8 @@ def test_of_an_index_alone():
 
 def test_of_nothing():
     text = Read(render(empty_report())).text
-    assert "The index knows of no page" in text
-    assert "No limit was set" in text
+    assert "The index has no pages" in text
+    assert "No limit is set" in text
     assert "JavaScript" in text
 
 
@@ -219,8 +219,9 @@ def test_what_a_crawl_did_and_did_not():
 
 def test_whose_counts_they_are():
     text = Read(render(small_report())).text
-    assert "counts of this run alone, since 2026-11-22 00:00: what was crawled before a" in text
-    assert "the counts of this run alone: what" in Read(render(with_crawl(started_at_s=None))).text
+    assert "counts cover this run only, since 2026-11-22 00:00. The index also has the" in text
+    without = Read(render(with_crawl(started_at_s=None))).text
+    assert "These counts cover this run only. The index" in without
 
 
 def test_unchanged_pages_have_a_column_if_there_are_any():
@@ -246,15 +247,15 @@ def test_what_was_left_out_is_said():
     report = copy.deepcopy(small_report())
     report["left_out"] = {"clusters": 1234, "shortened": 1, "near_duplicates": 2345, "texts": 0}
     text = Read(render(report)).text
-    assert "2,345 near-duplicates are not listed: of 1 large cluster, those that came last" in text
-    assert "last, and all of 1,234 small clusters. Sums" in text
+    assert "2,345 near-duplicates are not listed: of 1 large cluster, the latest ones" in text
+    assert "ones, and all of 1,234 small clusters. The counts" in text
     assert "texts of" not in text
     # They are clusters all the same.
     report["index"]["clusters"] = 2345
     assert "clusters of near-duplicates 2,345 " in Read(render(report)).text
     report["left_out"] = {"clusters": 0, "shortened": 0, "near_duplicates": 0, "texts": 7}
     assert "the texts of 7 pages are left out" in Read(render(report)).text
-    assert "Not all is in this file" not in Read(render(small_report())).text
+    assert "This file is not complete" not in Read(render(small_report())).text
 
 
 def test_tables_say_how_many_rows_there_would_be():

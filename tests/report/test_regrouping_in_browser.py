@@ -247,7 +247,7 @@ def test_a_long_wait_says_how_far_it_is(opened):
     watched.regrouped(0)
     said = page.evaluate("said")
     far = [(at_ms, text) for at_ms, text in said if text.startswith("Putting")]
-    assert all(re.fullmatch(r"Putting pages in clusters: \d{1,2}\s%\.", text) for _, text in far)
+    assert all(re.fullmatch(r"Grouping pages: \d{1,2}\s%\.", text) for _, text in far)
     assert all(later[0] - sooner[0] > 2500 for sooner, later in pairwise(far))
     # No comparison at all: fingerprints are equal or not.
     assert said[-1][1].startswith("0 clusters with 0 near-duplicates at this k;")

@@ -24,15 +24,16 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass, replace
-from itertools import chain
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import IndexClosed, IndexCorrupt, SchemeError, StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
-from scrapy_simhash.index.probing import Prober
+from scrapy_simhash.index.probing import Prober, Probes
 from scrapy_simhash.index.records import (
     decode_entry,
     decode_near_duplicate,
@@ -454,17 +455,14 @@ class RedisIndex:
 
     # Searching.
 
-    def _buckets_to_ask(self, fingerprint: int, evidence: Evidence) -> dict[int, list[bytes]]:
-        """Return the names of the buckets to ask, by table."""
-        if self._prober is None:
-            prefixes = self.plan.prefixes(fingerprint)
-            return self._layout.names(range(len(prefixes)), prefixes)
-        probes = self._prober.probes(fingerprint, evidence.certainty)
-        return self._layout.names(probes.tables.tolist(), probes.prefixes.tolist())
+    def _buckets_to_ask(self, fingerprint: int, evidence: Evidence) -> Probes:
+        if self._prober is not None:
+            return self._prober.probes(fingerprint, evidence.certainty)
+        prefixes = self.plan.prefixes(fingerprint)
+        # Prefixes of blocks may be longer than machine words.
+        return Probes(np.arange(len(prefixes)), np.array(prefixes, object))
 
-    def _begin(
-        self, digest: bytes, buckets: dict[int, list[bytes]]
-    ) -> tuple[int, int, Group | None, bytes]:
+    def _begin(self, digest: bytes, buckets: Probes) -> tuple[int, int, Group | None, bytes]:
         """Return (sequence, number of the last admission before that is surely in the tables, own
         group if it was read, records of the buckets).
         """
@@ -475,7 +473,7 @@ class RedisIndex:
             (number, since, _, (packed, *pending)), values = self._server.run_and_get(
                 scripts.OBSERVE,
                 (sequence, admitted, unwritten, *group),
-                list(chain.from_iterable(buckets.values())),
+                layout.get(buckets),
             )
             return number, since, parsed_group(packed, pending), b"".join(filter(None, values))
         number, since, last = self._server.run(scripts.BEGIN, (sequence, admitted, unwritten))
@@ -489,16 +487,14 @@ class RedisIndex:
         _, since, _ = self._server.run(scripts.BEGIN, (sequence, admitted, unwritten))
         return int(since)
 
-    def _search(self, buckets: dict[int, list[bytes]]) -> bytes:
+    def _search(self, buckets: Probes) -> bytes:
         """Return the records of buckets."""
         if not self._server.cluster:
-            return b"".join(
-                filter(None, self._server.call("MGET", *chain.from_iterable(buckets.values())))
-            )
+            return b"".join(filter(None, self._server.get(self._layout.get(buckets))))
         # The buckets of a table are in one slot.
         return b"".join(
             record
-            for names in buckets.values()
+            for names in self._layout.names(buckets).values()
             for record in filter(None, self._server.call("MGET", *names))
         )
 

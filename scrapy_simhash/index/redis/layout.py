@@ -41,7 +41,10 @@ from scrapy_simhash.index.records import encode_key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from numpy.typing import NDArray
+
     from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.probing import Probes
 
 DIGEST_BYTES = 8
 RECORD_DIGEST_BYTES = 4
@@ -161,17 +164,37 @@ class Layout:
             for number, prefix in enumerate(prefixes)
         )
 
-    def names(self, tables: Iterable[int], prefixes: Iterable[int]) -> dict[int, list[bytes]]:
+    def names(self, asked: Probes) -> dict[int, list[bytes]]:
         """Return the names of buckets by table."""
         found: dict[int, list[bytes]] = {}
         heads, width = self._heads, self.prefix_bytes
-        for table, prefix in zip(tables, prefixes, strict=True):
-            name = heads[table] + prefix.to_bytes(width, "big")
-            if table in found:
-                found[table].append(name)
-            else:
-                found[table] = [name]
+        for table, prefix in zip(asked.tables.tolist(), asked.prefixes.tolist(), strict=True):
+            found.setdefault(table, []).append(heads[table] + prefix.to_bytes(width, "big"))
         return found
+
+    def get(self, asked: Probes) -> bytes:
+        """Return the command that reads buckets, as Redis takes it."""
+        start = b"*%d\r\n$4\r\nMGET\r\n" % (len(asked.tables) + 1)
+        if self._templates is None:
+            names = [name for some in self.names(asked).values() for name in some]
+            return start + b"".join(b"$%d\r\n%b\r\n" % (len(name), name) for name in names)
+        rows, width = self._templates[asked.tables], self.prefix_bytes
+        prefixes = asked.prefixes.astype(">u4").view(np.uint8).reshape(-1, 4)
+        rows[:, -2 - width : -2] = prefixes[:, 4 - width :]
+        return start + rows.tobytes()
+
+    @cached_property
+    def _templates(self) -> NDArray[np.uint8] | None:
+        """For each table a bucket's name without prefix, as an argument; None if they are not
+        equally long, or a prefix has more than 4 bytes.
+        """
+        if self.prefix_bytes > 4 or len({len(head) for head in self._heads}) > 1:  # noqa: PLR2004
+            return None
+        rows = []
+        for head in self._heads:
+            name = head + bytes(self.prefix_bytes)
+            rows.append(np.frombuffer(b"$%d\r\n%b\r\n" % (len(name), name), np.uint8))
+        return np.stack(rows)
 
     def by_table(self, packed: bytes) -> dict[int, bytes]:
         """Split packed buckets by table."""

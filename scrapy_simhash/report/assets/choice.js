@@ -1,16 +1,16 @@
-// What is shown: the pages in groups, the clusters that pass the filters, and their order.
+// The state of the table: the grouping, the clusters that pass the filters, and their order.
 const choice = {
   groups: null,
   shown: new Int32Array(0),
   nearDuplicates: 0,
   searched: "",
-  // How many pages of each cluster have what is searched for.
+  // Number of pages in each cluster that match the search.
   matching: null,
-  // How many have what a button is for.
+  // Number of pages in each cluster that match the button of the overview.
   having: null,
   host: "",
-  // What a button of the overview is for: the kind, and its number, of a host, a pattern, or a pair
-  // of patterns.
+  // The button of the overview that was clicked: its kind (host, pattern or pair of patterns) and
+  // its number.
   only: null,
   flood: "any",
   least: 1,
@@ -22,7 +22,7 @@ const choice = {
 };
 const CLUSTERS_PER_PAGE = 100;
 
-// What a search found is looked through when more letters are typed.
+// A longer search term is looked up only in the results of the shorter one.
 const found = { text: "", pages: null };
 function pagesWith(searched) {
   const keys = lowered();
@@ -34,7 +34,7 @@ function pagesWith(searched) {
   return matching;
 }
 
-// How many pages of each cluster are among these.
+// Count the given pages by cluster.
 function countsIn(groups, some) {
   const { clusterOf } = groups, having = new Int32Array(groups.count);
   for (const page of some) if (clusterOf[page] >= 0) having[clusterOf[page]] += 1;
@@ -58,7 +58,8 @@ function clustersOfOnly(groups) {
   return countsIn(groups, pagesWhere(pages[kind], (other) => other === number));
 }
 
-// Pages with the rarer of two patterns, where both are; of a pattern with itself, its pages but one.
+// Count, in clusters with both patterns, the pages of the rarer one. For a pattern paired with itself,
+// count all its pages except one.
 function clustersOfPair(groups, [one, other]) {
   const { pattern } = pages, having = new Int32Array(groups.count);
   for (let cluster = 0; cluster < groups.count; cluster += 1) {
@@ -104,7 +105,7 @@ function filter() {
   sort();
 }
 
-// Clusters that are equal in it stay in the order in which their representatives were met.
+// The sort is stable: equal clusters stay in crawl order of their representatives.
 function sort() {
   const { groups, sort: by } = choice, direction = choice.ascending ? 1 : -1;
   const rank = by === "key" ? ranks() : null;

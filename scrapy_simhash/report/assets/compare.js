@@ -1,4 +1,4 @@
-// Two pages of a cluster side by side, with what differs marked.
+// Show two pages of a cluster side by side, with marked differences.
 const OPTIONS_AROUND = 250;
 const comparison = { cluster: -1, members: [], left: 0, right: 0, turn: 0, differences: [], at: -1 };
 
@@ -13,7 +13,7 @@ function compare(cluster, page) {
   showComparison();
 }
 
-// Which of the clusters that are shown it is, in their order.
+// Show the position of the cluster among the shown clusters.
 function showPlace() {
   const place = choice.shown.indexOf(comparison.cluster), count = choice.shown.length;
   byId("comparison-place").textContent = `cluster ${numbers.format(place + 1)} of ${numbers.format(count)}`;
@@ -75,26 +75,26 @@ async function showComparison() {
     const { partner, isWhole, moved, edited, count } = alignedWithMoved(...words);
     const runs = runsOf(...words, partner, moved);
     byId("texts-compared").replaceChildren(...pairsOf(...words, runs, edited));
-    said.push(sumOf(runs, edited, count, keptShort ? "What is kept of the texts is" : "The texts are"));
-    if (keptShort) said.push(`Of a text the first ${numbers.format(data.text_characters)} characters are kept.`);
+    said.push(sumOf(runs, edited, count, keptShort ? "The stored parts are" : "The texts are"));
+    if (keptShort) said.push(`Only the first ${numbers.format(data.text_characters)} characters of a text are stored.`);
     if (cutShort) said.push(`Only the first ${numbers.format(MOST_WORDS)} words are compared.`);
-    if (!isWhole) said.push("To compare all of them would take too long: parts that may have more in common are shown as different.");
+    if (!isWhole) said.push("The comparison stopped early because it would take too long: some equal words are marked as different.");
   } else {
     const sides = words.map(oneSide);
     const rows = Array.from(sides[0].length > sides[1].length ? sides[0] : sides[1],
       (_, row) => pairOf(sides[0][row] || [], sides[1][row] || [], false));
     byId("texts-compared").replaceChildren(...rows);
-    said.push("Without both texts there is nothing to compare: crawls keep them with SIMHASH_KEEP_TEXT = True, and a report holds as many as --max-text-bytes allows.");
+    said.push("The report does not have both texts. Crawls store texts if SIMHASH_KEEP_TEXT = True; --max-text-bytes limits the texts in a report.");
   }
   byId("compared").textContent = said.join(" ");
   byId("texts-compared").scrollTop = 0;
   const none = comparison.differences.length === 0;
   for (const id of ["difference-before", "difference-after", "only"]) byId(id).disabled = none;
-  // Where nothing differs, nothing would be left.
+  // Without differences, the filter would hide all rows.
   byId("texts-compared").classList.toggle("only", byId("only").checked && !none);
 }
 
-// What follows may differ.
+// Return true if only the beginning of the text is stored; the rest may differ.
 function isKeptShort(text) {
   return text.length >= data.text_characters && Array.from(text).length >= data.text_characters;
 }
@@ -110,7 +110,7 @@ function sumOf(runs, edited, movedCount, theTexts) {
   for (const run of runs) {
     if (run.same) sums.same += run.to - run.from;
     else if (run.moved >= 0) {
-      // Its twin has a run, too: what both have counts once.
+      // The other side has a run for the same paragraph; equal words count once.
       for (let at = run.from; at < run.to; at += 1) sums[edited[0][at] ? "left" : "moved"] += 1;
       for (let at = run.otherFrom; at < run.otherTo; at += 1) sums.right += edited[1][at];
     } else {

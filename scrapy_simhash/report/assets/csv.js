@@ -1,8 +1,8 @@
-// Tables for a spreadsheet (RFC 4180), of the clusters as they are grouped and filtered.
+// Write the clusters, as grouped and filtered, as CSV for spreadsheets (RFC 4180).
 
-// Spreadsheets take a cell that begins so for a formula. Some part cells at semicolons or tabs
-// instead, whatever is quoted: for these one may begin within a text. Elsewhere such signs are
-// common in URLs, and stay as they are.
+// A spreadsheet takes a cell that begins with such a sign for a formula. Some spreadsheets split
+// cells at semicolons or tabs even inside quotation marks, so signs after these count, too. All
+// other signs stay: they are common in URLs.
 const FORMULA = /(?=[=+\-@\uff1d\uff0b\uff0d\uff20])(?<=(?:^|[;\t\r\n])[\s"\p{Cc}\p{Cf}]*)/gu;
 function cell(value) {
   let text = String(value);
@@ -47,7 +47,7 @@ function iso(seconds) {
 }
 
 function download(name, rows) {
-  // The first tells Excel that it is UTF-8.
+  // Excel needs the byte order mark to recognize UTF-8.
   const lines = ["\ufeff"];
   for (const row of rows) lines.push(`${row.map(cell).join(",")}\r\n`);
   const address = URL.createObjectURL(new Blob(lines, { type: "text/csv;charset=utf-8" }));

@@ -1,23 +1,23 @@
-// What two texts have in common, word for word; in scripts without spaces, letter for letter.
+// Align two texts by words; in scripts without spaces, by letters.
 const MOST_WORDS = 60_000;
-// Differences that are looked for in one go; beyond, words that occur once in both lead the way.
+// A range with more edits is split at words that occur once on each side.
 const MOST_EDITS = 1_000;
-// Steps of a comparison in all: half a second to a second. Few texts need a tenth of it.
+// Limit for the steps of one comparison: half a second to a second. Few texts need a tenth of it.
 const MOST_WORK = 100_000_000;
 const NOWHERE = -1, OFTEN = -2;
 const UNSPACED = "[\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}]";
-// Of longer ones, each part counts as a word.
+// Each part of a longer word counts as a word.
 const LONGEST_WORD = 200;
 const WORD = new RegExp(`(?:${UNSPACED}\\p{M}{0,${LONGEST_WORD}}|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}_]|(?<=\\p{N})[.,](?=\\p{N})|(?<=[\\p{L}\\p{M}])['\u2019\u200c\u200d](?=\\p{L})){1,${LONGEST_WORD}}|\\S)\\s*`, "gu");
 
-// Words, each with the space behind it, which does not count when they are compared.
+// Return the words of a text, each with the white space after it, which comparisons ignore.
 function wordsOf(text) {
   const words = text.trimStart().match(WORD) || [];
   return words.length > MOST_WORDS ? words.slice(0, MOST_WORDS) : words;
 }
 
-// For each of the left words the right one that it is equal to in the alignment, or -1; and
-// whether all was looked at. What a text can ask for is bounded by `work`, which is used up.
+// Align two lists of words. Return the right partner of each left word, or -1, and whether the
+// alignment is complete. `work` is a budget that limits the time for hostile texts.
 function aligned(left, right, work) {
   const known = new Map();
   const numbered = (words) => Int32Array.from(words, (word) => {
@@ -29,7 +29,7 @@ function aligned(left, right, work) {
   const one = numbered(left), other = numbered(right);
   const partner = new Int32Array(one.length).fill(-1);
   const places = [new Int32Array(known.size).fill(NOWHERE), new Int32Array(known.size).fill(NOWHERE)];
-  // The last is what a range was a part of, when that had too many edits.
+  // The last number is the size of the range that was split; Infinity for the first range.
   const ranges = [[0, one.length, 0, other.length, Infinity]];
   while (ranges.length && work.left > 0) {
     let [from, to, otherFrom, otherTo, whole] = ranges.pop();
@@ -45,7 +45,7 @@ function aligned(left, right, work) {
     }
     if (from === to || otherFrom === otherTo) continue;
     const range = [from, to, otherFrom, otherTo], size = to - from + otherTo - otherFrom;
-    // Most of what had too many edits has too many, too, as a rule: its anchors come first.
+    // The larger part of a range with too many edits usually has too many, so split it at once.
     const isMost = size > whole / 2;
     if (!isMost && byEdits(one, other, range, partner, work)) continue;
     const anchors = anchorsIn(one, other, range, places, work);
@@ -64,7 +64,8 @@ function aligned(left, right, work) {
   return { partner, isWhole: work.left > 0 };
 }
 
-// The fewest insertions and deletions (Myers 1986, greedy); false if they are too many.
+// Pair words by the fewest insertions and deletions (Myers 1986, greedy). Return false if there are
+// too many.
 function byEdits(one, other, [from, to, otherFrom, otherTo], partner, work) {
   const length = to - from, otherLength = otherTo - otherFrom;
   const most = Math.min(MOST_EDITS, length + otherLength);
@@ -112,8 +113,8 @@ function followBack(steps, edits, length, otherLength, pair) {
   }
 }
 
-// Words that occur once in both parts, as many as stand in the same order. In `places`, by words'
-// numbers, nothing is left.
+// Return the longest sequence of words that occur once in each part and are in the same order.
+// `places` is scratch space, indexed by word number; it is cleared again.
 function anchorsIn(one, other, [from, to, otherFrom, otherTo], places, work) {
   work.left -= 2 * (to - from + otherTo - otherFrom);
   const [places1, places2] = places;
@@ -128,7 +129,7 @@ function anchorsIn(one, other, [from, to, otherFrom, otherTo], places, work) {
   }
   for (let at = from; at < to; at += 1) places1[one[at]] = NOWHERE;
   for (let at = otherFrom; at < otherTo; at += 1) places2[other[at]] = NOWHERE;
-  // The longest ascending subsequence, by the ends of the best of each length.
+  // Longest ascending subsequence; `ends` has the last element of the best one of each length.
   const ends = [], previous = new Int32Array(both.length).fill(-1);
   both.forEach(([, otherAt], number) => {
     let low = 0, high = ends.length;

@@ -1,4 +1,4 @@
-// Which page is whose near-duplicate: as the crawls found it, or anew for a smaller k.
+// Group pages into clusters: as the crawls found them, or for a smaller k.
 const SLICE_MS = 12;
 
 function asCrawled() {
@@ -10,11 +10,11 @@ function asCrawled() {
   return grouped(data.max_distance, representative, pages.distance);
 }
 
-// Leader clustering: in the order of the pages, each is a near-duplicate of the nearest earlier
-// representative within k, of the oldest of equally near ones, or becomes one. A page's leader is
-// in its component. Equal fingerprints are common, and need only be compared with representatives
-// that came since the last of them. Null if `isStale` says that nobody waits for it any more;
-// `tell` is called with the part that is done, between 0 and 1.
+// Return the leader clustering for k. In crawl order, each page is a near-duplicate of the nearest
+// earlier representative within k (the oldest of equally near ones), or becomes a representative.
+// A page and its representative are in one component. Equal fingerprints are common: they share the
+// comparisons, so only newer representatives are compared. Return null as soon as `isStale` is true.
+// `tell` gets the progress, from 0 to 1.
 async function regrouped(k, { isStale, tell }) {
   const prints = await fingerprints();
   await breath();
@@ -24,7 +24,7 @@ async function regrouped(k, { isStale, tell }) {
   const first = firstEqual(prints);
   await breath();
   if (k === 0) return grouped(k, first, apart);
-  // Of each first of equal ones: the nearest of so many leaders.
+  // By the first page with an equal fingerprint: its nearest leader, and how many it was compared with.
   const compared = new Int32Array(pages.count);
   const nearest = new Int32Array(pages.count).fill(-1), nearestApart = new Uint16Array(pages.count);
   const leaders = new Int32Array(pages.count);
@@ -68,7 +68,8 @@ async function regrouped(k, { isStale, tell }) {
   return grouped(k, representative, apart);
 }
 
-// If each of so many pages becomes a representative; for it is then that a person waits.
+// Return the work for `count` pages that all become representatives: the slowest case, in which the
+// progress is shown.
 function mostWork(count) {
   return count * (count / 2 + 10);
 }
@@ -90,7 +91,7 @@ function components() {
   return componentOrder;
 }
 
-// Numbers of pages by what they belong to, in their order; and where each of those begins.
+// Return the pages sorted by group, and the position where each group begins.
 function inOrder(of, sizes) {
   const starts = new Int32Array(sizes.length + 1), order = new Int32Array(of.length);
   for (let number = 0; number < sizes.length; number += 1) {
@@ -114,7 +115,7 @@ function firstEqual({ words, perPage }) {
     const part = String.fromCharCode(
       ...new Uint16Array(words.buffer, 4 * page * perPage, 2 * perPage),
     );
-    // Of one component, in case others were told apart by something else than distance.
+    // Pages of different components stay apart, whatever their fingerprints.
     const key = `${pages.component[page]} ${part}`;
     const first = known.get(key);
     if (first === undefined) known.set(key, page);
@@ -123,12 +124,12 @@ function firstEqual({ words, perPage }) {
   return equalPages;
 }
 
-// In per cent; known only of the pairs that a crawl found.
+// Return the similarity in per cent; -1 for pairs that no crawl has compared.
 function similarityTo(page, representative) {
   return pages.representative[page] === representative ? pages.similarity[page] : -1;
 }
 
-// Clusters are numbered in the order of their representatives; pages of none have none.
+// Return the clusters, numbered in crawl order of their representatives; -1 means no cluster.
 function grouped(k, representative, distance) {
   const size = new Int32Array(pages.count);
   for (let page = 0; page < pages.count; page += 1) {
@@ -150,7 +151,7 @@ function grouped(k, representative, distance) {
     if (representative[page] === page) continue;
     const of = number[representative[page]], apart = distance[page];
     cluster[page] = of;
-    // A representative that is a near-duplicate itself is found in its own cluster.
+    // A representative that is itself a near-duplicate belongs to its own cluster.
     if (clusterOf[page] < 0) clusterOf[page] = of;
     counts[of] += 1;
     nearDuplicates += 1;
@@ -163,7 +164,7 @@ function grouped(k, representative, distance) {
     if (apart < distances.length) distances[apart] += 1;
   }
   const { order, starts } = inOrder(cluster, counts);
-  // As crawled, some may not be listed whole; what a smaller k makes of these nobody knows.
+  // The full size of a shortened cluster is known as crawled only, not for a smaller k.
   const sizes = heads.map((head, of) => (k === data.max_distance && data.sizes[head]) || counts[of]);
   return {
     k, heads: Int32Array.from(heads), count: heads.length, nearDuplicates, counts, least,
@@ -172,7 +173,7 @@ function grouped(k, representative, distance) {
   };
 }
 
-// The near-duplicates of a cluster, in the order in which they were met.
+// Return the near-duplicates of a cluster in crawl order.
 function nearDuplicatesOf(groups, cluster) {
   return groups.order.subarray(groups.starts[cluster], groups.starts[cluster + 1]);
 }

@@ -1,6 +1,6 @@
-// The histogram of distances, over the slider whose places are its columns.
+// Draw the histogram of distances above the slider; each position of the slider has a column.
 const PLOT_HEIGHT = 150;
-// As wide as the slider's thumb: its middle travels so much less than the slider's width.
+// Width of the slider's thumb: its middle cannot reach the ends of the slider.
 const THUMB = 18;
 const LABEL_ROOM = 16;
 
@@ -24,7 +24,7 @@ function showHistogram() {
     columns.push(column);
   }
   function bar(kind, x, count) {
-    // What there is can be seen, however little it is.
+    // Any count above 0 gets a visible bar.
     const height = count ? Math.max(count * scale, 1.5) : 0;
     return drawn("rect", { class: kind, x, y: bottom - height, width: thickness, height });
   }
@@ -49,7 +49,7 @@ function showDistanceTable(before, now) {
   byId("distance-table").tBodies[0].replaceChildren(...rows);
 }
 
-// Says how far it is, which is said aloud, too: not of short waits, and not at each step.
+// Show the progress of a long wait, in few steps because screen readers read each one aloud.
 const FIRST_TOLD_MS = 300;
 const TOLD_EACH_MS = 3_000;
 function teller() {
@@ -57,7 +57,7 @@ function teller() {
   return (part) => {
     if (performance.now() < next) return;
     next = performance.now() + TOLD_EACH_MS;
-    byId("regrouped").textContent = `Putting pages in clusters: ${Math.floor(100 * part)}${NO_BREAK}%.`;
+    byId("regrouped").textContent = `Grouping pages: ${Math.floor(100 * part)}${NO_BREAK}%.`;
   };
 }
 
@@ -74,7 +74,7 @@ async function slideTo(k) {
     await breath();
     if (wanted === k) groups = await regrouped(k, { isStale: () => wanted !== k, tell: teller() });
     if (!groups || wanted !== k) return;
-    // Large arrays: the last few are enough to slide to and fro.
+    // The arrays are large, so only the last few groupings are cached.
     if (kept.size > 4) kept.delete([...kept.keys()].find((old) => old !== data.max_distance));
     kept.set(k, groups);
   }

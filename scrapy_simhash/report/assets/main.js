@@ -1,4 +1,4 @@
-// What the page's controls do.
+// Connect the controls of the page.
 
 function listen(id, event, does) {
   byId(id).addEventListener(event, does);
@@ -16,7 +16,7 @@ function listenToFilters() {
   listen("search", "input", filtered((value) => { choice.searched = value.trim().toLowerCase(); }));
   listen("host", "input", filtered((value) => {
     choice.host = value.trim().toLowerCase();
-    // It may be the name of what a button is for.
+    // The element may be the label of a button.
     choice.only = null;
   }));
   listen("flood", "change", filtered((value) => { choice.flood = value; }));
@@ -49,7 +49,7 @@ function listenToTable() {
   for (const head of byId("cluster-table").tHead.querySelectorAll("[data-sorts]")) {
     head.firstElementChild.addEventListener("click", () => {
       const by = head.dataset.sorts;
-      // First what is looked for: the largest numbers, or the first of an alphabet.
+      // Numbers start with the largest, names with the first in the alphabet.
       choice.ascending = choice.sort === by ? !choice.ascending : by === "key";
       choice.sort = by;
       choice.page = 0;
@@ -127,7 +127,7 @@ function listenToComparison() {
   listen("close", "click", () => byId("comparison").close());
 }
 
-// From the overview to the clusters, of which only some are shown. `control` says so, or clears it.
+// Jump from the overview to the clusters, filtered by `control`, or with the filter cleared.
 function filterFrom(control, chosen) {
   Object.assign(choice, chosen);
   filter();
@@ -171,7 +171,7 @@ function start() {
   const groups = asCrawled();
   kept.set(data.max_distance, groups);
   wanted = data.max_distance;
-  // A reload keeps what was typed; the rest begins anew, so both do.
+  // A reload keeps typed text but resets everything else, so reset the text, too.
   byId("filters").reset();
   byId("k").value = data.max_distance;
   byId("member-order").value = choice.memberOrder;
@@ -184,7 +184,7 @@ function start() {
   addEventListener("beforeprint", openForPrint);
   addEventListener("afterprint", closeAfterPrint);
   whole().then(() => {
-    // Before the first letter of a search is typed.
+    // Prepare for the search before the first letter is typed.
     setTimeout(lowered);
     if (hasFingerprints()) return;
     byId("k").disabled = true;

@@ -1,16 +1,16 @@
-// Paragraphs that two texts have in another order. An alignment that goes forward in both would
-// show all but one run of them as different.
+// Find paragraphs that two texts have in a different order. An alignment keeps the order of both
+// texts, so it would mark moved paragraphs as different.
 
-// Shorter ones occur in many places, and mean nothing there.
+// Shorter paragraphs occur in many places by chance.
 const FEWEST_MOVED_WORDS = 5;
-// Paragraphs that were edited, too, are known by runs of so many words; half of the longer one's.
+// Moved paragraphs may be edited: they match if they share half of the longer one's runs of N words.
 const RUN_OF_WORDS = 4;
-// More are shown as different.
+// Paragraphs beyond this number are shown as different.
 const MOST_MOVED = 1_000;
 
-// As `aligned`, of the words that do not stand elsewhere on the other side. Of each side's words
-// `moved` is the number of the paragraph that does, or -1; `edited` is 1 for those that its twin
-// has not.
+// Align two lists of words as `aligned` does, without the moved paragraphs. For the words of each
+// side, `moved` is the number of their moved paragraph, or -1; `edited` is 1 for words that the other
+// version of the paragraph does not have.
 function alignedWithMoved(left, right) {
   const work = { left: MOST_WORK };
   const all = movedPairs(linesOf(left), linesOf(right)), pairs = all.slice(0, MOST_MOVED);
@@ -38,7 +38,7 @@ function alignedWithMoved(left, right) {
   return { partner, isWhole: isWhole && rest.isWhole, moved, edited, count: pairs.length };
 }
 
-// Paragraphs with their twins, but for those that keep most words in their order.
+// Return the moved paragraphs as pairs. Those that keep the most words in order count as unmoved.
 function movedPairs(lines, otherLines) {
   const pairs = twins(lines, otherLines);
   const weights = pairs.map(([line, other]) => [other.number, line.to - line.from]);
@@ -46,7 +46,7 @@ function movedPairs(lines, otherLines) {
   return pairs.filter((_, number) => !staying[number]);
 }
 
-// Those that stand once on either side, and of the others those that have most in common.
+// Pair paragraphs: equal ones that occur once on each side, then those that share the most runs.
 function twins(lines, otherLines) {
   const others = new Map(onces(otherLines).map((line) => [line.text, line]));
   const found = new Map(onces(lines).filter(({ text }) => others.has(text)).map((line) => [line, others.get(line.text)]));
@@ -89,7 +89,7 @@ function onces(lines) {
   return lines.filter(({ text }) => times.get(text) === 1);
 }
 
-// Made once: one long line may be asked for by each short one of the other side.
+// The runs are cached: a long line may be compared with many short ones.
 function runsIn(line) {
   if (line.runs) return line.runs;
   const { bare } = line;
@@ -98,8 +98,8 @@ function runsIn(line) {
   return line.runs;
 }
 
-// Of [place, weight]: whether each is in the subsequence with ascending places that weighs most.
-// The tree holds, by places, the best that ends at or before each (Fenwick 1994).
+// Mark the elements [place, weight] of the heaviest subsequence with ascending places. The Fenwick
+// tree (1994) has the best subsequence that ends at or before each place.
 function heaviestAscending(weighted, places) {
   const tree = new Int32Array(places + 1).fill(-1);
   const sums = new Float64Array(weighted.length), before = new Int32Array(weighted.length);

@@ -1,22 +1,22 @@
-// The pages, as columns of numbers; what is large or seldom wanted is read when it is.
+// Load the pages as columns of numbers. Large or rarely used data is decoded on demand.
 const data = JSON.parse(byId("data").textContent);
 const pages = {
   count: data.pages.key.length,
   key: data.pages.key,
   seen: Float64Array.from(data.pages.seen_at_s),
   distance: Uint16Array.from(data.pages.distance),
-  // In per cent, to the representative as crawled; -1 where it is not known.
+  // In per cent, to the representative as crawled; -1 if unknown.
   similarity: Int8Array.from(data.pages.similarity),
   representative: Int32Array.from(data.pages.representative),
   component: Int32Array.from(data.pages.component),
   text: Int32Array.from(data.pages.text),
-  // Numbers of names; -1 is a pattern that no table has.
+  // Numbers of names; -1 for a pattern that no table lists.
   host: Int32Array.from(data.pages.host),
   pattern: Int32Array.from(data.pages.pattern),
 };
 data.pages = null;
 
-// Of pages whose text is kept.
+// Return the title of a page; empty unless its text is in the file.
 function titleOf(page) {
   return pages.text[page] < 0 ? "" : data.titles[pages.text[page]];
 }
@@ -27,7 +27,7 @@ function lowered() {
   return lowerKeys;
 }
 
-// Those with most pages first.
+// Return the hosts, those with the most pages first.
 function hostsBySize() {
   const { hosts } = data.names, sizes = new Int32Array(hosts.length);
   for (const host of pages.host) sizes[host] += 1;
@@ -44,7 +44,7 @@ function ranks() {
   return keyRanks;
 }
 
-// The rest of the file may still be on its way when the clusters are there.
+// Wait for the whole file: the script runs before the fingerprints and texts have loaded.
 function whole() {
   if (document.readyState !== "loading") return Promise.resolve();
   return new Promise((resolve) => {
@@ -59,13 +59,13 @@ function bytesOf(base64) {
   return bytes;
 }
 
-// By how long they are, in quotation marks: to decode them takes time.
+// Check the length of the JSON string, quotation marks included, because decoding takes time.
 function hasFingerprints() {
   const bytes = (data.bits / 8) * pages.count;
   return byId("fingerprints").textContent.length === 4 * Math.ceil(bytes / 3) + 2;
 }
 
-// Words of 32 bits, so many for each page; null if they are not all there.
+// 32-bit words, the same number for each page; null if the fingerprints are incomplete.
 let fingerprintWords = null;
 async function fingerprints() {
   await whole();
@@ -88,7 +88,7 @@ function bitsSet(word) {
   return Math.imul((word + (word >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-// More than `most` is any number above it.
+// Return the distance, or any larger number than `most` if it exceeds `most`.
 function distanceBetween({ words, perPage }, one, other, most) {
   let apart = 0, left = one * perPage, right = other * perPage;
   for (const end = left + perPage; left < end && apart <= most; left += 1, right += 1) {

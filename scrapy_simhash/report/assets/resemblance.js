@@ -1,11 +1,11 @@
-// Resemblance of two texts, from 0 to 1, as scrapy_simhash.resemblance defines it: of the runs of
-// five words that one of them has, the part that both have. Kana, ideographs and Hangul are words by
-// themselves, and runs have eight where most letters are such.
+// Compute the resemblance of two texts, from 0 to 1, as scrapy_simhash.resemblance does: the share of
+// the runs of 5 words that both texts have. Each kana, ideograph or Hangul syllable counts as a word;
+// texts that consist mostly of these have runs of 8.
 const SINGLE = "\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uac00-\\ud7af\\uf900-\\ufaff\\u{20000}-\\u{3ffff}";
 const SHINGLE_TOKEN = new RegExp(`[${SINGLE}]|(?:(?![${SINGLE}])[\\p{L}\\p{N}])+`, "gu");
 const IS_SINGLE = new RegExp(`^[${SINGLE}]`, "u");
 
-// NFKC sorts marks in a time that grows with the square of their number: no more than 30 in a row.
+// NFKC takes quadratic time for a run of combining marks, so a run is cut at 30.
 function nfkc(text) {
   return text.replace(/([\p{M}\uff9e\uff9f]{30})(?=[\p{M}\uff9e\uff9f])/gu, "$1\u034f").normalize("NFKC");
 }

@@ -1,14 +1,14 @@
-// What two texts look like side by side, paragraph by paragraph.
+// Lay out two texts side by side, paragraph by paragraph.
 
-// Of equal words, so many are left at each end where only differences are shown.
+// Equal words that stay visible on each side of a difference if only differences are shown.
 const WORDS_LEFT = 12;
-// Rows end with lines, so many times at most, and where they are this long.
+// Rows end at line ends, at most this many times, and always at this number of characters.
 const MOST_LINES = 5_000;
 const LONGEST_ROW = 2_000;
-// Rows that are out of sight are not laid out; the style says how high they are taken to be.
+// The browser skips the layout of rows out of sight; the style estimates the height of long rows.
 const HIGH_FROM_LETTERS = 300;
 
-// Rows of the two texts: a paragraph on each side, cut where both have one's end.
+// Return the rows; a row ends where a paragraph ends on both sides.
 function pairsOf(left, right, runs, edited) {
   const rows = [], elsewhere = new Map();
   let sides = [[], []], changed = false, length = 0;
@@ -63,8 +63,8 @@ function markedAs(name, text, marks, className = "") {
   return [mark, text.slice(bare.length)];
 }
 
-// A paragraph on one side, and on the other a button that leads to where it stands there. Both are
-// one difference, with what is edited within.
+// Return the rows of a moved paragraph: its text on one side, and on the other side a button that
+// leads to its other place. Both places and the edits within count as one difference.
 function movedRows(left, right, run, edited, elsewhere) {
   const isLeft = run.to > run.from, name = isLeft ? "del" : "ins";
   const [words, from, to] = isLeft ? [left, run.from, run.to] : [right, run.otherFrom, run.otherTo];
@@ -80,8 +80,8 @@ function movedRows(left, right, run, edited, elsewhere) {
     return pairOf(isLeft ? text : [], isLeft ? [] : text, true);
   });
   const button = element("button", { type: "button", className: "elsewhere" }, known ? "↑ above" : "↓ below");
-  button.setAttribute("aria-label", `This paragraph stands further ${known ? "up" : "down"}: go there`);
-  // No paragraph of the text.
+  button.setAttribute("aria-label", `This paragraph is further ${known ? "up" : "down"}: go there`);
+  // The button is not a paragraph of the text.
   rows[0].children[isLeft ? 1 : 0].replaceWith(element("div", {}, button));
   if (known) {
     button.addEventListener("click", () => goTo(known.button));
@@ -108,7 +108,7 @@ function lengthOf(words, from, to) {
   return length;
 }
 
-// Of words from one number to another: parts for which there is room in a row.
+// Split a range of words into parts that fit into a row.
 function parts(words, begin, to, isEnd) {
   const found = [];
   let from = begin, length = 0;
@@ -139,7 +139,7 @@ function pairOf(left, right, changed) {
   return row;
 }
 
-// The text of one page alone.
+// Return the text of one page without a comparison.
 function oneSide(words) {
   if (!words) return [[element("em", { className: "none" }, "The text of this page is not in the report.")]];
   return parts(words, 0, words.length).map((part) => [words.slice(...part).join("")]);

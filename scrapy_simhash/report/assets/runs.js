@@ -1,5 +1,4 @@
-// Runs of words: equal ones of both sides, what stands on either side between these, or what stands
-// elsewhere on the other side (`moved` is its number).
+// Return runs of words: equal words, words that differ, or a moved paragraph (`moved` is its number).
 function runsOf(left, right, partner, [moved, otherMoved]) {
   const runs = [], otherPartner = new Int32Array(right.length).fill(-1);
   partner.forEach((other, at) => { if (other >= 0) otherPartner[other] = at; });
@@ -28,7 +27,7 @@ function runsOf(left, right, partner, [moved, otherMoved]) {
   return withoutCrumbs(runs);
 }
 
-// A word or two that happen to be equal amid much that differs say nothing.
+// One or two equal words amid many different ones are equal by chance.
 function withoutCrumbs(runs) {
   const size = (run) => Math.max(run.to - run.from, run.otherTo - run.otherFrom);
   const isChange = (run) => run && !run.same && run.moved < 0;

@@ -1,6 +1,6 @@
-// The table of clusters: a page of them at a time, each a body of its own with its pages.
+// Show the table of clusters, one page of it at a time. Each cluster is a table body with its pages.
 const MEMBERS_AT_ONCE = 100;
-// Of all clusters that are open together: to lay out some ten thousand takes a browser seconds.
+// Limit for the rows of all open clusters: a browser takes seconds to lay out ten thousand.
 const ROWS_AT_ONCE = 2_000;
 const ONLY = { host: "on the host", pattern: "with pages like", pair: "with pages like" };
 
@@ -19,19 +19,19 @@ function marks(cluster) {
   return shown;
 }
 
-// Of a near-duplicate, unless it is that of its representative.
+// Return the title of a near-duplicate, unless it is `known` from its representative.
 function titled(page, known = "") {
   const title = titleOf(page);
   return title && title !== known ? [element("span", { className: "row-title" }, titleShown(title))] : [];
 }
 
-// Whichever way it is written, and however long it is, the rest of its line stays as it is.
+// Isolate the direction of the title, and cut it, so that it cannot disturb the rest of the line.
 function titleShown(title) {
   return element("bdi", {}, visible(cut(title)));
 }
 
-// How many pages have the title, of those whose texts are in the file: one title of many URLs may be
-// an error page's.
+// Return the title of a representative, and how many pages share it. A title of many URLs may belong
+// to an error page.
 function titledHead(cluster, head) {
   const title = titleOf(head);
   if (!title) return [];
@@ -46,12 +46,12 @@ function titledHead(cluster, head) {
   return [element("span", { className: "row-title" }, titleShown(title), element("span", {}, `\u00b7 ${part}`))];
 }
 
-// What was searched for may be in pages that are not shown before the row is opened.
+// Show how many near-duplicates match the search: they are hidden until the row is opened.
 function matchesWithin(cluster, head) {
   const { matching, having, searched, groups } = choice, shown = [];
   const within = matching ? matching[cluster] - Number(lowered()[head].includes(searched)) : 0;
   if (within > 0) shown.push(element("span", { className: "mark found" }, `found in ${counted(within, "near-duplicate")}`));
-  // Of what a button is for, unless all of them are: their sum is what a pair's row counts.
+  // Pages that match the button of the overview, unless all do; they sum up to the number in a pair's row.
   if (having && having[cluster] <= groups.counts[cluster]) shown.push(element("span", { className: "mark" }, `${numbers.format(having[cluster])} such`));
   return shown;
 }
@@ -78,7 +78,7 @@ function clusterBody(cluster, rows) {
   return body;
 }
 
-// Of a cluster that is not in this file whole.
+// Return the full size of a cluster that is shortened in this file.
 function notListed(cluster) {
   const size = choice.groups.sizes[cluster];
   return size > choice.groups.counts[cluster] ? [element("small", {}, ` of ${numbers.format(size)}`)] : [];
@@ -98,7 +98,7 @@ function open(body, opened, most = MEMBERS_AT_ONCE) {
   }
 }
 
-// Of those that are on this page of the table.
+// Check the clusters on this page of the table.
 function openAll(opened) {
   const bodies = [...byId("cluster-table").tBodies].filter((body) => body.dataset.cluster);
   for (const body of bodies) open(body, opened, rowsOfEach(bodies.length));
@@ -166,7 +166,7 @@ function showClusters() {
   const opened = some.filter((cluster) => choice.opened.has(choice.groups.heads[cluster])).length;
   const bodies = Array.from(some, (cluster) => clusterBody(cluster, rowsOfEach(opened)));
   if (!bodies.length) {
-    const text = choice.groups.count ? "No cluster passes the filters." : "There are no near-duplicates.";
+    const text = choice.groups.count ? "No cluster matches the filters." : "There are no near-duplicates.";
     bodies.push(element("tbody", {}, element("tr", {}, element("td", { colSpan: 6, className: "none" }, text))));
   }
   for (const body of [...table.tBodies]) body.remove();
@@ -201,11 +201,11 @@ function showPager() {
   const text = isFiltered()
     ? `${numbers.format(shown.length)} of ${counted(groups.count, "cluster")}${only}, with ${near}${part}`
     : `${counted(groups.count, "cluster")} with ${near}${part}`;
-  // Said aloud: only when it changes.
+  // Screen readers read each change aloud, so write only changes.
   if (byId("shown").textContent !== text) byId("shown").textContent = text;
 }
 
-// What a button of the overview is for, as a button that leads back to it.
+// Show the filter of the overview as a button that leads back there.
 function showOnly() {
   const button = byId("only-back"), { only } = choice;
   button.parentElement.hidden = !only;
@@ -217,7 +217,7 @@ function turnTo(page) {
   showClusters();
 }
 
-// On paper there is nothing to click on: the clusters that are shown are printed with their pages.
+// Open the shown clusters for printing, because nobody can click on paper.
 const closedForPrint = [];
 function openForPrint() {
   const bodies = [...byId("cluster-table").tBodies].filter((body) => body.dataset.cluster);

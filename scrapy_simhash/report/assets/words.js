@@ -1,15 +1,14 @@
-// How values are written, and elements made. Texts are only ever put in as text.
+// Format values and create elements. Texts are always inserted as text, never as markup.
 const NO_BREAK = "\u00a0";
 const LONGEST_SHOWN = 400;
 const SHOWN_AT_EACH_END = 190;
 const numbers = new Intl.NumberFormat("en-US");
 
-// What cannot be seen, or turns the order of letters round.
+// Invisible characters, and those that change the direction of text.
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffe\uffff]/gu;
-// In texts, lines break, and joiners belong to the spelling of some languages and of emoji.
+// Texts keep line breaks, and joiners, which some languages and emoji need.
 const UNSEEN_IN_TEXTS = /(?![\n\t\u200c\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffe\uffff]/gu;
-// Accents upon accents, or tones of skin: nothing has so many, and to lay out thousands of them
-// takes a browser minutes.
+// No language stacks so many accents or skin tones, and a browser takes minutes to lay out thousands.
 const HEAPED = /([\p{M}\p{EMod}]{16})([\p{M}\p{EMod}]+)/gu;
 const WEB_ADDRESS = /^https?:\/\/[^\s\u0000-\u0020\u007f-\u009f\ud800-\udfff]+$/i;
 const WEB_ADDRESS_BEYOND_BMP = /^https?:\/\/[^\s\p{Cc}\p{Cs}]+$/iu;
@@ -29,7 +28,7 @@ function visible(text) {
   return flat(text.replace(UNSEEN, escaped));
 }
 
-// Where a word may be parted, or may not: fingerprints take no account of them, either.
+// Marks where a word may or must not break; fingerprints ignore them, too.
 const WITHOUT_WIDTH = /[\u00ad\u200b\u2060\ufeff]/g;
 function visibleText(text) {
   return flat(text.replace(WITHOUT_WIDTH, "").replace(/\r\n?/g, "\n").replace(UNSEEN_IN_TEXTS, escaped));
@@ -63,8 +62,8 @@ function drawn(name, attributes, ...children) {
   return made;
 }
 
-// A page's name with what was searched for marked; or, if another's is given, with what both begin
-// with in a quieter colour.
+// Return a page's name with the search term marked. If another name is given, their common beginning
+// is shown in a quieter colour instead.
 function nameOf(key, { searched = "", beside = "" } = {}) {
   const shown = visible(cut(key)) || "(no name)";
   const name = element("bdi", { dir: "ltr" });
@@ -95,7 +94,7 @@ function counted(number, one, more = `${one}s`) {
   return `${numbers.format(number)} ${number === 1 ? one : more}`;
 }
 
-// In per cent; negative where it is not known.
+// Return a range in per cent; negative values are unknown.
 function similarityShown(least, most = least) {
   if (least < 0) return "–";
   return `${least === most ? least : `${least}–${most}`}${NO_BREAK}%`;
@@ -115,7 +114,7 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-// Time for the page to take in what was clicked or typed, and to paint.
+// Let the page handle input, and paint.
 function breath() {
   if (globalThis.scheduler && scheduler.yield) return scheduler.yield();
   return new Promise((resolve) => setTimeout(resolve));

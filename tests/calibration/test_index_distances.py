@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.calibration.of_index import is_index
+from scrapy_simhash.calibration.index_distances import is_index
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.kinds import default_kind_name
 from scrapy_simhash.index.manifest import FILE_NAME

@@ -21,7 +21,7 @@ _START_BYTES = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class IndexDistances:
-    """Distances within an index.
+    """The distances within an index.
 
     :param logged: logged near-duplicates at each distance from their representatives.
     :param similar: logged pages that confirmation rejected.
