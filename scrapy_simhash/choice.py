@@ -73,20 +73,20 @@ def _changed(values: Mapping[str, Any]) -> tuple[str, Preset]:
         scheme = replace(base.scheme, **changes)
     except TypeError as error:
         raise SchemeError(str(error)) from error
-    made = base if scheme.bits == base.scheme.bits else _by_bits(scheme)
-    k = values.get("max_distance", None if made is None else made.max_distance)
-    return f"{name}, changed", _with_distance(made, scheme, k)
+    defaults = base if scheme.bits == base.scheme.bits else _by_bits(scheme)
+    k = values.get("max_distance", None if defaults is None else defaults.max_distance)
+    return f"{name}, changed", _with_distance(defaults, scheme, k)
 
 
-def _with_distance(made: Preset | None, scheme: Scheme, max_distance: object) -> Preset:
+def _with_distance(defaults: Preset | None, scheme: Scheme, max_distance: object) -> Preset:
     if type(max_distance) is not int or not 0 <= max_distance < scheme.bits:
         raise SchemeError(
             f"max_distance={max_distance!r}: a whole number from 0 to {scheme.bits - 1}"
-            + (" is needed for a fingerprint of so many bits" if made is None else "")
+            + (" is needed for a fingerprint of so many bits" if defaults is None else "")
         )
-    if made is None:
+    if defaults is None:
         return Preset(scheme=scheme, max_distance=max_distance, source="", confirmation=UNCONFIRMED)
-    return replace(made, scheme=scheme, max_distance=max_distance)
+    return replace(defaults, scheme=scheme, max_distance=max_distance)
 
 
 def _by_bits(scheme: Scheme) -> Preset | None:
@@ -113,13 +113,13 @@ def _imported(path: str) -> Preset:
         return found
     if not isinstance(found, Scheme):
         raise SchemeError(f"{path} is neither a Scheme nor a Preset, but {type(found).__name__}")
-    made = _by_bits(found)
-    if made is None:
+    defaults = _by_bits(found)
+    if defaults is None:
         raise SchemeError(
             f"{path} has {found.bits} bits, for which no preset has a k: give the import path of a "
             "Preset, which has its own"
         )
-    return replace(made, scheme=found)
+    return replace(defaults, scheme=found)
 
 
 def _did_you_mean(given: object, known: Iterable[str]) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.index import Match
     from scrapy_simhash.index.plan import TablePlan
-    from scrapy_simhash.maintenance.explain import Foreseen
+    from scrapy_simhash.maintenance.explain import Prediction
     from scrapy_simhash.policy import Action
 
 _DESCRIPTION = """\
@@ -78,7 +78,7 @@ class _Answer(NamedTuple):
     bits: int
     max_distance: int
     confirmation: Confirmation
-    foreseen: Foreseen | None
+    foreseen: Prediction | None
     action: str
     bare: _Bare | None = None
 

@@ -63,7 +63,7 @@ def explain(directory: Path, key: str) -> Explanation:
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class Prediction:
     """What `ObservingIndex.observe` would say of a page, if all that the index holds was met by
     the crawl that asks; nothing is written.
 
@@ -86,7 +86,7 @@ def foresee(
     evidence: Evidence = NO_EVIDENCE,
     *,
     in_scope: Callable[[str], bool] | None = None,
-) -> Foreseen:
+) -> Prediction:
     """What the page of a key, or of none that is known, would be.
 
     :param in_scope: see `Index.observe`.
@@ -111,7 +111,7 @@ def foresee(
     found = None if nearest is None else nearest.entry.key
     compared = nearest or own
     near = decision.kind == "near-duplicate"
-    return Foreseen(
+    return Prediction(
         decision.kind,
         found if near else None,
         None if compared is None else compared.distance,
