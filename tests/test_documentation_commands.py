@@ -24,6 +24,7 @@ from .documentation_pages import NAMES, ROOT, blocks, inline_code
 # Languages of blocks, and why each needs nothing more, or where it is tested.
 LANGUAGES = {
     "python": "executed by test_documentation.py",
+    "py": "needs a Redis server: executed by index/test_redis_index.py",
     "toml": "schemes, tested here",
     "text": "what a program prints, or a drawing: not run",
     "": "commands, tested here, but for OUTPUT",

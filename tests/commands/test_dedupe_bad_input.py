@@ -208,14 +208,12 @@ def test_ctrl_c_where_records_go_to_standard_output(folder, many, run, monkeypat
 @pytest.mark.thorough
 def test_workers_go_with_their_parent(folder, many):
     process = start(*MODULE, "dedupe", many, "-o", "out.jsonl", "--workers", 2, in_folder=folder)
-    log = folder / "out.jsonl.dedupe" / "journal"
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     deadline = time.monotonic() + DEADLINE_S
-    while not (log.exists() and log.stat().st_size):
+    while len(pids := children.read_text().split()) < 2:
         assert time.monotonic() < deadline
         time.sleep(0.002)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    workers = [Path("/proc", pid) for pid in children.read_text().split()]
-    assert len(workers) == 2
+    workers = [Path("/proc", pid) for pid in pids]
     process.kill()
     finish(process)
     while any(worker.exists() for worker in workers):

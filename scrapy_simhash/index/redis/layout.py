@@ -52,7 +52,8 @@ SHARD_BITS = 6
 LOG_CHUNK = 1000
 ENTRIES_PER_GROUP = 16
 _GROUP_BYTES = 4
-_MAX_CHECK_BYTES = 12
+# Of texts in one language, shorter ones let many unrelated pages through.
+_MAX_CHECK_BYTES = 20
 # A check may let so few pages at the largest distance slip.
 _MAX_SLIPPED = 1e-4
 _DIGEST_BITS = 8 * DIGEST_BYTES
