@@ -154,7 +154,7 @@ class Disturbance:
         if not running:
             return
         number = self.rng.choice(running)
-        if self.rng.random() < 0.5:
+        if self.killed <= self.halted:
             children[number].kill()
             children[number].wait()
             self.killed += 1
