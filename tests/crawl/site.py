@@ -80,6 +80,8 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in answer.headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(answer.body)))
+        # Else Scrapy may send a POST on a connection that is being closed, and cannot repeat it.
+        self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(answer.body)
 
