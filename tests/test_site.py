@@ -191,7 +191,7 @@ def test_the_site_loads_nothing_from_elsewhere(site):
 
 def test_the_site_has_the_settings_of_the_readme(site):
     page = (site / "readme.html").read_text(encoding="utf-8")
-    assert re.search(r'<h2 id="settings"', page)
+    assert re.search(r'<h2 id="the-settings-that-matter"', page)
     assert "SIMHASH_ENABLED" in page
     assert 'href="reference.html"' in page
 
