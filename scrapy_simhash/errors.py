@@ -15,6 +15,7 @@
         ├── IndexForeign                the directory holds other data
         ├── IndexMismatch               made with another scheme, plan or format version
         ├── IndexCorrupt                its files are damaged
+        ├── IndexUnreachable            its server does not answer
         └── IndexClosed                 used after close()
 """
 
@@ -96,6 +97,10 @@ class IndexMismatch(StorageError):
 
 class IndexCorrupt(StorageError):
     """The files of the index are damaged."""
+
+
+class IndexUnreachable(StorageError):
+    """The server of the index cannot be reached, or does not answer."""
 
 
 class IndexClosed(StorageError):

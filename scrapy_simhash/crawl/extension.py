@@ -36,7 +36,7 @@ from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import IndexLocked, SettingsError, SimhashError
-from scrapy_simhash.index import index_url, open_index, reset_index
+from scrapy_simhash.index import ObservingIndex, index_url, open_index, reset_index
 from scrapy_simhash.policy import Policy
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.index import ObservingIndex
 
 logger = logging.getLogger(__name__)
 
@@ -184,15 +183,16 @@ class SimhashExtension:
             self.fingerprinter.start()
         try:
             if settings.pages:
-                self.pages.index = self._open(self.pages, settings.directory)
+                self._open(self.pages, settings.directory)
             if settings.item_fields:
-                self.items.index = self._open(self.items, settings.item_directory)
+                self._open(self.items, settings.item_directory)
             self.page_passages.open()
         except SimhashError as error:
             self._go_without_index(error)
             return
         opened = [lane.index for lane in (self.pages, self.items) if lane.index is not None]
-        self._syncer.start(*opened, self.page_passages.index)
+        embedded = [index for index in opened if isinstance(index, ObservingIndex)]
+        self._syncer.start(*embedded, self.page_passages.index)
         # Modules and tables live as long as the crawl. A full garbage collection that visits them
         # blocks the event loop for 50 ms and more.
         gc.freeze()
@@ -215,14 +215,14 @@ class SimhashExtension:
     def spider_idle(self) -> None:
         """Settle what is left. :raises DontCloseSpider: pages were requested again."""
         self.settlement.close()  # pages whose output nobody reads any more
-        if any([lane.retries.idle() for lane in (self.pages, self.items)]):  # noqa: C419 - both
+        if any([lane.idle() for lane in (self.pages, self.items)]):  # noqa: C419 - both
             raise DontCloseSpider
 
-    def settle_all(self) -> None:
+    async def settle_all(self) -> None:
         """Leave nothing pending: no page comes any more, and the scheduler still takes requests."""
         self.settlement.close()
         for lane in (self.pages, self.items):
-            lane.retries.close()
+            await lane.finish()
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         """Settle what is left, log the summary, close the indexes, and write the report."""
@@ -236,7 +236,7 @@ class SimhashExtension:
             if lane.index is None:
                 continue
             opened = True
-            lane.stats.index_size(len(lane.index))
+            lane.count_entries()
             if lane.stats.anything:
                 logger.info("%s", lane.stats.summary(f"{lane.what}s"), extra=extra)
             warn_of_templates(self.crawler, lane.stats, f"{lane.what}s", lane.index.location)
@@ -261,10 +261,28 @@ class SimhashExtension:
         kept, failed = signal is signals.item_scraped, signal is signals.item_error
         self.settlement.item_settled(response, item, kept=kept, failed=failed)
 
-    def _open(self, lane: Lane, directory: Path) -> ObservingIndex:
+    def _open(self, lane: Lane, directory: Path) -> None:
+        settings = self.settings
+        redis = settings.redis
+        if redis is not None:
+            lane.open(
+                redis.open(
+                    lane.what,
+                    lane.detector.scheme,
+                    settings,
+                    crawl_start=self._job.crawl_start(redis.location(lane.what)),
+                ),
+                patience_s=redis.lease_s,
+            )
+        else:
+            lane.open(self._open_directory(lane, directory))
+        if lane.index is not None:
+            self._job.opened(lane.index)
+
+    def _open_directory(self, lane: Lane, directory: Path) -> ObservingIndex:
         settings = self.settings
         url = index_url(directory, settings.index_kind)
-        crawl_start = self._job.crawl_start(directory)
+        crawl_start = self._job.crawl_start(str(directory))
         # A crawl that goes on after a pause would delete its own pages.
         if settings.reset and crawl_start is None and reset_index(url):
             logger.warning(
@@ -272,7 +290,7 @@ class SimhashExtension:
                 directory,
                 extra={"spider": self.crawler.spider},
             )
-        index = open_index(
+        return open_index(
             url,
             lane.detector.scheme,
             max_distance=settings.max_distance,
@@ -283,8 +301,6 @@ class SimhashExtension:
             sync=settings.sync,
             crawl_start=crawl_start,
         )
-        self._job.opened(index)
-        return index
 
     def _go_without_index(self, error: SimhashError) -> None:
         """Close the spider, or with SIMHASH_ON_LOCKED = "off" let it crawl without the plugin."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.index.redis.index import RedisIndex
 
 logger = logging.getLogger(__name__)
 
@@ -50,11 +51,11 @@ class Job:
                     error,
                 )
 
-    def crawl_start(self, directory: Path) -> int | None:
+    def crawl_start(self, location: str) -> int | None:
         """Return where this crawl began in an index; None if it has not used that index."""
-        return self._starts.get(str(directory))
+        return self._starts.get(location)
 
-    def opened(self, index: ObservingIndex) -> None:
+    def opened(self, index: ObservingIndex | RedisIndex) -> None:
         """Record where this crawl began in an index."""
         if self._path is None:
             return

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.floods import Floods
 from scrapy_simhash.crawl.identity import comparable
+from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls, Unclaimed
 from scrapy_simhash.crawl.retries import ITEM_META_KEY, META_KEY, DroppedCopy, Retries
 from scrapy_simhash.documents.escaping import nearness, printable
 from scrapy_simhash.errors import StorageError
@@ -20,9 +21,10 @@ from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.policy import PASS, Context, outcome_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy import Request
+    from scrapy.http import Response
 
     from scrapy_simhash.crawl.identity import Identity
     from scrapy_simhash.crawl.page_texts import PageTexts
@@ -30,13 +32,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.index import Observation, ObservingIndex
+    from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.policy import Action, NoRetry, Policy
     from scrapy_simhash.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
 _REMEMBERED_CANONICALS = 100_000
-_Result = TypeVar("_Result")
 
 
 class Lane:
@@ -66,14 +68,15 @@ class Lane:
         self.detector = detector
         self.policy = policy
         self.stats = stats
-        self.index: ObservingIndex | None = None
-        """The open index; None before the crawl opens it, and after it is closed."""
         self.retries = Retries(
             self._observe_again,
             schedule,
             Rules(settings.max_distance, settings.confirmation),
             meta_key=META_KEY if what == "page" else ITEM_META_KEY,
+            max_waits=settings.max_waits,
         )
+        self._calls: IndexCalls | None = None
+        self._unclaimed = Unclaimed(self._drop_unclaimed)
         self._prefer_canonical = settings.prefer_canonical
         self._debug = settings.debug
         self._identity = identity
@@ -83,27 +86,96 @@ class Lane:
         # Page → the page that it names as its canonical one.
         self._canonicals: LocalCache[str, str] = LocalCache(_REMEMBERED_CANONICALS)
 
+    @property
+    def index(self) -> ObservingIndex | RedisIndex | None:
+        """The open index; None before the crawl opens it, and after it is closed."""
+        return None if self._calls is None else self._calls.index
+
+    @property
+    def asks_in_threads(self) -> bool:
+        """Whether the index is on the network, so that `ask` waits for it."""
+        return self._calls is not None and self._calls.in_threads
+
+    def open(self, index: ObservingIndex | RedisIndex, *, patience_s: float | None = None) -> None:
+        """Use an index, which `close` closes.
+
+        :param patience_s: how long to retry what an index on the network was told; None for an
+            embedded one.
+        """
+        if patience_s is None:
+            self._calls = IndexCalls(index, self._errors)
+        else:
+            self._calls = ThreadedCalls(index, self._errors, patience_s=patience_s)
+
+    def idle(self) -> bool:
+        """Return True if the idle crawl has to go on."""
+        self._unclaimed.close()
+        return self.retries.idle()
+
+    async def finish(self) -> None:
+        """Request what was held, and wait until the index has been told everything."""
+        self._unclaimed.close()
+        if self._calls is not None:
+            await self._calls.finish()
+        self.retries.close()
+        if self._calls is not None:
+            await self._calls.finish()
+
     def close(self) -> None:
         """Close the index, if it is open."""
+        if self._calls is not None:
+            try:
+                self._calls.close()
+            except StorageError as error:
+                self._errors.failed("index", error, "close")
+            self._calls = None
+
+    def count_entries(self) -> None:
+        """Count the entries of the index in the stats."""
         if self.index is not None:
-            self.index.close()
-            self.index = None
+            try:
+                self.stats.index_size(len(self.index))
+            except StorageError as error:
+                self._errors.failed("index", error, "its size")
+
+    async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
+        """Return the verdict of the index; None if it is closed or fails."""
+        calls = self._calls
+        return None if calls is None else await calls.soon(key, self._question(key, page))
+
+    async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
+        """Ask an index on the network; `judge` takes the verdict."""
+        verdict = await self.ask(key, page)
+        if verdict is not None:
+            self._unclaimed.put(response, verdict)
 
     def judge(
-        self, key: str, page: PageFingerprint, canonical: str | None = None
+        self,
+        key: str,
+        page: PageFingerprint,
+        canonical: str | None = None,
+        response: Response | None = None,
     ) -> Verdict | None:
-        """Return the verdict; None if the index is closed or fails.
+        """Return the verdict of an embedded index, or that of `ask_early`, and count it.
 
         :param canonical: the URL that the page names, see `comparable`.
+        :return: None if the index is closed or fails.
         """
-        in_scope = self._identity.scope_filter(key)
-        verdict = self._attempt(
-            key, lambda index: self.detector.judge(index, key, page, in_scope=in_scope)
-        )
-        if verdict is None or self.index is None:
+        if self._calls is None:
             return None
-        if self._texts is not None:
-            self._texts.judged(self.index, verdict, page)
+        if self._calls.in_threads:
+            verdict = None if response is None else self._unclaimed.take(response)
+        else:
+            verdict = self._calls.now(key, self._question(key, page))
+        return None if verdict is None else self.judged(verdict, page, canonical)
+
+    def judged(
+        self, verdict: Verdict, page: PageFingerprint, canonical: str | None = None
+    ) -> Verdict:
+        """Count a verdict, and return it with what is known of canonical URLs."""
+        index: Any = self.index
+        if self._texts is not None and index is not None:
+            self._texts.judged(index, verdict, page)
         verdict = self._with_canonical(verdict, canonical)
         if self.stats.judge(verdict) or self._debug:
             self._log(verdict)
@@ -144,22 +216,30 @@ class Lane:
         if action != PASS and request is not None and observation and observation.provisional:
             awaited = verdict.representative or verdict.key  # or an earlier response of its key
             self.retries.hold(awaited, DroppedCopy.of(observation, request))
-            self._settle_index(observation, confirmed=False)
+            self._settle_index(observation, False)  # noqa: FBT003 - not confirmed
         return action
 
     def settle(self, observation: Observation, confirmed: bool) -> None:
         """Confirm or discard what was observed, and release or repeat the copies of it."""
-        if self.index is None:
+        if self._calls is None:
             return
-        self._settle_index(observation, confirmed)
+        if not confirmed:
+            self.stats.count("discarded")
+        self._settle_index(observation, confirmed, self._settled)
+
+    def _settled(self, observation: Observation, confirmed: bool) -> None:
         if confirmed:
             self.retries.confirmed(observation.key, observation)
         else:
-            self.stats.count("discarded")
             self.retries.discarded(observation.key)
 
-    def _settle_index(self, observation: Observation, confirmed: bool) -> None:
-        def settle(index: ObservingIndex) -> None:
+    def _settle_index(
+        self,
+        observation: Observation,
+        confirmed: bool,
+        then: Callable[[Observation, bool], None] | None = None,
+    ) -> None:
+        def settle(index: Any) -> None:
             if self._texts is not None:
                 self._texts.settled(index, observation, confirmed=confirmed)
             try:
@@ -168,40 +248,62 @@ class Lane:
             finally:  # nothing stays pending if the index fails
                 index.discard(observation)
 
-        self._attempt(observation.key, settle)
+        self._tell(
+            observation.key,
+            settle,
+            None if then is None else lambda _: then(observation, confirmed),
+        )
 
     def _count(self, verdict: Verdict, action: Action) -> None:
         self.stats.acted(verdict, action)
         outcome, observation = outcome_of(verdict, action), verdict.observation
         if outcome is not None and verdict.kind != "unchanged" and observation is not None:
-            self._attempt(verdict.key, lambda index: index.acted(observation, outcome))
+            self._tell(verdict.key, lambda index: index.acted(observation, outcome))
 
     def _supersede(self, verdict: Verdict) -> None:
         """Let the page replace its representative once it is confirmed."""
         observation = verdict.observation
         if observation is not None:
-            self._attempt(verdict.key, lambda index: index.supersede(observation))
+            self._tell(verdict.key, lambda index: index.supersede(observation))
 
-    def _observe_again(self, copy: DroppedCopy) -> Observation | None:
-        """Return what the index says of a dropped copy now, without holding it as pending."""
-        in_scope = self._identity.scope_filter(copy.key)
+    def _observe_again(
+        self,
+        copies: Sequence[DroppedCopy],
+        then: Callable[[Sequence[Observation] | None], None],
+    ) -> None:
+        """Ask what dropped copies are now, without holding them as pending."""
 
-        def observe(index: ObservingIndex) -> Observation:
-            found = index.observe(copy.key, copy.fingerprint, copy.evidence, in_scope=in_scope)
-            index.discard(found)
+        def observe(index: Any) -> list[Observation]:
+            found = []
+            for copy in copies:
+                in_scope = self._identity.scope_filter(copy.key)
+                one = index.observe(copy.key, copy.fingerprint, copy.evidence, in_scope=in_scope)
+                index.discard(one)
+                found.append(one)
             return found
 
-        return self._attempt(copy.key, observe)
+        if self._calls is None:
+            then(None)
+        else:
+            self._calls.tell(copies[0].key, observe, then)
 
-    def _attempt(self, key: str, ask: Callable[[ObservingIndex], _Result]) -> _Result | None:
-        """Return the answer of the index; None if it is closed or fails, which is counted."""
-        if self.index is None:
-            return None
-        try:
-            return ask(self.index)
-        except StorageError as error:
-            self._errors.failed("index", error, key)
-            return None
+    def _question(self, key: str, page: PageFingerprint) -> Callable[[Any], Verdict]:
+        in_scope = self._identity.scope_filter(key)
+        return lambda index: self.detector.judge(index, key, page, in_scope=in_scope)
+
+    def _tell(
+        self,
+        key: str,
+        ask: Callable[[Any], None],
+        then: Callable[[None], None] | None = None,
+    ) -> None:
+        if self._calls is not None:
+            self._calls.tell(key, ask, then)
+
+    def _drop_unclaimed(self, verdict: Verdict) -> None:
+        calls, observation = self._calls, verdict.observation
+        if observation is not None and isinstance(calls, ThreadedCalls):
+            calls.in_loop(self._settle_index, observation, False, self._settled)  # noqa: FBT003
 
     def _is_flood(self, verdict: Verdict, excerpt: str) -> bool:
         representative = verdict.representative

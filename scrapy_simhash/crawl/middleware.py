@@ -61,10 +61,13 @@ class SimhashDownloaderMiddleware:
     async def process_response(self, request: Request, response: Response) -> Response:
         """Fingerprint the page for the spider middleware, or count why not."""
         page = await self._fingerprint(request, response)
+        extension = self._extension
         if page is None:
-            _arrived(self._extension, request)
-        else:
-            self._extension.fingerprints[response] = page
+            _arrived(extension, request)
+            return response
+        extension.fingerprints[response] = page
+        if extension.pages.asks_in_threads and page.skipped is None:
+            await extension.pages.ask_early(extension.identity.key(request), page, response)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
@@ -252,7 +255,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         verdict, reason = None, page.skipped
         if reason is None:
             canonical = canonical_url(response, page.canonical)
-            verdict = extension.pages.judge(key, page, canonical)
+            verdict = extension.pages.judge(key, page, canonical, response)
         if verdict is None:
             _arrived(extension, request)
             request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": reason or "index_error"}

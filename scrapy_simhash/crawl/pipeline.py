@@ -45,9 +45,9 @@ class SimhashPipeline:
         """Return the pipeline of a crawl, as Scrapy asks for it."""
         return cls(SimhashExtension.of(crawler))
 
-    def close_spider(self) -> None:
+    async def close_spider(self) -> None:
         """Settle everything: all items are done, and the scheduler is still open."""
-        self._extension.settle_all()
+        await self._extension.settle_all()
 
     async def process_item(self, item: Any) -> Any:
         """Tag the item. :raises NearDuplicateItem: its content was seen, and it is dropped."""
@@ -59,7 +59,7 @@ class SimhashPipeline:
         if extension.items.index is not None:
             fingerprint = await self._fingerprint(item)
             text = fingerprint.text
-            item_verdict = self._judge(item, origin, fingerprint)
+            item_verdict = await self._judge(item, origin, fingerprint)
             if item_verdict is not None:
                 verdict, policy = item_verdict, extension.items.policy
         if verdict is not None and _is_tagged(verdict, policy):
@@ -83,20 +83,22 @@ class SimhashPipeline:
             extension.unmatched_fields.seen(fingerprint.unmatched)
         return fingerprint
 
-    def _judge(
+    async def _judge(
         self, item: Any, origin: Origin | None, fingerprint: PageFingerprint
     ) -> Verdict | None:
         extension = self._extension
         if fingerprint.fingerprint is None:
             return None
-        verdict = extension.items.judge(self._identity(origin, fingerprint), fingerprint)
+        verdict = await extension.items.ask(self._identity(origin, fingerprint), fingerprint)
         if verdict is None or verdict.observation is None:
             return None
+        observation = verdict.observation
+        verdict = extension.items.judged(verdict, fingerprint)
         page = None if origin is None else origin.page
         action = extension.items.decide(verdict, None if page is None else page.request)
         if not action.items:
             raise NearDuplicateItem(verdict)
-        extension.settlement.item_observed(page, item, verdict.observation)
+        extension.settlement.item_observed(page, item, observation)
         return verdict
 
     def _identity(self, origin: Origin | None, fingerprint: PageFingerprint) -> str:

@@ -9,7 +9,7 @@ answers to a ban, all are requested at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 
 if TYPE_CHECKING:
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from scrapy_simhash.index import Observation
     from scrapy_simhash.index.rules import Rules, Text
 
+    Answer: TypeAlias = Callable[[Sequence[Observation] | None], None]
+    Observe: TypeAlias = Callable[[Sequence["DroppedCopy"], Answer], None]
+
 META_KEY = "simhash_second_chance"
 ITEM_META_KEY = "simhash_item_second_chance"
 MAX_HELD = 10_000
 # How often an idle crawl waits for another that shares its index; Scrapy asks every five seconds.
-_MAX_WAITS = 12
+MAX_WAITS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,33 +54,38 @@ class DroppedCopy:
 class Retries:
     """Dropped copies, held until their representatives are confirmed or discarded.
 
-    :param observe: returns what the index says of a copy now; None if it fails.
+    :param observe: asks the index what copies are now, and calls a function with the answers; with
+        None if the index fails.
     :param schedule: schedules a request.
     :param rules: what makes a copy.
     :param meta_key: marks the requests that were scheduled here.
     :param max_held: upper limit for held copies.
+    :param max_waits: how often an idle crawl waits for other crawls that share its index.
     """
 
     def __init__(
         self,
-        observe: Callable[[DroppedCopy], Observation | None],
+        observe: Observe,
         schedule: Callable[[Request], None],
         rules: Rules,
         *,
         meta_key: str = META_KEY,
         max_held: int = MAX_HELD,
+        max_waits: int = MAX_WAITS,
     ) -> None:
         self._observe = observe
         self._schedule = schedule
         self._rules = rules
         self._meta_key = meta_key
         self._max_held = max_held
+        self._max_waits = max_waits
         self._count = 0
         # Key of a pending page → copies of it.
         self._held: dict[str, list[DroppedCopy]] = {}
         # Token → a copy that was requested, and the copies that wait for its outcome.
         self._requested: dict[str, tuple[DroppedCopy, Sequence[DroppedCopy]]] = {}
         self._waits = 0
+        self._asking = 0
         self._closing = False
 
     @property
@@ -136,16 +144,19 @@ class Retries:
         Requested pages that have not arrived will not come any more, and pages that are still
         pending belong to another crawl that shares the index.
         """
-        requested, held = [*self._requested.values()], [*self._held.values()]
-        self._requested.clear()
-        self._held.clear()
-        for _, waiting in requested:
-            self._count -= 1
-            self._look_again(waiting)
-        for copies in held:
-            self._look_again(copies)
         self._waits = self._waits + 1 if self._held and not self._requested else 0
-        return bool(self._requested) or 0 < self._waits <= _MAX_WAITS
+        if self._waits <= self._max_waits:
+            requested, held = [*self._requested.values()], [*self._held.values()]
+            self._requested.clear()
+            self._held.clear()
+            for _, waiting in requested:
+                self._count -= 1
+                self._look_again(waiting)
+            for copies in held:
+                self._look_again(copies)
+        return bool(self._requested or self._asking) or (
+            bool(self._held) and self._waits <= self._max_waits
+        )
 
     def close(self) -> None:
         """Leave all copies to the scheduler, because the crawl ends or pauses."""
@@ -158,9 +169,26 @@ class Retries:
 
     def _look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:
         """Request copies that the index does not hold; hold those whose text is pending there."""
+        if not copies:
+            return
+        self._asking += 1
+
+        def answered(found: Sequence[Observation] | None) -> None:
+            self._asking -= 1
+            self._looked_at(copies, found, all_at_once=all_at_once)
+
+        self._observe(copies, answered)
+
+    def _looked_at(
+        self,
+        copies: Sequence[DroppedCopy],
+        found: Sequence[Observation] | None,
+        *,
+        all_at_once: bool,
+    ) -> None:
         missing: list[DroppedCopy] = []
-        for copy in copies:
-            observation = self._observe(copy)
+        answers: Sequence[Observation | None] = found or [None] * len(copies)
+        for copy, observation in zip(copies, answers, strict=True):
             if observation is None or observation.kind in ("new", "changed"):
                 missing.append(copy)
             elif observation.provisional:

@@ -11,6 +11,8 @@ from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.floods import DEFAULT_CLUSTER_LIMIT
 from scrapy_simhash.crawl.identity import Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS, PassageSettings
+from scrapy_simhash.crawl.redis_settings import REDIS_SETTINGS, RedisSettings
+from scrapy_simhash.crawl.retries import MAX_WAITS
 from scrapy_simhash.crawl.settings_reader import TAGGED_FIELDS, SettingsReader
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.errors import PlanError, SettingsError
@@ -77,6 +79,7 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_KEEP_TEXT_BYTES": DEFAULT_MAX_BYTES,
         "SIMHASH_REPORT": None,
         "SIMHASH_DEBUG": False,
+        **REDIS_SETTINGS,
         **PASSAGE_SETTINGS,
     }
 )
@@ -98,6 +101,7 @@ class SimhashSettings:
     :param item_scheme: the scheme of pages, with the weights of the item fields.
     :param keep_text_bytes: upper limit for stored main texts, compressed; 0 stores none.
     :param report: file to write when the spider closes.
+    :param redis: None if SIMHASH_INDEX is not "redis".
     :param passages: None if SIMHASH_PASSAGES is off.
     """
 
@@ -129,7 +133,13 @@ class SimhashSettings:
     keep_text_bytes: int
     report: Path | None
     debug: bool
+    redis: RedisSettings | None
     passages: PassageSettings | None
+
+    @property
+    def max_waits(self) -> int:
+        """How often an idle crawl waits for others that share its index."""
+        return MAX_WAITS if self.redis is None else self.redis.max_waits
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, spider_name: str) -> SimhashSettings:
@@ -162,7 +172,8 @@ class SimhashSettings:
             raise SettingsError(
                 "SIMHASH_PAGES", pages, "nothing is judged without SIMHASH_ITEM_FIELDS"
             )
-        directory, item_directory = read.directories(spider_name, pages=pages)
+        redis = RedisSettings.read(read, settings, spider_name)
+        directory, item_directory = read.directories(spider_name, pages=pages, make=redis is None)
         weights = read.field_weights("SIMHASH_ITEM_FIELDS")
         return cls(
             pages=pages,
@@ -194,6 +205,7 @@ class SimhashSettings:
             * read.boolean("SIMHASH_KEEP_TEXT"),
             report=read.file("SIMHASH_REPORT", spider_name),
             debug=read.boolean("SIMHASH_DEBUG"),
+            redis=redis,
             passages=PassageSettings.read(read),
         )
 

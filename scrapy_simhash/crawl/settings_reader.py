@@ -151,11 +151,11 @@ class SettingsReader:
         return self.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
 
     def index_kind(self) -> str | None:
-        """Return SIMHASH_INDEX, if its package is installed."""
+        """Return the kind of database in SIMHASH_INDEX, if its package is installed."""
         name = "SIMHASH_INDEX"
-        if self._value(name) is None:
+        if self._value(name) in (None, "redis"):
             return None
-        kind = self.choice(name, DATABASES)
+        kind = self.choice(name, (*DATABASES, "redis"))
         try:
             database_kind(kind)
         except SchemeError as error:
@@ -256,13 +256,14 @@ class SettingsReader:
             ) from error
         return path
 
-    def directories(self, spider_name: str, *, pages: bool) -> tuple[Path, Path]:
-        """Return the index directories of pages and of items, and make the one that is needed.
+    def directories(self, spider_name: str, *, pages: bool, make: bool) -> tuple[Path, Path]:
+        """Return the index directories of pages and of items.
 
         ``SIMHASH_DIR/spiders/<name>`` and ``SIMHASH_DIR/spider-items/<name>``, or
         ``SIMHASH_DIR/shared`` and ``SIMHASH_DIR/shared-items``.
 
         :param pages: the crawl judges pages, not items alone.
+        :param make: make the one that is needed.
         """
         value, base = self._value("SIMHASH_DIR"), self.path("SIMHASH_DIR")
         if self.boolean("SIMHASH_SHARED"):
@@ -270,6 +271,8 @@ class SettingsReader:
         else:
             name = _file_name(spider_name)
             directory, item_directory = base / "spiders" / name, base / "spider-items" / name
+        if not make:
+            return directory, item_directory
         try:
             needed = directory if pages else item_directory
             needed.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -141,6 +141,18 @@ def run(directory: Path, *groups: Crawl | list[Crawl], **how: Any) -> list[Resul
     return run_all(directory, *groups, **how)[0]
 
 
+def _index_settings(directory: Path) -> dict[str, Any]:
+    """Return the settings of an index in Redis, if CRAWL_WITH_REDIS has the URL of a server."""
+    url = os.environ.get("CRAWL_WITH_REDIS")
+    if not url:
+        return {}
+    return {
+        "SIMHASH_INDEX": "redis",
+        "SIMHASH_REDIS_URL": url,
+        "SIMHASH_REDIS_KEY": f"%(spider)s {directory}",
+    }
+
+
 def _base_settings() -> dict[str, Any]:
     return {
         "ADDONS": ADDONS,
@@ -160,6 +172,7 @@ def _plain(crawl: Crawl, directory: Path, process_settings: dict[str, Any]) -> d
         # Not only in the process's settings: the order of precedence depends on the Scrapy version.
         "settings": _base_settings()
         | {"SIMHASH_DIR": str(directory / "simhash")}
+        | _index_settings(directory)
         | process_settings
         | crawl.settings,
         "custom_settings": crawl.custom_settings,

@@ -270,7 +270,7 @@ class Judged:
             errors=self,
             schedule=lambda request: None,
         )
-        self.lane.index = open_index("memory:")
+        self.lane.open(open_index("memory:"))
 
     spider = None
 

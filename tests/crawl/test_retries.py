@@ -24,9 +24,9 @@ class World:
         self.looked_at: list[str] = []
         self.retries = Retries(self._observe, self.scheduled.append, RULES, **options)
 
-    def _observe(self, copy):
-        self.looked_at.append(copy.key)
-        return self.says.get(copy.key, observation("new", copy.key))
+    def _observe(self, copies, then):
+        self.looked_at += [copy.key for copy in copies]
+        then([self.says.get(copy.key, observation("new", copy.key)) for copy in copies])
 
     def hold(self, representative, *keys, fingerprint=BAN):
         return [self.hold_copy(representative, dropped(key, fingerprint)) for key in keys]
@@ -192,8 +192,8 @@ def test_what_another_crawl_confirmed_is_not_waited_for(world):
     assert not world.retries.idle()
 
 
-def test_another_crawl_is_not_waited_for_without_end(world, monkeypatch):
-    monkeypatch.setattr("scrapy_simhash.crawl.retries._MAX_WAITS", 2)
+def test_another_crawl_is_not_waited_for_without_end():
+    world = World(max_waits=2)
     world.hold("elsewhere", "a")
     world.near("a", "elsewhere", pending=True)
     assert [world.retries.idle() for _ in range(4)] == [True, True, False, False]

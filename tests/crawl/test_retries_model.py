@@ -22,6 +22,9 @@ from scrapy_simhash.crawl.retries import DroppedCopy, Retries
 from scrapy_simhash.scheme import preset
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy_simhash.crawl.retries import Answer
     from scrapy_simhash.index import Observation
 
 pytestmark = pytest.mark.thorough
@@ -65,11 +68,16 @@ class Crawl:
     """A model of the middlewares.
 
     :param incremental: unchanged pages are dropped, too.
+    :param late: the index is on the network: what it is told waits in `telling`, and pages that it
+        has judged wait in `arriving`.
     """
 
     pages: dict[str, Page]
     queue: list[Request]
     incremental: bool
+    late: bool = False
+    telling: list[Callable[[], None]] = field(default_factory=list)
+    arriving: list[Callable[[], None]] = field(default_factory=list)
     open: list[tuple[str, Observation, bool]] = field(default_factory=list)
     requested: Counter[str] = field(default_factory=Counter)
     failed: set[str] = field(default_factory=set)
@@ -84,10 +92,20 @@ class Crawl:
         )
         self.retries = Retries(self.look, self.queue.append, self.index.rules, max_held=5)
 
-    def look(self, copy: DroppedCopy) -> Observation:
-        seen = self.index.observe(copy.key, copy.fingerprint)
-        self.index.discard(seen)
-        return seen
+    def look(self, copies: Sequence[DroppedCopy], then: Answer) -> None:
+        def look() -> None:
+            found = [self.index.observe(copy.key, copy.fingerprint) for copy in copies]
+            for seen in found:
+                self.index.discard(seen)
+            then(found)
+
+        self.tell(look)
+
+    def tell(self, order: Callable[[], None]) -> None:
+        if self.late:
+            self.telling.append(order)
+        else:
+            order()
 
     def fetch(self, request: Request) -> None:
         """Answer a request, as in the middlewares."""
@@ -102,6 +120,13 @@ class Crawl:
         bits = 0 if page.variant < 0 else 1 << page.variant
         fingerprint = CONTENTS[0 if banned else page.content] ^ bits
         seen = self.index.observe(key, fingerprint)
+        self.arriving.append(lambda: self.arrive(request, seen, banned=banned))
+        if not self.late:
+            self.arriving.pop()()
+
+    def arrive(self, request: Request, seen: Observation, *, banned: bool) -> None:
+        """Decide what happens to a page that the index has judged."""
+        key, fingerprint = seen.key, seen.fingerprint
         asked_again = self.retries.arrived(request, seen) or request.meta.get("by itself")
         if seen.kind == "near-duplicate" or (
             self.incremental and seen.kind == "unchanged" and not asked_again
@@ -111,10 +136,10 @@ class Crawl:
                 return
             if not self.retries.full:
                 self.retries.hold(seen.representative or key, copy)
-                self.index.discard(seen)
+                self.tell(lambda: self.index.discard(seen))
                 return
         self.open.append((key, seen, banned))
-        if banned and page.eager:
+        if banned and self.pages[key].eager:
             self.ask_again(key)
 
     def ask_again(self, key: str) -> None:
@@ -131,12 +156,36 @@ class Crawl:
         fails = banned or (page.fails and key not in self.failed)
         if fails:
             self.failed.add(key)
-            self.index.discard(seen)
-            self.retries.discarded(key)
         else:
             self.kept.append(page.content)
-            self.index.confirm(seen)
-            self.retries.confirmed(key, seen)
+
+        def settle() -> None:
+            if fails:
+                self.index.discard(seen)
+                self.retries.discarded(key)
+            else:
+                self.index.confirm(seen)
+                self.retries.confirmed(key, seen)
+
+        self.tell(settle)
+
+    @property
+    def busy(self) -> bool:
+        """Return True if Scrapy would not call the spider idle."""
+        return bool(self.queue or self.arriving or self.open)
+
+    def step(self, what: int, place: int) -> None:
+        """Let one thing happen."""
+        waiting = [some for some in (self.queue, self.arriving, self.telling, self.open) if some]
+        if not waiting:
+            return
+        some = waiting[what % len(waiting)]
+        if some is self.open:
+            self.handle(place % len(some))
+        elif some is self.queue:
+            self.fetch(some.pop(place % len(some)))
+        else:
+            some.pop(place % len(some))()
 
 
 pages = st.builds(
@@ -158,25 +207,24 @@ BANNED = Page(1, -1, bans=1, eager=True, fails=False, gone=0, silently=False, tw
 @example(
     # The page arrives and is handled while its own ban page is still in its callback.
     [BANNED, replace(BANNED, content=2)],
-    [(True, 0), (True, 0), (True, 0), (False, 1), (False, 0)],
+    [(0, 0), (0, 0), (0, 0), (1, 1), (1, 0)],
+    False,
     False,
 )
 @given(
     st.lists(pages, min_size=1, max_size=8),
-    st.lists(st.tuples(st.booleans(), st.integers(0, 1 << 16)), max_size=60),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1 << 16)), max_size=80),
+    st.booleans(),
     st.booleans(),
 )
-def test_what_one_page_shows_well_is_kept(pages, choices, incremental):
+def test_what_one_page_shows_well_is_kept(pages, choices, incremental, late):
     named = {f"http://x.test/{number}": page for number, page in enumerate(pages)}
     queue = [Request(url) for url, page in named.items() for _ in range(1 + page.twice)]
-    crawl = Crawl(named, queue, incremental)
+    crawl = Crawl(named, queue, incremental, late)
     order = iter(choices)
-    while crawl.queue or crawl.open or crawl.retries.idle():
-        fetches, place = next(order, (True, 0))
-        if crawl.queue and (fetches or not crawl.open):
-            crawl.fetch(crawl.queue.pop(place % len(crawl.queue)))
-        elif crawl.open:
-            crawl.handle(place % len(crawl.open))
+    while crawl.busy or crawl.retries.idle() or crawl.telling:
+        what, place = next(order, (0, 0))
+        crawl.step(what, place)
         assert sum(crawl.requested.values()) < 1000, "pages are asked for without end"
     expected = {page.content for page in pages if page.kept}
     assert expected <= set(crawl.kept)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import redis
 from redis.backoff import ExponentialBackoff
@@ -27,14 +26,14 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
-from scrapy_simhash.errors import SchemeError, StorageError
+from scrapy_simhash.errors import IndexUnreachable, StorageError
+from scrapy_simhash.index.redis.urls import masked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from scrapy_simhash.index.redis.scripts import Script
 
-SCHEMES = ("redis", "rediss", "unix")
 _TIMEOUT_S = 10.0
 _RETRIES = 3
 
@@ -47,7 +46,8 @@ class Server:
     :param name: of the index; for messages.
     :param cluster: the server is one of a cluster.
     :param parameters: further ones of redis-py's client.
-    :raises StorageError: it cannot be reached, refuses us, or may evict keys.
+    :raises IndexUnreachable: it cannot be reached.
+    :raises StorageError: it refuses us, or may evict keys.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class Server:
         except OutOfMemoryError as error:
             raise self._full(error) from error
         except (NoConnection, NoAnswer, RedisClusterException) as error:
-            raise StorageError(
+            raise IndexUnreachable(
                 self.location,
                 f"the server cannot be reached ({_words(error)}): check that it runs, and the URL",
             ) from error
@@ -195,7 +195,9 @@ class Server:
                 raise self._full(error) from error
             raise StorageError(self.location, f"the server says: {_words(error)}") from error
         except OSError as error:
-            raise StorageError(self.location, f"the connection failed: {_words(error)}") from error
+            raise IndexUnreachable(
+                self.location, f"the connection failed: {_words(error)}"
+            ) from error
 
     def _full(self, error: RedisError) -> StorageError:
         return StorageError(
@@ -231,25 +233,6 @@ def _answer(connection: Any) -> Any:
         return connection.read_response()
     except ResponseError as error:
         return error
-
-
-def masked(url: str) -> str:
-    """Return the URL of a server without user, password and query.
-
-    :raises SchemeError: it is no URL of a Redis server.
-    """
-    try:
-        parts = urlsplit(url)
-        if parts.scheme not in SCHEMES or not (parts.hostname or parts.scheme == "unix"):
-            raise ValueError
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        # The URL may hold a password: it is not repeated.
-        raise SchemeError(
-            "the URL of the Redis server is not valid: redis://host:6379/0, rediss://… or unix://… "
-            "is needed"
-        ) from None
-    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
 
 
 def _words(error: BaseException) -> str:
