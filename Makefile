@@ -10,7 +10,7 @@ IN_MEMORY := $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -g
 # Crawls have worker processes, as by default; in the quick ring they start none, to save time.
 WITH_WORKERS := CRAWL_WITH_WORKERS=1
 
-.PHONY: demo test test-thorough test-changed test-oldest lint docs format clean
+.PHONY: demo demo-shared test test-thorough test-changed test-oldest lint docs format clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -35,6 +35,14 @@ WITH_WORKERS := CRAWL_WITH_WORKERS=1
 # A crawl of the example project's own site, near-duplicates and all.
 demo: .venv/ready
 	cd example_project && ../.venv/bin/python -m example.demo
+
+.venv/ready-shared: .venv/ready
+	.venv/bin/pip install --quiet scrapy-redis
+	touch $@
+
+# The same site, crawled by two processes that share a queue and an index in Redis.
+demo-shared: .venv/ready-shared
+	cd example_project && ../.venv/bin/python -m example.demo_shared
 
 # The quick ring of tests. CONTRIBUTING.md describes the rings.
 test: .venv/ready

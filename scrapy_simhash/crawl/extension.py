@@ -35,7 +35,7 @@ from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.errors import IndexLocked, SettingsError, SimhashError
+from scrapy_simhash.errors import IndexLocked, IndexUnreachable, SettingsError, SimhashError
 from scrapy_simhash.index import ObservingIndex, index_url, open_index, reset_index
 from scrapy_simhash.policy import Policy
 
@@ -53,7 +53,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_REASON = "simhash_index_error"
-LOCKED_CLOSE_REASON = "simhash_index_locked"
+# Why a spider is closed if its index cannot be used now; SIMHASH_ON_LOCKED decides about these.
+_UNAVAILABLE: dict[type[SimhashError], str] = {
+    IndexLocked: "simhash_index_locked",
+    IndexUnreachable: "simhash_index_unreachable",
+}
 
 
 class SimhashExtension:
@@ -246,8 +250,8 @@ class SimhashExtension:
             gc.unfreeze()
         elif self.close_reason is None:
             logger.warning(
-                "simhash: this crawl ran without the plugin, because another process had the index "
-                "open: its output may hold near-duplicates; `scrapy simhash dedupe` removes them",
+                "simhash: this crawl ran without the plugin, because it could not open the index: "
+                "its output may hold near-duplicates; `scrapy simhash dedupe` removes them",
                 extra=extra,
             )
         self._close_indexes()
@@ -307,10 +311,10 @@ class SimhashExtension:
         extra = {"spider": self.crawler.spider}
         self._close_indexes()
         self.fingerprinter.close()
-        locked = isinstance(error, IndexLocked)
-        if locked:
-            self.stats.count("locked")
-        if locked and self.settings.on_locked == "off":
+        unavailable = _UNAVAILABLE.get(type(error))
+        if unavailable is not None:
+            self.stats.count(unavailable.removeprefix("simhash_index_"))
+        if unavailable is not None and self.settings.on_locked == "off":
             logger.warning(
                 "simhash: %s. SIMHASH_ON_LOCKED = 'off': this crawl runs without the plugin, and "
                 "near-duplicates pass.",
@@ -319,9 +323,11 @@ class SimhashExtension:
             )
             return
         self.stats.count("errors/index")
-        self.close_reason = LOCKED_CLOSE_REASON if locked else CLOSE_REASON
+        self.close_reason = unavailable or CLOSE_REASON
         remedy = (
-            " SIMHASH_ON_LOCKED = 'off' would crawl without the plugin instead." if locked else ""
+            " SIMHASH_ON_LOCKED = 'off' would crawl without the plugin instead."
+            if unavailable
+            else ""
         )
         # The message is complete; a traceback would bury it.
         logger.error(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.crawl.site import Site, serving
+from tests.index.redis_servers import RedisServer, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,3 +25,10 @@ def site() -> Iterator[Site]:
 def module_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory for the fixtures of a module."""
     return tmp_path_factory.mktemp("crawl")
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """Return a Redis server of the tests' own."""
+    with running(tmp_path_factory.mktemp("redis")) as server:
+        yield server

@@ -57,6 +57,7 @@ class RedisServer:
 
     def __init__(self, directory: Path, *options: str, processes: int = 0) -> None:
         self.cluster = processes > 0
+        self._directory = directory
         self._processes: list[subprocess.Popen[bytes]] = []
         self.ports: list[int] = []
         for _ in range(max(processes, 1)):
@@ -65,10 +66,14 @@ class RedisServer:
         if self.cluster:
             self._form()
 
-    def _start(self, directory: Path, *options: str) -> None:
-        port = free_port()
+    def start_again(self, port: int) -> None:
+        """Start a server that was stopped, without what it held."""
+        self._start(self._directory, port=port)
+
+    def _start(self, directory: Path, *options: str, port: int = 0) -> None:
+        port = port or free_port()
         folder = directory / str(port)
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         command = [
             *(PROGRAM, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)),
             *("--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning"),

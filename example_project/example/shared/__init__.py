@@ -1,0 +1,1 @@
+"""Spiders whose processes share a queue: they need scrapy-redis, unlike those in `spiders`."""

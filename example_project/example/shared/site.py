@@ -1,0 +1,27 @@
+"""The spider `site` for several processes: start URLs and requests come from Redis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy_redis.spiders import RedisMixin
+
+from example.spiders.site import SiteSpider
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class SharedSiteSpider(RedisMixin, SiteSpider):
+    """Crawls what the list ``shared:start_urls`` of a Redis server names, with other processes."""
+
+    name = "shared"
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SharedSiteSpider:
+        """Return the spider of a crawl, as Scrapy asks for it."""
+        spider: SharedSiteSpider = super().from_crawler(crawler, *args, **kwargs)
+        spider.setup_redis(crawler)
+        return spider
+
+    start = SiteSpider.start

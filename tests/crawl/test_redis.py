@@ -1,0 +1,382 @@
+"""Crawls with an index in Redis: settings, faults of the server, and other crawlers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_simhash.crawl.settings import SimhashSettings
+from scrapy_simhash.errors import SettingsError
+from scrapy_simhash.index.redis import open_redis_index
+from tests.crawl.harness import Crawl, child_environment, run
+from tests.crawl.test_losses import story
+from tests.index.redis_servers import RedisServer, free_port, needs_redis
+
+pytestmark = needs_redis
+SECRET = "geheim-7"
+
+
+def settings(url: str, name: str, **changes: object) -> dict[str, object]:
+    return {
+        "SIMHASH_INDEX": "redis",
+        "SIMHASH_REDIS_URL": url,
+        "SIMHASH_REDIS_KEY": name,
+    } | changes
+
+
+@pytest.fixture
+def name(request, tmp_path):
+    """Return the name of an index that no other test uses."""
+    return f"{request.node.name} {tmp_path.name}"
+
+
+@pytest.fixture
+def own_server(tmp_path):
+    """Run a server that the test may stop."""
+    server = RedisServer(tmp_path / "redis")
+    yield server
+    server.stop()
+
+
+class TestSettings:
+    def read(self, **given: object) -> SimhashSettings:
+        return SimhashSettings.from_settings(Settings({"SIMHASH_INDEX": "redis", **given}), "shop")
+
+    def test_by_default_the_index_has_the_name_of_the_spider(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        redis = self.read(SIMHASH_REDIS_URL="redis://h/1").redis
+        assert (redis.index_name("page"), redis.index_name("item")) == (
+            "shop:simhash",
+            "shop:simhash-items",
+        )
+        assert redis.location("page") == "redis://h/1 shop:simhash"
+        assert not list(tmp_path.iterdir()), "a directory was made"
+
+    def test_one_name_for_all_spiders(self):
+        redis = self.read(SIMHASH_REDIS_URL="redis://h", SIMHASH_SHARED=True).redis
+        assert redis.index_name("page") == "shared:simhash"
+
+    @pytest.mark.parametrize(
+        ("given", "url"),
+        [
+            ({"REDIS_URL": "redis://queue:1/2"}, "redis://queue:1/2"),
+            ({"REDIS_HOST": "queue", "REDIS_DB": 3}, "redis://queue:6379/3"),
+            (
+                {"REDIS_URL": "redis://queue", "SIMHASH_REDIS_URL": "redis://index"},
+                "redis://index",
+            ),
+        ],
+    )
+    def test_the_server_of_the_queue_serves_if_no_other_is_named(self, given, url):
+        parameters = {"socket_timeout": 3, "redis_cls": "x.Y"}
+        redis = self.read(REDIS_PARAMS=parameters, **given).redis
+        assert redis.url == url
+        assert redis.parameters == {"socket_timeout": 3}
+
+    @pytest.mark.parametrize(
+        ("wrong", "named"),
+        [
+            ({}, "SIMHASH_REDIS_URL"),
+            ({"SIMHASH_REDIS_URL": f"http://:{SECRET}@h"}, "SIMHASH_REDIS_URL"),
+            ({"SIMHASH_REDIS_KEY": "%(name)s"}, "SIMHASH_REDIS_KEY"),
+            ({"SIMHASH_REDIS_KEY": "{x}"}, "SIMHASH_REDIS_KEY"),
+            ({"SIMHASH_REDIS_KEY": ""}, "SIMHASH_REDIS_KEY"),
+            ({"SIMHASH_REDIS_LEASE_S": 0}, "SIMHASH_REDIS_LEASE_S"),
+            ({"SIMHASH_REDIS_CLUSTER": "maybe"}, "SIMHASH_REDIS_CLUSTER"),
+            ({"SIMHASH_RESET": True}, "SIMHASH_RESET"),
+            ({"SIMHASH_KEEP_TEXT": True}, "SIMHASH_KEEP_TEXT"),
+        ],
+    )
+    def test_wrong_settings_are_named(self, wrong, named):
+        given = {"SIMHASH_REDIS_URL": "redis://h"} | wrong if wrong else {}
+        with pytest.raises(SettingsError, match=named) as raised:
+            self.read(**given)
+        assert SECRET not in str(raised.value)
+        assert SECRET not in repr(self.read(SIMHASH_REDIS_URL=f"redis://:{SECRET}@h"))
+
+
+def test_a_crawl_and_the_next(site, tmp_path, redis_server, name):
+    copies = [site.put(f"/one/{number}", story(1)) for number in range(3)]
+    other = site.put("/other", story(2))
+    how = settings(redis_server.url, name)
+    first, again, incremental = run(
+        tmp_path,
+        *(
+            Crawl(requests=[*copies, other], settings=how | changes)
+            for changes in ({}, {}, {"SIMHASH_INCREMENTAL": True})
+        ),
+    )
+    assert [len(crawl.items) for crawl in (first, again, incremental)] == [2, 2, 0]
+    assert (first.stat("new"), first.stat("dropped")) == (2, 2)
+    assert (again.stat("unchanged"), again.stat("dropped")) == (2, 2)
+    assert incremental.stat("dropped") == 4
+    assert first.stat("index/size") == 2
+    with open_redis_index(redis_server.url, name) as index:
+        assert len(index) == 2
+        assert {line.representative for line in index.near_duplicates()} == {copies[0]}
+        assert {line.action for line in index.near_duplicates()} == {"dropped"}
+
+
+def test_items_have_an_index_of_their_own(site, tmp_path, redis_server, name):
+    urls = [site.put(f"/item/{number}", story(number)) for number in range(2)]
+    urls.append(site.put("/item/copy", story(0)))
+    [crawl] = run(
+        tmp_path,
+        Crawl(
+            requests=urls,
+            spider="tests.crawl.spiders.ItemsSpider",
+            arguments={
+                "items": {
+                    f"/item/{path}": [{"text": story(n)}]
+                    for path, n in ((0, 0), (1, 1), ("copy", 0))
+                }
+            },
+            settings=settings(
+                redis_server.url, name, SIMHASH_ITEM_FIELDS=["text"], SIMHASH_PAGES=False
+            ),
+        ),
+    )
+    assert len(crawl.items) == 2
+    assert crawl.stat("item/dropped") == 1
+    with open_redis_index(redis_server.url, f"{name}-items") as index:
+        assert len(index) == 2
+
+
+def test_one_crawl_in_two_processes(site, tmp_path, redis_server, name):
+    """What one process has seen counts for the other, if both name the crawl."""
+    one, other = (site.put(path, story(7)) for path in ("/a", "/b"))
+    how = settings(redis_server.url, name, SIMHASH_REDIS_CRAWL="monday")
+    [first] = run(tmp_path / "1", Crawl(requests=[one], settings=how))
+    [second] = run(tmp_path / "2", Crawl(requests=[other], settings=how))
+    tuesday = how | {"SIMHASH_REDIS_CRAWL": "tuesday"}
+    [third] = run(tmp_path / "3", Crawl(requests=[other], settings=tuesday))
+    assert [len(crawl.items) for crawl in (first, second, third)] == [1, 0, 1]
+    differing = tuesday | {"SIMHASH_MIN_RESEMBLANCE": 0.9}
+    [refused] = run(tmp_path / "4", Crawl(requests=[other], settings=differing))
+    assert refused.finish_reason == "simhash_index_error"
+    assert "min_resemblance" in refused.log
+
+
+@pytest.mark.parametrize("on_locked", ["close", "off"])
+def test_a_server_that_cannot_be_reached_at_the_start(site, tmp_path, on_locked):
+    url = site.put("/start", story(3))
+    away = f"redis://:{SECRET}@127.0.0.1:{free_port()}/0"
+    [crawl] = run(
+        tmp_path,
+        Crawl(
+            requests=[url, site.put("/start/copy", story(3))],
+            settings=settings(away, "x", SIMHASH_ON_LOCKED=on_locked),
+        ),
+    )
+    assert SECRET not in crawl.log
+    assert "cannot be reached" in crawl.log
+    if on_locked == "close":
+        assert crawl.finish_reason == "simhash_index_unreachable"
+        assert not crawl.items
+    else:
+        assert crawl.finish_reason == "finished"
+        assert len(crawl.items) == 2
+        assert crawl.lines("WARNING", "ran without the plugin")
+
+
+def test_a_server_that_goes_away(site, tmp_path, own_server):
+    """Pages pass, are counted, and the log says so; the crawl ends by itself."""
+    before = [site.put(f"/before/{number}", story(4)) for number in range(2)]
+    stopped = threading.Event()
+    answer = site.answer
+
+    def stopping(path):
+        if path.startswith("/after") and not stopped.is_set():
+            own_server.stop()
+            stopped.set()
+        return answer(path)
+
+    after = [site.put(f"/after/{number}", story(5)) for number in range(3)]
+    site.answer = stopping
+    try:
+        [crawl] = run(
+            tmp_path,
+            Crawl(
+                requests=[*before, *after],
+                settings=settings(own_server.url, "away", SIMHASH_REDIS_LEASE_S=2),
+            ),
+        )
+    finally:
+        del site.answer
+    assert crawl.finish_reason == "finished"
+    assert crawl.seen() == ["/before/0", "/after/0", "/after/1", "/after/2"]
+    assert len(crawl.items) == 4
+    assert crawl.stat("errors/index") >= 3
+    assert crawl.lines("WARNING", "Pages pass without a verdict until it answers")
+
+
+def test_a_server_that_comes_back(site, tmp_path, own_server):
+    port = own_server.ports[0]
+    urls = [site.put(f"/{number}", story(number)) for number in range(3)]
+    copies = [site.put(f"/copy/{number}", story(number)) for number in range(3)]
+    answer = site.answer
+
+    def restarting(path):
+        if path == "/1":
+            own_server.stop()
+        if path == "/copy/0":
+            own_server.start_again(port)
+            time.sleep(5.2)  # an index that is away is left alone for 5 s
+        return answer(path)
+
+    site.answer = restarting
+    try:
+        [crawl] = run(
+            tmp_path,
+            Crawl(
+                requests=[*urls, *copies, site.put("/last", story(2))],
+                settings=settings(own_server.url, "back"),
+            ),
+        )
+    finally:
+        del site.answer
+    assert crawl.finish_reason == "finished"
+    assert crawl.lines("WARNING", "answers again")
+    # /last, a copy of /copy/2. The server had forgotten the rest, but for a page that was settled late.
+    assert 1 <= crawl.stat("dropped") <= 2
+    assert {url.rpartition("/")[2] for url in (item["url"] for item in crawl.items)} >= set("012")
+
+
+def test_a_page_that_no_callback_gets_stands_in_nobodys_way(site, tmp_path, redis_server, name):
+    """The index judges a page before it is known that the spider downloads it by itself."""
+    start = site.put("/inline/start", story(8))
+    inline, copy = (site.put(path, story(9)) for path in ("/inline/a", "/inline/b"))
+    [crawl] = run(
+        tmp_path,
+        Crawl(
+            requests=[start, copy],
+            spider="tests.crawl.redis_spiders.InlineSpider",
+            arguments={"inline": inline},
+            settings=settings(redis_server.url, name),
+        ),
+    )
+    assert crawl.seen() == ["/inline/start", "/inline/b"]
+    with open_redis_index(redis_server.url, name) as index:
+        assert index.entry(copy) is not None
+        assert index.entry(inline) is None
+
+
+def test_the_event_loop_does_not_wait_for_a_slow_server(site, tmp_path, own_server):
+    """Each command takes 50 ms; the loop is late by much less."""
+    urls = [site.put(f"/slow/{number}", story(number)) for number in range(20)]
+    delayed = DelayingProxy(own_server.ports[0], delay_s=0.05)
+    try:
+        [crawl] = run(
+            tmp_path,
+            Crawl(
+                requests=urls,
+                spider="tests.crawl.redis_spiders.LagSpider",
+                arguments={"at_once": True},
+                settings=settings(f"redis://127.0.0.1:{delayed.port}/0", "slow"),
+            ),
+        )
+    finally:
+        delayed.close()
+    assert len(crawl.items) == 20
+    [lag_ms] = [event["lag_ms"] for event in crawl.events if event["what"] == "lag"]
+    assert lag_ms < 50, "the loop waited for the server"
+
+
+@pytest.mark.thorough
+def test_crawlers_that_are_killed(site, tmp_path, redis_server, name):
+    """Four processes crawl one site, are killed at random and started again: no content is lost."""
+    families, copies, processes = 60, 3, 4
+    urls = [
+        site.put(f"/killed/{family}/{copy}", story(family))
+        for copy in range(copies)
+        for family in range(families)
+    ]
+    parts = [urls[number::processes] for number in range(processes)]
+    how = settings(redis_server.url, name, SIMHASH_REDIS_CRAWL="killed", SIMHASH_REDIS_LEASE_S=3)
+    outputs = [tmp_path / f"items-{number}.txt" for number in range(processes)]
+
+    def start(number: int) -> subprocess.Popen[bytes]:
+        arguments = [f"{key}={value}" for key, value in how.items()]
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-m", "tests.crawl.redis_crawler", str(outputs[number])),
+                *(",".join(parts[number]), *arguments),
+            ],
+            env=child_environment(),
+            stderr=subprocess.DEVNULL,
+        )
+
+    running = {number: start(number) for number in range(processes)}
+    kills = 0
+    until = time.monotonic() + 240
+    while running:
+        assert time.monotonic() < until, "the crawls do not end"
+        for number, process in list(running.items()):
+            if process.poll() is None:
+                continue
+            assert process.returncode in (0, -signal.SIGKILL)
+            del running[number]
+            if process.returncode:
+                running[number] = start(number)
+        if kills < 2 * processes and running:
+            number = sorted(running)[kills % len(running)]
+            # It has begun to crawl, and has not finished.
+            done = outputs[number].read_text().count("\n") if outputs[number].exists() else 0
+            if done > (kills // processes) * 5:
+                os.kill(running[number].pid, signal.SIGKILL)
+                kills += 1
+        time.sleep(0.02)
+    kept = {line for path in outputs for line in path.read_text().split()}
+    found = {url.split("/")[-2] for url in kept}
+    assert found == {str(family) for family in range(families)}
+    assert kills >= processes
+    # Copies that were let through: of pages whose crawler died before the index knew them.
+    assert len(kept) <= families + kills * 16
+
+
+class DelayingProxy:
+    """Passes bytes on to a port of this machine, each answer later."""
+
+    def __init__(self, port: int, *, delay_s: float) -> None:
+        import asyncio
+
+        self._loop = asyncio.new_event_loop()
+        self._target = port
+        self._delay_s = delay_s
+        self._server = self._loop.run_until_complete(
+            asyncio.start_server(self._connected, "127.0.0.1", 0)
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+
+    async def _connected(self, reader, writer) -> None:
+        import asyncio
+
+        to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self._target)
+
+        async def pump(source, sink, delay_s):
+            while data := await source.read(1 << 16):
+                if delay_s:
+                    await asyncio.sleep(delay_s)
+                sink.write(data)
+            sink.close()
+
+        await asyncio.gather(
+            pump(reader, to_writer, 0),
+            pump(to_reader, writer, self._delay_s),
+            return_exceptions=True,
+        )
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._server.close)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
