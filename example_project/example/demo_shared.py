@@ -1,9 +1,9 @@
 """Crawl the demo site with two processes that share an index: `python -m example.demo_shared`.
 
-Starts a Redis server on a free port of this machine, and stops it. The processes also share a queue,
-that of scrapy-redis. What they found is compared with what the site has planted. The exit status is 0
-if nothing was reported wrongly, no distinct page was lost, and at least 70 % of the near-duplicates
-were found.
+Starts a Redis server on a free port of this machine, and stops it. The processes also share a
+queue, that of scrapy-redis. What they found is compared with what the site has planted. The exit
+status is 0 if nothing was reported wrongly, no distinct page was lost, and at least 70 % of the
+near-duplicates were found.
 """
 
 from __future__ import annotations

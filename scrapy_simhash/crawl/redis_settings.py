@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.crawl.retries import MAX_WAITS
 from scrapy_simhash.errors import SchemeError, SettingsError
@@ -78,12 +78,14 @@ class RedisSettings:
                 )
         who = "shared" if read.boolean("SIMHASH_SHARED") else spider_name
         crawl = settings.get("SIMHASH_REDIS_CRAWL")
+        if crawl is not None and not (isinstance(crawl, str) and crawl):
+            raise SettingsError("SIMHASH_REDIS_CRAWL", crawl, "a name that is not empty")
         made = cls(
             url=str(url),
             name=_named(settings, who),
             cluster=read.boolean("SIMHASH_REDIS_CLUSTER"),
             lease_s=read.whole("SIMHASH_REDIS_LEASE_S", 1, 86_400),
-            crawl=None if crawl is None else str(crawl),
+            crawl=crawl,
             parameters=MappingProxyType(
                 {
                     name: value
@@ -146,11 +148,11 @@ def _named(settings: BaseSettings, who: str) -> str:
     setting = "SIMHASH_REDIS_KEY"
     value = settings.get(setting, REDIS_SETTINGS[setting])
     try:
-        name = cast("str", value) % {"spider": who}
-        if not name or "{" in name or "}" in name:
-            raise ValueError("a name without braces is needed")
-    except (TypeError, ValueError, KeyError) as error:
+        name = value % {"spider": who} if isinstance(value, str) else ""
+    except (TypeError, ValueError, KeyError):
+        name = ""
+    if not name or "{" in name or "}" in name:
         raise SettingsError(
-            setting, value, f"a name, in which %(spider)s is that of the spider ({error})"
-        ) from error
+            setting, value, "a name without braces, in which %(spider)s is that of the spider"
+        )
     return name
