@@ -367,7 +367,7 @@ class RedisIndex:
 
     def __len__(self) -> int:
         self._require_open()
-        return sum(int(self._server.call("GET", name) or 0) for name in self._layout.counts)
+        return sum(int(value or 0) for value in self._server.values(self._layout.counts))
 
     def __enter__(self) -> Self:
         return self
