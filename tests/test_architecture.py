@@ -41,6 +41,7 @@ NUMERIC = {
     f"{NAME}.index.probing",
     *(f"{NAME}.index.redis.{name}" for name in ("content", "index", "layout", "manifest")),
     f"{NAME}.index.runs",
+    f"{NAME}.maintenance.redis_check",
     f"{NAME}.tagging",
     *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from scrapy_simhash.maintenance.rewriting import Source
+    from scrapy_simhash.maintenance.sources import Source
 
 _DESCRIPTION = """\
 Lists clusters, the largest first: a representative, and below it its near-duplicates, each with
@@ -164,7 +164,7 @@ def _found(options: argparse.Namespace) -> list[Cluster]:
     if options.file is not None:
         return _of_file(options)
     from scrapy_simhash.maintenance.duplication import duplication
-    from scrapy_simhash.maintenance.rewriting import opened_source
+    from scrapy_simhash.maintenance.sources import opened_source
 
     with opened_source(index_directory(options)) as source:
         if options.max_distance is not None or options.method is not None:

@@ -50,7 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Show the statistics, and return the exit code."""
     from scrapy_simhash.maintenance.duplication import duplication
-    from scrapy_simhash.maintenance.rewriting import opened_source
+    from scrapy_simhash.maintenance.sources import opened_source
     from scrapy_simhash.maintenance.statistics import statistics
 
     directory = index_directory(options)

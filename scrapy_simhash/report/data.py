@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import NearDuplicate
     from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.maintenance.duplication import Duplication
-    from scrapy_simhash.maintenance.rewriting import Source
+    from scrapy_simhash.maintenance.sources import Source
 
 MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000
@@ -40,7 +40,6 @@ def build(
     source: Source,
     texts: Texts | None,
     *,
-    file_bytes: int,
     crawl: Mapping[str, Any] | None = None,
     cluster_limit: int = 0,
     max_pages: int = MAX_PAGES,
@@ -49,7 +48,6 @@ def build(
     """Return the data of a report.
 
     :param texts: stored texts of the index; None if none are stored.
-    :param file_bytes: size of the index on disk.
     :param crawl: facts about the crawl that has just ended, from
         `scrapy_simhash.crawl.crawl_report`.
     :param cluster_limit: clusters with more near-duplicates are floods; 0 means no limit.
@@ -80,7 +78,7 @@ def build(
             "bits": made.scheme.bits,
             "max_distance": max_distance,
             "tables": str(made.plan),
-            "file_bytes": file_bytes,
+            "file_bytes": source.size_bytes(),
             "representatives": doubled.representatives,
             "near_duplicates": doubled.near_duplicates,
             "clusters": len(doubled.clusters),

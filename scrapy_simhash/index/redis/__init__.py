@@ -77,15 +77,12 @@ def open_redis_index(
     :raises IndexForeign: something else is stored under the name.
     :raises StorageError: the server cannot be reached, refuses us, or may evict keys.
     """
-    server_type = _server_type()
+    if not lease_s > 0:
+        raise SchemeError(f"a lease of {lease_s} s: more than 0 is needed")
+    server = _connected(url, name, parameters, cluster=cluster)
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.rules import Rules
 
-    if not name or "{" in name or "}" in name:
-        raise SchemeError(f"{name!r} is no name of an index in Redis: a text without braces is")
-    if not lease_s > 0:
-        raise SchemeError(f"a lease of {lease_s} s: more than 0 is needed")
-    server = server_type(url, name, cluster=cluster, parameters=parameters)
     try:
         wanted = _Wanted(create, scheme, max_distance, plan, expected_pages, confirmation)
         manifest = _manifest(server, name, wanted)
@@ -162,9 +159,7 @@ class RedisAddress:
         """
         from scrapy_simhash.index.redis.layout import state_key
 
-        server = _server_type()(
-            self.url, self.name, cluster=self.cluster, parameters=self.parameters
-        )
+        server = _connected(self.url, self.name, self.parameters, cluster=self.cluster)
         try:
             made = server.call("SET", state_key(self.name, "manifest"), manifest.to_json(), "NX")
         finally:
@@ -187,7 +182,11 @@ class RedisAddress:
         return True
 
 
-def _server_type() -> type[Server]:
+def _connected(
+    url: str, name: str, parameters: Mapping[str, Any] | None, *, cluster: bool
+) -> Server:
+    if not name or "{" in name or "}" in name:
+        raise SchemeError(f"{name!r} is no name of an index in Redis: a text without braces is")
     try:
         from scrapy_simhash.index.redis.server import Server
     except ImportError as error:
@@ -195,7 +194,7 @@ def _server_type() -> type[Server]:
             f"an index in Redis needs the package redis, which cannot be imported ({error}): "
             "pip install scrapy-simhash[redis]"
         ) from error
-    return Server
+    return Server(url, name, cluster=cluster, parameters=parameters)
 
 
 class _Wanted(NamedTuple):

@@ -97,6 +97,11 @@ class RedisContent:
         """Return the number of pages that crawls handle now; dead crawlers handle none."""
         return sum(len(group.pending) for _, group in self.groups())
 
+    def memory_bytes(self) -> int:
+        """Return the memory that the index takes in the server."""
+        found = self.server.each(self.layout.pattern(KINDS), "MEMORY USAGE")
+        return sum(size or 0 for _, (size,) in found)
+
     def require_no_crawl(self) -> None:
         """Raise an error if pages are pending.
 
