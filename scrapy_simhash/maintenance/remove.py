@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.index import index_url, reset_index
 from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.tables import TableStore
@@ -63,6 +64,18 @@ def expire(
             if texts is not None:
                 texts.forget_all_but(keys)
     return kept
+
+
+def delete(where: Location) -> None:
+    """Delete an index, and nothing else.
+
+    :raises IndexLocked: a crawl uses it.
+    """
+    if isinstance(where, RedisAddress):
+        with where.open() as index:
+            index.delete()
+        return
+    reset_index(index_url(where))
 
 
 def remove(where: Location, keys: Iterable[str]) -> list[str]:
