@@ -121,14 +121,11 @@ def index_location(options: argparse.Namespace) -> Location:
 
     :raises SimhashError: no index is found, or several are.
     """
-    address = redis_address(options)
-    if address is None:
+    if options.index is not None:
+        if options.redis or options.redis_key:
+            options.wrong_usage("--index cannot be combined with --redis or --redis-key")
         return _index_directory(options)
-    if options.index is None:
-        return address
-    if options.redis or options.redis_key or options.redis_cluster:
-        options.wrong_usage("--index cannot be combined with --redis, --redis-key or …-cluster")
-    return _index_directory(options)
+    return redis_address(options) or _index_directory(options)
 
 
 def redis_address(options: argparse.Namespace) -> RedisAddress | None:

@@ -170,6 +170,7 @@ def test_what_a_check_finds(redis_backend):
         texts = " ".join(problems(index))
         for part in ("counts 2 entries, there were 1", "whole records", "log", "come next"):
             assert part in texts
+        assert index.compact() == 1  # the bytes that are no record
         page = index.observe("pending", B)
         assert "counts 2" not in " ".join(problems(index))
         index.discard(page)

@@ -179,8 +179,8 @@ class RedisContent:
         A bucket is replaced only if nobody has written to it since it was read, and after it was
         read, all pages were.
         """
-        layout = self.layout
-        kind = f"S{layout.record_bytes}"
+        layout, size = self.layout, self.layout.record_bytes
+        kind = f"S{size}"
         removed = 0
         with TemporaryFile() as buckets:
             for name, (value,) in self.server.each(layout.pattern("t"), "GET"):
@@ -191,12 +191,12 @@ class RedisContent:
             while head := buckets.read(8):
                 name = buckets.read(int.from_bytes(head[:4], "big"))
                 value = buckets.read(int.from_bytes(head[4:], "big"))
-                rows, first = np.unique(np.frombuffer(value, kind), return_index=True)
+                packed = np.frombuffer(value, kind, len(value) // size)
+                rows, first = np.unique(packed, return_index=True)
                 first = first[np.isin(rows, alive, assume_unique=True)]
-                size = layout.record_bytes
                 kept = b"".join(value[size * at : size * (at + 1)] for at in np.sort(first))
                 if kept != value and self.server.run(scripts.REPLACE, (name,), (value, kept)):
-                    removed += (len(value) - len(kept)) // size
+                    removed += -(-(len(value) - len(kept)) // size)
         return removed
 
     def delete(self) -> None:
