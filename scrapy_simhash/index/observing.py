@@ -88,7 +88,7 @@ class ObservingIndex:
 
     @property
     def texts(self) -> Texts:
-        """The texts of pages that are kept; all who look at the store share them."""
+        """The stored texts of pages, shared by all handles of the store."""
         return self._open().texts
 
     def observe(
@@ -130,7 +130,7 @@ class ObservingIndex:
                 )
 
             decision = decide(own, neighbours, self._counts)
-            # Another who looks at the store may write an entry that this one never met.
+            # Another handle of the store may write an entry that this one never saw.
             unmet = decision.yielding if shared.users <= 1 else None
             nearest = decision.nearest
             if decision.kind == "near-duplicate" and nearest is not None:
@@ -219,12 +219,12 @@ class ObservingIndex:
             return list(matches.values())
 
     def entry(self, key: str) -> Entry | None:
-        """What is stored under a key."""
+        """Return what is stored under a key, or None."""
         with self._shared.lock:
             return self._open().store.entry(key)
 
     def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
-        """The near-duplicate log, oldest first; of this crawl alone, or of all."""
+        """Return the near-duplicate log, oldest first; of this crawl alone, or of all."""
         with self._shared.lock:
             return self._open().store.near_duplicates(self.crawl_start if this_crawl else 0)
 
@@ -268,7 +268,7 @@ class ObservingIndex:
         return self.incremental or entry.met >= self.crawl_start
 
     def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
-        """What is stored under a key, and what was last seen under it: pending pages are newer."""
+        """Return what is stored under a key, and what was last seen, which may be pending."""
         pending = self._shared.pending.of_key(key)
         if pending:
             return pending[-1].stored, pending[-1].entry
@@ -395,7 +395,7 @@ class ObservingIndex:
             self._log(observation, superseded._replace(entry=entry))
 
     def _superseded(self, pending: Pending, entry: Entry) -> Neighbour | None:
-        """The representative that a page takes the place of, unless it has other content by now."""
+        """Return the representative whose place a page takes; None if its content has changed."""
         key = pending.supersedes
         if key is None or self._shared.pending.of_key(key):
             return None
@@ -432,5 +432,5 @@ class ObservingIndex:
 
 
 def _kept(evidence: Evidence) -> Evidence:
-    """What an index stores of the evidence."""
+    """Return what an index stores of the evidence."""
     return evidence._replace(certainty=b"") if evidence.certainty else evidence

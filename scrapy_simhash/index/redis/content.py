@@ -235,7 +235,7 @@ class RedisContent:
 
     def __len__(self) -> int:
         self._require_open()
-        return sum(int(self.server.call("GET", name) or 0) for name in self.layout.counts)
+        return sum(int(value or 0) for value in self.server.values(self.layout.counts))
 
     def __enter__(self) -> Self:
         return self
