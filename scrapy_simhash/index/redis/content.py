@@ -193,7 +193,8 @@ class RedisContent:
                 value = buckets.read(int.from_bytes(head[4:], "big"))
                 packed = np.frombuffer(value, kind, len(value) // size)
                 rows, first = np.unique(packed, return_index=True)
-                first = first[np.isin(rows, alive, assume_unique=True)]
+                at = np.searchsorted(alive, rows, "right") - 1
+                first = first[alive[at] == rows] if len(alive) else first[:0]
                 kept = b"".join(value[size * at : size * (at + 1)] for at in np.sort(first))
                 if kept != value and self.server.run(scripts.REPLACE, (name,), (value, kept)):
                     removed += -(-(len(value) - len(kept)) // size)
