@@ -1,4 +1,4 @@
-"""What the indexes of `ObservingIndex` and `RedisIndex` have in common, apart from any store."""
+"""The rules that `ObservingIndex` and `RedisIndex` share, without any store."""
 
 from __future__ import annotations
 
