@@ -31,9 +31,6 @@ from scrapy_simhash.index.redis.layout import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from types import TracebackType
-
-    from typing_extensions import Self
 
     from scrapy_simhash.index.base import Entry, NearDuplicate
     from scrapy_simhash.index.plan import TablePlan
@@ -46,7 +43,7 @@ _GROUPS_AT_ONCE = 64
 
 
 class RedisContent:
-    """The stored pages, tables and near-duplicate log of an index.
+    """The part of a `RedisIndex` that does not observe: pages, tables and near-duplicate log.
 
     :param name: of the index.
     """
@@ -228,26 +225,9 @@ class RedisContent:
         value = encode_near_duplicate(line, self.layout.width_bytes)
         self.server.call("HSET", self.layout.log(line.sequence), line.sequence, value)
 
-    def close(self) -> None:
-        """Close the connections. Harmless when repeated."""
-        if not self._closing.is_set():
-            self._closing.set()
-            self.server.close()
-
     def __len__(self) -> int:
         self._require_open()
         return sum(int(value or 0) for value in self.server.values(self.layout.counts))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _require_open(self) -> None:
         if self._closing.is_set():

@@ -30,9 +30,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scrapy_simhash.confirmation import NO_EVIDENCE
-from scrapy_simhash.errors import SchemeError, StorageError
+from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
+from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, make_observation, matches
 from scrapy_simhash.index.probing import Prober, Probes
 from scrapy_simhash.index.records import (
     encode_entry,
@@ -46,16 +47,16 @@ from scrapy_simhash.index.redis.layout import (
     field_of,
     parsed_group,
 )
-from scrapy_simhash.index.rules import Neighbour, Own, decide
+from scrapy_simhash.index.rules import Neighbour, decide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from scrapy_simhash.confirmation import Confirmation, Evidence
+    from scrapy_simhash.confirmation import Evidence
     from scrapy_simhash.index.base import Action
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
-    from scrapy_simhash.index.rules import Decision, Rules
+    from scrapy_simhash.index.rules import Rules
 
 DEFAULT_LEASE_S = 60.0
 _ADMITTED, _SEARCH_AGAIN = 1, 2
@@ -115,7 +116,7 @@ class _Seen:
     pending: list[tuple[int, Entry]]
 
 
-class RedisIndex(RedisContent):
+class RedisIndex(CrawlIndex, RedisContent):
     """An `Index` on a Redis server; see that protocol for the contract.
 
     Methods may be called from several threads, and wait for the network.
@@ -136,29 +137,18 @@ class RedisIndex(RedisContent):
         lease_s: float = DEFAULT_LEASE_S,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(server, manifest, name)
-        self._clock = clock
+        CrawlIndex.__init__(
+            self, rules=rules, incremental=incremental, crawl_start=crawl_start, clock=clock
+        )
+        RedisContent.__init__(self, server, manifest, name)
         self._prober = Prober(manifest.plan) if manifest.plan.prefix_bits else None
         self._max_check_distance = self.layout.max_check_distance(rules.max_distance)
         self._lease_ms = max(int(1000 * lease_s), 1)
         self._lock = Lock()
         self._mine: dict[int, _Pending] = {}
         self._renewing: Thread | None = None
-        self.rules = rules
-        self.incremental = incremental
-        self.crawl_start = crawl_start
         self.lost_leases = 0
         """Pages whose lease had ended when they were confirmed."""
-
-    @property
-    def max_distance(self) -> int:
-        """k, inclusive."""
-        return self.rules.max_distance
-
-    @property
-    def confirmation(self) -> Confirmation:
-        """What a page within k bits must show to count as a copy."""
-        return self.rules.confirmation
 
     def observe(
         self,
@@ -170,9 +160,7 @@ class RedisIndex(RedisContent):
     ) -> Observation:
         """See `Index.observe`."""
         self._require_open()
-        if not isinstance(key, str) or not key:
-            raise SchemeError(f"the key of a page is a text that is not empty, not {key!r}")
-        self.scheme.check_fingerprint(fingerprint)
+        check_page(self.scheme, key, fingerprint)
         digest = digest_of(key)
         buckets = self._buckets_to_ask(fingerprint, evidence)
         sequence, since, own_group, records = self._begin(digest, buckets)
@@ -255,14 +243,7 @@ class RedisIndex(RedisContent):
         records = self._search(self._buckets_to_ask(fingerprint, evidence))
         candidates = self._candidates(records, fingerprint, b"")
         seen = self._look(b"", fingerprint, candidates, (), None)
-        neighbours = self.rules.neighbours(evidence, seen.stored + seen.pending)
-        neighbours.sort(key=lambda one: not one.confirmed)
-        matches: dict[str, Match] = {}
-        for distance, entry, similarity, confirmed in neighbours:
-            matches.setdefault(
-                entry.key, Match(entry.key, entry.fingerprint, distance, similarity, confirmed)
-            )
-        return list(matches.values())
+        return matches(self.rules.neighbours(evidence, seen.stored + seen.pending))
 
     def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
         """Return (distance, entry) of the stored entries that the tables find within a distance of
@@ -314,53 +295,21 @@ class RedisIndex(RedisContent):
             )
 
         decision = decide(own, neighbours, self._counts)
-        observation = _observation(page, own, decision)
+        observation, entry = self._outcome(
+            make_observation(
+                page.key, fingerprint, evidence, decision, own, sequence=page.sequence
+            ),
+            decision,
+            own,
+            stored,
+        )
         nearest = decision.nearest
-        if decision.kind == "near-duplicate" and nearest is not None:
-            self._log(observation, nearest)
+        if entry is None:
+            if nearest is not None:
+                self._log(observation, nearest)
             return observation
-        entry = self._new_entry(observation)
-        if decision.kind == "unchanged" and own is not None:
-            if stored is None or not (
-                own.same
-                if stored is own.entry
-                else self.rules.own(fingerprint, evidence, stored).same
-            ):
-                # The same as a pending page, which may fail: this one then stands for itself.
-                observation = replace(observation, provisional=True)
-            elif stored.met < self.crawl_start:
-                entry = self._met(stored, entry)
-            else:
-                return observation
         return _Pending(
             observation, page.digest, entry, seen.own, nearest, decision.yielding, in_scope
-        )
-
-    def _met(self, stored: Entry, entry: Entry) -> Entry:
-        """Return a stored entry as met by this crawl."""
-        met = stored._replace(met=entry.met, last_seen_s=entry.last_seen_s)
-        if not self.incremental:
-            # An empty index would know this crawl's content, not that of an earlier one.
-            return met._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
-        return met if stored.evidence.sketch else met._replace(evidence=entry.evidence)
-
-    def _counts(self, entry: Entry) -> bool:
-        return self.incremental or entry.met >= self.crawl_start
-
-    def _new_entry(self, observation: Observation) -> Entry:
-        now_s, sequence = int(self._clock()), observation.sequence
-        evidence = observation.evidence
-        if evidence.certainty:
-            evidence = evidence._replace(certainty=b"")
-        return Entry(
-            sequence,
-            observation.key,
-            observation.fingerprint,
-            sequence,
-            now_s,
-            now_s,
-            -1,
-            evidence,
         )
 
     # Searching.
@@ -617,21 +566,6 @@ class RedisIndex(RedisContent):
             buckets = layout.buckets(self.plan.prefixes(fingerprint))
             self._append(buckets, layout.record(digest, fingerprint))
 
-    def _merged(self, entry: Entry, stored: Entry | None) -> Entry:
-        """Return what is stored for a page in the place of what was."""
-        if stored is None:
-            return entry
-        if not self.rules.same_text(entry, stored):
-            return entry._replace(first_seen_s=stored.first_seen_s)
-        # The same content again keeps its number, and its fingerprint while that counts.
-        kept = stored if self._counts(stored) else entry
-        return stored._replace(
-            fingerprint=kept.fingerprint,
-            met=entry.met,
-            last_seen_s=entry.last_seen_s,
-            evidence=kept.evidence if kept.evidence.sketch else entry.evidence,
-        )
-
     def _observed_again(self, page: _Pending) -> _Pending | None:
         """Observe a page again whose lease has ended; None if it needs no place any more."""
         before = page.observation
@@ -655,17 +589,8 @@ class RedisIndex(RedisContent):
             other, value = self._read(page.supersedes)
             neighbour = None if other is None else self.rules.copy_of(entry, other)
             if neighbour is not None and self._removed(neighbour.entry, value):
-                gone = neighbour.entry
                 sequence = int(self.server.call("INCR", self.layout.order[0]))
-                observation = Observation(
-                    "near-duplicate",
-                    gone.key,
-                    gone.fingerprint,
-                    entry.key,
-                    neighbour.distance,
-                    sequence,
-                )
-                self._log(observation, neighbour._replace(entry=entry))
+                self.write_line(self._log_line(neighbour.entry, sequence, entry.key, neighbour))
             return
         if self.incremental:
             return
@@ -679,35 +604,6 @@ class RedisIndex(RedisContent):
     # The near-duplicate log, and decoding.
 
     def _log(self, observation: Observation, nearest: Neighbour) -> None:
-        similarity = nearest.similarity
         self.write_line(
-            NearDuplicate(
-                observation.key,
-                nearest.entry.key,
-                nearest.distance,
-                observation.fingerprint,
-                observation.sequence,
-                int(self._clock()),
-                None if similarity is None else round(similarity, 2),
-                nearest.confirmed,
-            )
+            self._log_line(observation, observation.sequence, nearest.entry.key, nearest)
         )
-
-
-def _observation(page: _Page, own: Own | None, decision: Decision) -> Observation:
-    nearest = decision.nearest
-    compared = nearest or own
-    is_copy = decision.kind == "near-duplicate"
-    like = None if nearest is None else nearest.entry.key
-    return Observation(
-        decision.kind,
-        page.key,
-        page.fingerprint,
-        like if is_copy else None,
-        None if compared is None else compared.distance,
-        page.sequence,
-        decision.provisional,
-        None if compared is None else compared.similarity,
-        None if is_copy else like,
-        page.evidence,
-    )
