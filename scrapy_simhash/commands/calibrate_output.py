@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES
 from scrapy_simhash.calibration.counting import STEPS
-from scrapy_simhash.commands._output import show
+from scrapy_simhash.commands._output import counted, show
 from scrapy_simhash.commands.calibrate_json import needed_rebuilds, proposed_settings
 from scrapy_simhash.documents.escaping import escaped
 
@@ -32,7 +32,7 @@ def show_calibration(calibration: Calibration, indexes: Sequence[IndexInUse]) ->
     drawn = ""
     if calibration.read > calibration.sampled + calibration.repeated:
         drawn = f", drawn from {calibration.read:,} (seed {calibration.seed})"
-    show(f"sample      {_counted(calibration.sampled, 'page')}{drawn}")
+    show(f"sample      {counted(calibration.sampled, 'page')}{drawn}")
     if calibration.repeated:
         show(f"            {calibration.repeated:,} more have a name that came before")
     _show_reasons("left out", calibration.unreadable)
@@ -203,19 +203,15 @@ def _floor(value: float) -> str:
     return f"{int(value * 1000 + 1e-9) / 10:g} %"
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def show_index(found: IndexDistances) -> None:
     """Show the distances of an index, and what they can and cannot tell."""
     show(f"index       {escaped(found.directory)}")
     show(f"scheme      {found.scheme_id}, k = {found.max_distance}")
     drawn = "" if found.sampled == found.representatives else f", a sample of {found.sampled:,}"
-    show(f"pages       {_counted(found.representatives, 'representative')}{drawn}")
+    show(f"pages       {counted(found.representatives, 'representative')}{drawn}")
     show(
-        f"            {_counted(sum(found.logged), 'near-duplicate')} in the log"
-        + (f", and {_counted(found.similar, 'similar page')}" if found.similar else "")
+        f"            {counted(sum(found.logged), 'near-duplicate')} in the log"
+        + (f", and {counted(found.similar, 'similar page')}" if found.similar else "")
     )
     show()
     _show_histograms(
