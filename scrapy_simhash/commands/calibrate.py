@@ -142,12 +142,12 @@ def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
 
 
 def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
-    from scrapy_simhash.calibration.calibrating import Preset, calibrate
+    from scrapy_simhash.calibration.calibrating import PresentSettings, calibrate
     from scrapy_simhash.calibration.sampling import Sample
 
     indexes = indexes_in_use(options.settings)
     presets = [
-        Preset(
+        PresentSettings(
             *(one.preset, one.scheme, one.max_distance, one.confirmation),
             served_distance=served_distance(indexes, one.scheme),
         )
