@@ -117,7 +117,7 @@ class Distinct:
         return spread
 
     def last_copies(self) -> Positions:
-        """Return the position of the last copy of each, or -1; an empty array without any copies."""
+        """Return the position of the last copy of each, or -1; empty without copies."""
         if self._positions is None:
             return np.empty(0, dtype=np.intp)
         last = np.full(len(self), -1)

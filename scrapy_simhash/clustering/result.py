@@ -85,8 +85,9 @@ class NearPairs:
     """All pairs of different fingerprints within a distance.
 
     Iteration yields batches of pairs in any order, with the arrays ``first``, ``second`` and
-    ``distance``. Positions in the input count from 0, and ``first < second``. Each iteration searches
-    again. Of equal fingerprints, pairs contain only the first; `first_of` tells which are equal.
+    ``distance``. Positions in the input count from 0, and ``first < second``. Each iteration
+    searches again. Of equal fingerprints, pairs contain only the first; `first_of` tells which are
+    equal.
 
     For `plan` and `recall`, see `Clustering`.
     """
