@@ -47,12 +47,13 @@ _LOGO = re.compile(
     r"(?:^|[-_])(?:logo|masthead|branding|navbar-brand|site-?(?:title|name|header))(?:[-_]|$)"
     r"|^(?:header|brand)$"
 )
+# One of them is in all that `_LOGO` finds.
+_LOGO_WORDS = ("logo", "masthead", "brand", "site", "header")
 # A form with one of these may be a whole page.
 _CONTENT_TAGS = ("p", "h1", "h2", "h3", "table", "article")
 _DIALOG_ROLES = frozenset(("dialog", "alertdialog"))
 _CONSENT_TAGS = ("div", "section", "aside", "form", "dialog")
 _CONSENT_WORDS = ("cookie", "consent", "gdpr")
-_CONSENT = re.compile("|".join(_CONSENT_WORDS))
 # Names that say something about cookies, but are no banner: of a state, or of a topic.
 _NO_CONSENT = re.compile(
     r"(?:^|[-_])(?:not?|has|category|tag|topic|set|accepted|allowed|enabled|disabled)(?:[-_]|$)"
@@ -260,23 +261,35 @@ def _is_consent(element: HtmlElement) -> bool:
 
 def _named_for_consent(root: HtmlElement, *tags: str) -> list[HtmlElement]:
     elements = list(root.iter(*tags))
-    names = "\n".join([f"{e.get('class', '')} {e.get('id', '')}" for e in elements]).lower()
-    # Most pages have no such name, and this is much faster than a regular expression.
-    if not any(word in names for word in _CONSENT_WORDS):
+    # Most pages have no such name, which one search of all of them shows.
+    if not _has_one_of(_CONSENT_WORDS, " ".join(map(_names, elements)).lower()):
         return []
     return [element for element in elements if _is_named_for_consent(element)]
 
 
 def _is_named_for_consent(element: HtmlElement) -> bool:
-    names = f"{element.get('class', '')} {element.get('id', '')}".lower()
-    return _CONSENT.search(names) is not None and any(
-        _CONSENT.search(name) and not _NO_CONSENT.search(name) for name in names.split()
+    names = _names(element).lower()
+    return _has_one_of(_CONSENT_WORDS, names) and any(
+        _has_one_of(_CONSENT_WORDS, name) and not _NO_CONSENT.search(name) for name in names.split()
     )
 
 
 def _is_named_as_logo(element: HtmlElement) -> bool:
-    names = f"{element.get('class', '')} {element.get('id', '')}".lower()
-    return element.tag not in _NEVER_CHROME and any(map(_LOGO.search, names.split()))
+    names = _names(element).lower()
+    return (
+        _has_one_of(_LOGO_WORDS, names)
+        and element.tag not in _NEVER_CHROME
+        and any(map(_LOGO.search, names.split()))
+    )
+
+
+def _names(element: HtmlElement) -> str:
+    return f"{element.get('class', '')} {element.get('id', '')}"
+
+
+def _has_one_of(words: Iterable[str], names: str) -> bool:
+    """Return whether names hold one of the words; most do not, and need no closer look."""
+    return any(word in names for word in words)
 
 
 def _is_link_home(heading: HtmlElement) -> bool:
