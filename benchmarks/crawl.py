@@ -21,13 +21,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawl_lib import corpus, results
-from crawl_lib.contestants import CONTESTANTS, NETWORK_BOUND, OFF
+from crawl_lib.contestants import CONTESTANTS, NETWORK_BOUND, OFF, REDIS
 from crawl_lib.crawling import Task
 from crawl_lib.crawling import main as run_child
 from crawl_lib.processes import MemorySampler, cpu_s, ended_children_cpu_s, machine_cpu_s
@@ -66,7 +67,12 @@ def main() -> None:
             print(f"{name}: not run, {reason}")
         else:
             names.append(name)
-    with serving([page.body for page in pages], arguments.delay_ms) as server:
+    with ExitStack() as stack:
+        if REDIS in names:
+            from crawl_lib.redis_server import redis_server
+
+            stack.enter_context(redis_server(arguments.redis_delay_ms))
+        server = stack.enter_context(serving([p.body for p in pages], arguments.delay_ms))
         rounds = [
             one_round(server, rotated(names, number), len(pages), arguments)
             for number in range(arguments.repeat)
@@ -110,6 +116,7 @@ def parsed() -> argparse.Namespace:
         help="for a machine that others use, too: wait with each crawl until it is idle, and "
         "crawl again if it was not, for so long at most",
     )  # fmt: skip
+    parser.add_argument("--redis-delay-ms", type=float, default=0.0, help="of each answer of Redis")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

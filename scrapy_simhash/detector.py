@@ -43,12 +43,12 @@ class PageFingerprint:
     :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``;
         from workers also ``timeout`` or ``worker_died``; None if there is a fingerprint.
     :param error: what the extractor said.
-    :param canonical: what the page names as its canonical URL, as it stands there, or empty.
+    :param canonical: what the page names as its canonical URL, as written there, or empty.
     :param excerpt: the beginning of the text, for people.
     :param text: all of it, where the detector keeps it, as `title`.
     :param unmatched: selectors of the scheme that found nothing on the page.
     :param extraction_ms: CPU time of the thread, as are the other two: the wall clock would
-        count what other threads do meanwhile.
+        count the work of other threads.
     """
 
     fingerprint: int | None = None
@@ -100,7 +100,7 @@ class Detector:
         return self.fingerprint_extraction(extraction, _cpu_ms_since(started))
 
     def fingerprint_text(self, text: str) -> PageFingerprint:
-        """The same for a text that is there already."""
+        """Fingerprint a text that is there already."""
         return self.fingerprint_extraction(Extraction(text))
 
     def fingerprint_fields(self, fields: Mapping[str, Sequence[str]]) -> PageFingerprint:
@@ -127,7 +127,7 @@ class Detector:
         *,
         record: Mapping[str, str] | None = None,
     ) -> PageFingerprint:
-        """The same for a page whose text was extracted already.
+        """Fingerprint a page whose text was extracted already.
 
         :param record: the fields that make up the text, where the scheme has `field_weights`.
         """
@@ -191,7 +191,7 @@ class Detector:
         *,
         in_scope: Callable[[str], bool] | None = None,
     ) -> Verdict:
-        """What a fingerprinted page is; a new one is pending in the index until it is confirmed.
+        """Return the verdict on a fingerprinted page. A new one is pending until it is confirmed.
 
         :param in_scope: see `Index.observe`.
         :raises StorageError: the index fails.

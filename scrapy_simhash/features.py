@@ -28,7 +28,7 @@ IDF_WEIGHTINGS = ("levels", "tf-idf")
 
 
 def shingles(tokens: Sequence[str], length: int, joiner: str = JOINER) -> list[str]:
-    """All runs of `length` consecutive tokens; a shorter text is one shingle of all it has."""
+    """Return all runs of `length` consecutive tokens; a shorter text is a single shingle."""
     if length == 1:
         return list(tokens)
     if not tokens:
@@ -54,7 +54,7 @@ def _log_tf(counts: Counter[str], _idf: IdfTable | None) -> dict[str, float]:
 
 
 def _tf_squared(counts: Counter[str], _idf: IdfTable | None) -> dict[str, float]:
-    """Each occurrence adds the feature's frequency."""
+    """Weight each feature by its squared frequency: each occurrence adds the frequency."""
     return {feature: float(count * count) for feature, count in counts.items()}
 
 
@@ -153,7 +153,7 @@ class IdfTable:
         self.digest = hashlib.blake2b(content, digest_size=8).hexdigest()
 
     def get(self, word: str) -> float:
-        """The value of a word."""
+        """Return the value of a word."""
         return self._values.get(word, self._median)
 
 

@@ -50,10 +50,10 @@ class Fingerprint(NamedTuple):
 
 
 def weighted_sums(bits: NDArray[np.uint8], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each bit the weights of the features that have it set, less those of the others.
+    """Return for each bit the weights of the features that have it set, less those of the others.
 
     :param bits: 0 or 1, a row for each feature, a column for each bit.
-    :param weights: whole numbers of which the sum is below 2**52, so that it is exact.
+    :param weights: whole numbers whose sum is below 2**52, so that it is exact.
     """
     import numpy as np
 
@@ -185,7 +185,7 @@ def _signs(sums: NDArray[np.floating[Any]], norm: float, tie: TieRule) -> Finger
 
 
 def hamming_distance(a: int, b: int) -> int:
-    """Number of differing bits of two fingerprints of the same width."""
+    """Return the number of bits in which two fingerprints of the same width differ."""
     return (a ^ b).bit_count()
 
 

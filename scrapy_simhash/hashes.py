@@ -72,7 +72,7 @@ def _encoded(features: Sequence[str]) -> list[bytes]:
 
 
 def _xxh3_mix(features: Sequence[str], bits: int) -> bytes:
-    """The tokens of a feature, hashed once each and mixed: equal to `widen` of their shingles."""
+    """Hash each token of a feature once, and mix: equal to `widen` of their shingles."""
     import numpy as np
 
     mixed = np.empty(len(features), dtype=np.uint64)
@@ -145,7 +145,7 @@ def mix(hashes: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
 
 
 def _md5(features: Sequence[str], bits: int) -> bytes:
-    """The last bits of MD5, as the PyPI package simhash takes them."""
+    """Return the last bits of MD5, as the PyPI package simhash does."""
     width = bits // 8
     return b"".join(
         [
@@ -180,7 +180,7 @@ def _utf16_units(text: str) -> Sequence[int]:
 
 
 def _string_hash(features: Sequence[str], bits: int) -> bytes:
-    """The multiplicative hash of strings of Python 2 (1000003), cut to its low bits."""
+    """Return the low bits of Python 2's multiplicative hash of strings (1000003)."""
     return b"".join(
         [
             _multiplied(list(map(ord, feature)), bits).to_bytes(bits // 8, "big")
@@ -190,7 +190,7 @@ def _string_hash(features: Sequence[str], bits: int) -> bytes:
 
 
 def _string_hash_java(features: Sequence[str], bits: int) -> bytes:
-    """The same over the chars of a Java string, with the least significant bit first."""
+    """Return the same hash over the chars of a Java string, the least significant bit first."""
     return b"".join(
         [
             int(f"{_multiplied(_utf16_units(feature), bits):0{bits}b}"[::-1], 2).to_bytes(
@@ -218,7 +218,7 @@ def _mt19937_outputs() -> tuple[bytes, ...]:
 
 
 def _mt19937(features: Sequence[str], _bits: int) -> bytes:
-    """The c-th output of MT19937 seeded with 19260817 for the ASCII character c."""
+    """Return the c-th output of MT19937, seeded with 19260817, for the ASCII character c."""
     outputs = _mt19937_outputs()
     for feature in features:
         if len(feature) != 1 or not feature.isascii():

@@ -150,7 +150,7 @@ class SchemeParameters:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The scheme that `to_dict` wrote. :raises SchemeError: unknown or impossible values."""
+        """Return the scheme that `to_dict` wrote. :raises SchemeError: a value is not possible."""
         unknown = set(values) - {field.name for field in fields(cls)}
         if unknown:
             raise SchemeError(f"unknown scheme parameters: {', '.join(sorted(unknown))}")
@@ -171,7 +171,7 @@ def _is_whole(value: object, low: int, high: int) -> bool:
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:
-    """A tuple of texts that are not empty, from a list too, as JSON has it."""
+    """Return a tuple of texts that are not empty; lists are allowed, because JSON has no tuples."""
     if not isinstance(value, (tuple, list)) or not all(isinstance(v, str) and v for v in value):
         raise SchemeError(f"{name}={value!r}: a list of texts is needed")
     return tuple(value)

@@ -42,15 +42,15 @@ class Scheme(SchemeParameters):
 
     @classmethod
     def preset(cls, name: str) -> Scheme:
-        """The scheme of a named preset. :raises SchemeError: there is none of that name."""
+        """Return the scheme of a named preset. :raises SchemeError: there is none of that name."""
         return preset(name).scheme
 
     def tokens(self, text: str, title: str = "") -> list[str]:
-        """The tokens of a text, or of its parts, in order."""
+        """Return the tokens of a text, or of its parts, in order."""
         return TOKENIZERS[self.tokenizer].tokens(select_parts(text, self.parts, title))
 
     def features(self, tokens: Sequence[str]) -> dict[str, float]:
-        """The weighted features of tokens."""
+        """Return the weighted features of tokens."""
         return weighted_features(
             tokens,
             shingle_length=self.shingle_length,
@@ -156,7 +156,7 @@ class Scheme(SchemeParameters):
             return Fingerprint(value, bytes(self.bits))
 
     def check_fingerprint(self, fingerprint: int) -> int:
-        """The fingerprint itself. :raises SchemeError: not an int of this width."""
+        """Return the fingerprint itself. :raises SchemeError: it is not an int of this width."""
         if not isinstance(fingerprint, int) or not 0 <= fingerprint < 1 << self.bits:
             raise SchemeError(f"{fingerprint!r} is not a fingerprint of {self.bits} bits")
         return fingerprint
@@ -275,7 +275,7 @@ DEFAULT_PRESET = "wide"
 
 
 def preset(name: str) -> Preset:
-    """The preset of that name. :raises SchemeError: there is none."""
+    """Return the preset of that name. :raises SchemeError: there is none."""
     try:
         return PRESETS[name]
     except (KeyError, TypeError):

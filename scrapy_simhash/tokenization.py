@@ -222,12 +222,12 @@ def character_and_pair_tokens(text: str) -> list[str]:
 
 
 def whitespace_tokens(text: str) -> list[str]:
-    """What stands between white space, as it is."""
+    """Return what is between white space, unchanged."""
     return text.split()
 
 
 def raw_character_tokens(text: str) -> list[str]:
-    """Every character, as it is."""
+    """Return every character, unchanged."""
     return list(text)
 
 
@@ -245,7 +245,7 @@ class TaggedWords(list[str]):
 
 
 def tagged_tokens(text: str) -> TaggedWords:
-    """The words of a text that is split by spaces and tagged, ``word/tag``.
+    """Return the words of a text that is split by spaces and tagged, ``word/tag``.
 
     As linyiqun's Java reads them: line breaks separate nothing; a word ends at its first slash;
     pieces without a slash are skipped, and those that contain wn or wd (tags of commas) are noise.
@@ -334,7 +334,7 @@ def _load_segmenter() -> Callable[[str], list[str]]:
 
 
 def jieba_tokenizer() -> Any:
-    """A jieba.Tokenizer of our own: the module's global one changes with load_userdict()."""
+    """Return a jieba.Tokenizer of our own: load_userdict() changes the module's global one."""
     with _loading:  # one thread loads it, however many meet Chinese at the same time
         return _load_jieba()
 

@@ -40,12 +40,22 @@ def _plugin(workers: int, extractor: str, packages: tuple[str, ...]) -> Contesta
     return Contestant(f"workers={workers} {extractor}", settings, workers, packages)
 
 
+REDIS = "workers=1 readability redis"
+REDIS_URL = "CRAWL_BENCHMARK_REDIS_URL"
+"""The variable of the environment that names the server."""
+
 _ALL = (
     Contestant(OFF, {}),
     *(
         _plugin(workers, extractor, packages)
         for extractor, packages in _EXTRACTORS.items()
         for workers in _WORKERS
+    ),
+    Contestant(
+        REDIS,
+        _plugin(1, "readability", ()).settings | {"SIMHASH_INDEX": "redis"},
+        1,
+        packages=("redis",),
     ),
     Contestant(
         TODAY, {"ITEM_PIPELINES": {"crawl_lib.today.TodayPipeline": 300}}, packages=("simhash",)

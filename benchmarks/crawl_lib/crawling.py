@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerProcess
 
-from crawl_lib.contestants import CONTESTANTS, TODAY
+from crawl_lib.contestants import CONTESTANTS, REDIS_URL, TODAY
 from crawl_lib.processes import children_cpu_s, descendants, memory_bytes
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ class Task:
             "DOWNLOAD_DELAY": self.delay_s,
             "RANDOMIZE_DOWNLOAD_DELAY": False,
             "SIMHASH_DIR": self.directory,
+            "SIMHASH_REDIS_URL": os.environ.get(REDIS_URL),
+            "SIMHASH_REDIS_KEY": self.directory,  # an index for each crawl
             **CONTESTANTS[self.name].settings,
         }
 

@@ -85,7 +85,7 @@ def near_pairs(
     certainties: Sequence[bytes] | NDArray[Any] | None = None,
     min_recall: float = MIN_RECALL,
 ) -> NearPairs:
-    """Every pair of different fingerprints within `max_distance`; see `cluster` for the rest."""
+    """Return all pairs of different fingerprints within `max_distance`; see also `cluster`."""
     from scrapy_simhash.clustering.result import NearPairs
 
     distinct = _distinct(

@@ -65,7 +65,7 @@ class Clustering:
         return counts[counts > 0]
 
     def clusters(self, smallest: int = 1) -> Iterator[Cluster]:
-        """Those with at least so many members, the largest first and then the oldest."""
+        """Return the clusters with at least so many members, the largest first, then the oldest."""
         members = np.argsort(self.representative, kind="stable")
         representatives, sizes = self.representatives, self.sizes()
         ends = np.cumsum(sizes)
@@ -111,7 +111,7 @@ class NearPairs:
             yield found._replace(first=inputs(found.first), second=inputs(found.second))
 
     def arrays(self) -> Pairs:
-        """All pairs at once, sorted by first and second; there may be very many."""
+        """Return all pairs at once, sorted by first and second; there may be very many."""
         pairs = together(list(self))
         order = np.argsort(pairs.first * self._distinct.input_count + pairs.second)
         return Pairs(pairs.first[order], pairs.second[order], pairs.distance[order])

@@ -79,7 +79,7 @@ class ThreadedCalls(IndexCalls):
     """Calls an index on the network in threads, so that the event loop never waits for it.
 
     While the index cannot be reached, pages pass without being asked for, and it is tried again
-    every few seconds. What it was told waits for it.
+    every few seconds. What pages in progress tell it is retried.
 
     :param patience_s: how long.
     """

@@ -132,7 +132,7 @@ class Judge:
         return None if self._options.scope is None else self._options.scope(key)
 
     def _repeat(self, checkpoint: Checkpoint) -> None:
-        """Repeat the changes of the index, of which a kill may have left out the last ones."""
+        """Repeat the changes of the index: a kill may have lost the last ones."""
         evidence = iter(checkpoint.evidence)
         for line in checkpoint.lines.splitlines():
             verdict: dict[str, Any] = json.loads(line)

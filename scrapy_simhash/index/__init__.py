@@ -106,7 +106,7 @@ def open_index(
     :param buffer_bytes: size of the buffer for table records, allocated twice; the first user
         decides. A larger buffer speeds up an index with biased fingerprints or many tables, but
         slows down opening after a crash. No effect on probed tables.
-    :param crawl_start: `ObservingIndex.began` of a resumed crawl, whose pages count as seen by it.
+    :param crawl_start: `crawl_start` of a resumed crawl's earlier index: its pages count as seen.
     :param confirmation: conditions for a page within k to count as a copy; defaults to those of an
         existing index, or of the preset with this scheme, or none.
     :raises IndexMismatch: the index was created with another scheme, plan or kind of database.
@@ -298,7 +298,7 @@ def _check_distance(made: Manifest, max_distance: int) -> None:
         raise PlanError(
             f"{made.plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
             f"{MIN_RECALL:.0%}: replace the tables with `scrapy simhash rebuild --max-distance "
-            f"{max_distance}`, which keeps the pages; or lower the distance; or start anew with "
+            f"{max_distance}`, which keeps the pages; or lower the distance; or start over with "
             "SIMHASH_RESET = True"
         )
 
@@ -321,7 +321,7 @@ def _check_same(directory: Path, made: Manifest, options: _Options) -> None:
             raise IndexMismatch(
                 str(directory),
                 f"it was made with the {what} {made_with}, not {wanted}: {_INSTEAD[what]}; or "
-                "choose another directory with SIMHASH_DIR; or start anew with "
+                "choose another directory with SIMHASH_DIR; or start over with "
                 "SIMHASH_RESET = True; nothing was changed",
             )
     if options.max_distance is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ObservationKind = Literal["new", "near-duplicate", "unchanged", "changed"]
 
 Action = Literal["", "dropped", "tagged", "followed", "passed"]
-"""What was done with a page that is like another; empty if nobody has said so."""
+"""What was done with a page that is like another; empty if it is not known."""
 
 ACTIONS: tuple[Action, ...] = ("", "dropped", "tagged", "followed", "passed")
 
@@ -145,14 +145,14 @@ class Index(Protocol):
         """
 
     def confirm(self, observed: Observation | str) -> None:
-        """The page was handled without an error: store it, all of its rows or none.
+        """Store a page that was handled without an error: all of its rows, or none.
 
         Given a key, all observations of that key that are pending through this index. Nothing
         pending: does nothing.
         """
 
     def discard(self, observed: Observation | str) -> None:
-        """The page failed: forget the observation, so that a copy can take its place.
+        """Forget the observation of a page that failed, so that a copy can take its place.
 
         That it was similar to another page is taken out of the near-duplicate log.
         What the index held under the key before stays. Nothing pending: does nothing.
@@ -162,8 +162,8 @@ class Index(Protocol):
         """Say in the near-duplicate log what was done with a page. Not logged: does nothing."""
 
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
-        """All stored and pending pages within `max_distance`, the confirmed ones first, each
-        nearest first, then oldest.
+        """Return all stored and pending pages within `max_distance`: the confirmed ones first,
+        then the nearest, then the oldest.
 
         Up to the plan's guaranteed distance none is missed; beyond it, see
         `TablePlan.expected_recall`.
@@ -173,7 +173,7 @@ class Index(Protocol):
         """Give the index back; pending observations are forgotten. Harmless when repeated."""
 
     def __len__(self) -> int:
-        """Number of stored entries; pending ones don't count."""
+        """Return the number of stored entries; pending ones don't count."""
 
     def __enter__(self) -> Self: ...
 
@@ -217,12 +217,12 @@ class Store(Protocol):
         """The first sequence number that no write has seen."""
 
     def entry(self, key: str) -> Entry | None:
-        """The entry of that key."""
+        """Return the entry of a key, or None."""
 
     def within(
         self, fingerprint: int, max_distance: int, certainty: bytes = b""
     ) -> list[tuple[int, Entry]]:
-        """(distance, entry) of the entries that the tables find within the distance.
+        """Return (distance, entry) of the entries that the tables find within the distance.
 
         :param certainty: of the fingerprint's bits, see `Evidence`.
         """
@@ -241,7 +241,7 @@ class Store(Protocol):
         """Remove the line of that sequence from the near-duplicate log, if there is one."""
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
-        """The log from that sequence on, in its order."""
+        """Return the log from a sequence on, in its order."""
 
     def sync(self) -> None:
         """Bring what was written to the disk, while other calls go on."""

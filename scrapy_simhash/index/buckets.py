@@ -46,7 +46,7 @@ class Buckets:
     def __init__(
         self, database: Database, plan: TablePlan, check_bits: int, buffer_bytes: int | None
     ) -> None:
-        # Loads numpy, which who opens no index does not need.
+        # Imported lazily: callers that open no index need no numpy.
         from scrapy_simhash.index.candidates import equal_ordinals, near_ordinals
 
         self._equal_ordinals, self._near_ordinals = equal_ordinals, near_ordinals
@@ -107,7 +107,7 @@ class Buckets:
         return self._near_ordinals(found, check, self._check_bits, max_distance) if found else set()
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
-        """The same, some tables at a time, for who may stop early. Ordinals may come again."""
+        """Do the same, some tables at a time, for callers that may stop. Ordinals may repeat."""
         prefixes, check = self._looked_up(fingerprint)
         for first in range(0, self._key_table, _TABLES_IN_TURN):
             found = self._find(first, prefixes[first : first + _TABLES_IN_TURN])
@@ -121,7 +121,7 @@ class Buckets:
         return self._equal_ordinals(found, check.to_bytes(KEY_CHECK_BITS // 8, "little"))
 
     def _find(self, first_table: int, prefixes: Sequence[int]) -> list[bytes | bytearray]:
-        """The packed records of the buckets with these prefixes, in tables from the first on."""
+        """Return the packed records of the buckets with these prefixes, from the first table on."""
         found = self._buffer.found(first_table, prefixes)
         if self._in_rows:
             heads = self._heads
@@ -165,8 +165,8 @@ class Buckets:
     def spill(
         self, slot_count: int | None = None
     ) -> tuple[list[Slot], list[Row], list[bytes]] | None:
-        """The next slots to spill, the rows to put for them, and none to delete; None if no slot
-        is left.
+        """Return the next slots to spill, the rows to put for them, and none to delete; None if
+        no slot is left.
         """
         slots = self._buffer.take_slots(slot_count or self._slots_per_spill)
         if slots is None:
@@ -193,7 +193,7 @@ class Buckets:
         return slots, puts, []
 
     def _closing(self, bucket: bytes, value: bytes, record_bytes: int) -> tuple[Row, bytes]:
-        """(closed row that takes the open row's records, what is left of the open row)."""
+        """Return (closed row that takes the open row's records, what is left of the open row)."""
         closed = int.from_bytes(value[:HEADER_BYTES], "little")
         kept = b""
         if closed:
@@ -205,7 +205,7 @@ class Buckets:
         return (last, kept + value[HEADER_BYTES:]), closed.to_bytes(HEADER_BYTES, "little")
 
     def _closed(self, bucket: bytes, value: bytes) -> dict[bytes, bytes]:
-        """The closed rows of a bucket, by the value of its open row."""
+        """Return the closed rows of a bucket, by the value of its open row."""
         closed = int.from_bytes(value[:HEADER_BYTES], "little")
         rows = [records.closed_row(bucket, number) for number in range(closed)]
         found = self._database.get_all(rows)
@@ -225,7 +225,7 @@ class Buckets:
         )
 
     def dropped(self, slots: Sequence[Slot]) -> None:
-        """The rows of these slots were written."""
+        """Note that the rows of these slots were written."""
         self._buffer.drop(slots)
         self._in_rows = True
 
@@ -237,7 +237,7 @@ class Buckets:
         self._repeated_below = below
 
     def spilled(self) -> bool:
-        """Whether all that waited is in rows now; if not, `spill` starts over."""
+        """Return True if all waiting records are in rows now; if not, `spill` starts over."""
         return self._buffer.thaw()
 
     def removal(self, entries: Sequence[Entry]) -> tuple[list[Row], list[bytes]]:
@@ -263,13 +263,13 @@ class Buckets:
         return puts, [row for row, value in changed.items() if value == NO_CLOSED_ROWS]
 
     def removed(self, entries: Sequence[Entry]) -> None:
-        """The rows of their removal were written."""
+        """Note that the rows of their removal were written."""
         for entry in entries:
             for table, prefix in enumerate(self._slots(entry)):
                 self._buffer.remove(table, prefix, entry.ordinal)
 
     def _slots(self, entry: Entry) -> list[int]:
-        """The prefix of an entry's bucket in each table and among page keys."""
+        """Return the prefix of an entry's bucket in each table, and among page keys."""
         return [*self._looked_up(entry.fingerprint)[0], self._hashed(entry.key)[0]]
 
     def _bucket(self, slot: Slot) -> bytes:

@@ -36,7 +36,7 @@ class _Sparse(dict[int, Records]):
 
 
 def without(records: Records, record_bytes: int, ordinal: int) -> bytes:
-    """A bucket's records but that of one ordinal."""
+    """Return a bucket's records without that of one ordinal."""
     wanted = ordinal.to_bytes(4, "little")
     return b"".join(
         records[end - record_bytes : end]
@@ -73,7 +73,7 @@ class Buffer:
         return sum(len(slots) for slots in self._young)
 
     def capacity(self, buffer_bytes: int) -> int:
-        """How many entries a generation of so many bytes takes; by dict they cost more."""
+        """Return how many entries a generation of so many bytes takes; in dicts they take more."""
         entry_bytes = sum(
             width * (1 if isinstance(slots, list) else _SPARSE_COST)
             for width, slots in zip(self._record_bytes, self._young, strict=True)
@@ -98,7 +98,7 @@ class Buffer:
         self.entries += 1
 
     def found(self, first_table: int, prefixes: Sequence[int]) -> list[Records]:
-        """The records of the buckets with these prefixes, in tables from the first on."""
+        """Return the records of the buckets with these prefixes, from the first table on."""
         found: list[Records] = []
         for generation in (self._young, self._old) if self._old else (self._young,):
             for table, prefix in enumerate(prefixes, first_table):
@@ -121,8 +121,8 @@ class Buffer:
         self._slots = self._all_slots()
 
     def take_slots(self, count: int) -> list[Slot] | None:
-        """Of the next `count` slots of the old generation those that hold records, in the order
-        of the database's rows; None at the end.
+        """Return those of the next `count` slots of the old generation that hold records, in the
+        order of the database's rows; None at the end.
         """
         taken = list(islice(self._slots, count))
         if not taken:
@@ -130,7 +130,7 @@ class Buffer:
         return [(table, prefix) for table, prefix in taken if self._old[table][prefix]]
 
     def old(self, slot: Slot) -> bytes:
-        """The records of the old generation in a slot."""
+        """Return the records of the old generation in a slot."""
         return bytes(self._old[slot[0]][slot[1]])
 
     def drop(self, slots: Sequence[Slot]) -> None:

@@ -71,8 +71,8 @@ def met_candidates(plan: TablePlan, pages: int) -> float:
 
 
 def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
-    """Bytes on disk that a page takes besides its key and evidence: its records, and the entry's
-    numbers.
+    """Return the bytes on disk that a page takes besides its key and evidence: its records, and
+    the entry's numbers.
 
     Without what the database adds to rows, and what it has not yet dropped of old ones.
     """

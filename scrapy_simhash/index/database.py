@@ -24,18 +24,18 @@ class Database(Protocol):
     """
 
     def get(self, key: bytes) -> bytes | None:
-        """The value of a row."""
+        """Return the value of a row, or None."""
 
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The values of some rows, in the order of the keys."""
+        """Return the values of some rows, in the order of the keys."""
 
     def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
-        """The rows with start <= key < stop, as they are when the first one is asked for."""
+        """Return the rows with start <= key < stop, as they are when the first is asked for."""
 
     def write(
         self, puts: Sequence[Row], deletes: Sequence[bytes] = (), *, sync: bool = False
     ) -> None:
-        """All puts and deletes, or none.
+        """Carry out all puts and deletes, or none.
 
         Whatever was written before a crash of the process is there after it. With `sync`, this
         and all earlier writes are on the disk when the call returns.
@@ -90,6 +90,6 @@ def corrupt(location: str, detail: object) -> IndexCorrupt:
     return IndexCorrupt(
         location,
         f"it is damaged ({detail}): `scrapy simhash repair --index {location}` keeps what can "
-        "still be read; or restore a backup, or start anew with SIMHASH_RESET = True; "
+        "still be read; or restore a backup, or start over with SIMHASH_RESET = True; "
         "nothing was deleted",
     )

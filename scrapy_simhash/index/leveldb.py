@@ -86,7 +86,7 @@ class LevelDB:
         try:
             if self._write_failed:
                 # Part of a batch may stand in LevelDB's log, and what is written behind it
-                # would be lost: opening anew cuts it off.
+                # would be lost: opening again cuts it off.
                 self._db.close()
             database = self._database()
             self._write_failed = False
@@ -176,7 +176,7 @@ LEVELDB: DatabaseKind = _LevelDBKind()
 
 
 def translated(location: str, error: Exception) -> SimhashError:
-    """An error of plyvel as ours, with what to do; anything else is raised as it is."""
+    """Return our error for one of plyvel's, with what to do; raise anything else as it is."""
     text = _text(error)
     if isinstance(error, plyvel.CorruptionError):
         return corrupt(location, text)
@@ -205,11 +205,11 @@ def _locked(location: str) -> IndexLocked:
 
 
 def _text(error: Exception) -> str:
-    """What LevelDB said; plyvel passes it on as bytes."""
+    """Return LevelDB's message; plyvel passes it on as bytes."""
     detail = error.args[0] if error.args else ""
     return detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
 
 
 def _has_data(path: Path) -> bool:
-    """Whether files are there that LevelDB writes only once CURRENT exists."""
+    """Return True if there are files that LevelDB writes only once CURRENT exists."""
     return path.exists() and any(file.suffix in {".ldb", ".sst", ".log"} for file in path.iterdir())

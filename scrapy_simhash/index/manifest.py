@@ -159,7 +159,7 @@ class Manifest:
                         if version in OLDER_VERSIONS
                         else "use the release that made it"
                     )
-                    + ", or start anew with SIMHASH_RESET = True; nothing was changed",
+                    + ", or start over with SIMHASH_RESET = True; nothing was changed",
                 )
             scheme = Scheme.from_dict(content["scheme"])
             plan = TablePlan(**content["plan"])
@@ -201,7 +201,7 @@ class Manifest:
         return IndexCorrupt(
             str(directory),
             f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error}): restore it from "
-            "a backup, or start anew with SIMHASH_RESET = True; nothing was changed",
+            "a backup, or start over with SIMHASH_RESET = True; nothing was changed",
         )
 
 

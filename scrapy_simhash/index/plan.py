@@ -131,7 +131,7 @@ class TablePlan:
         return tuple((shift, (1 << width) - 1) for ((shift, width),) in self.tables)
 
     def prefixes(self, fingerprint: int) -> list[int]:
-        """The prefix of a fingerprint in each table."""
+        """Return the prefix of a fingerprint in each table."""
         if self._single_blocks is not None:
             return [fingerprint >> shift & mask for shift, mask in self._single_blocks]
         found = []
@@ -267,7 +267,7 @@ def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> flo
 
 @lru_cache(maxsize=1024)
 def _recall_of_tables(bits: int, tables: tuple[tuple[Block, ...], ...], distance: int) -> float:
-    """The same for any tables: slower."""
+    """Return the same for any tables, more slowly."""
     # Bits that are in the prefixes of the same tables are alike: `alike` counts them by tables.
     alike: dict[int, int] = {}
     for bit in range(bits):

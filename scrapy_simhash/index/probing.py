@@ -87,7 +87,7 @@ class Prober:
         return Probes(found, prefixes.take(found) ^ flips.take(chosen).astype(np.int64))
 
     def _scores(self, known: NDArray[np.uint8]) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
-        """(the least certain bits of each table, how likely each subset of them differs)."""
+        """Return (the least certain bits of each table, how likely each subset of them differs)."""
         order: NDArray[np.uint16] = known.astype(np.uint16) << np.uint16(8) | self._numbers
         order.sort(axis=-1)
         order = order[..., : self._uncertain]

@@ -94,7 +94,7 @@ def decode_key(value: bytes) -> str:
 
 
 def key_hash(key: bytes) -> tuple[int, int]:
-    """(prefix, check) of an encoded page key: the upper 48 bits of its XXH3-64."""
+    """Return (prefix, check) of an encoded page key: the upper 48 bits of its XXH3-64."""
     hashed = xxh3_64_intdigest(key) >> 64 - KEY_PREFIX_BITS - KEY_CHECK_BITS
     return hashed >> KEY_CHECK_BITS, hashed & (1 << KEY_CHECK_BITS) - 1
 
@@ -115,7 +115,7 @@ def removed_row(ordinal: int) -> bytes:
 
 
 def rows_of_no_kind(database: Database) -> Iterator[bytes]:
-    """Keys of rows that this format does not have; those of buckets are not looked at."""
+    """Return keys of rows that this format does not have, apart from those of buckets."""
     for start, stop, row_bytes in (
         *((b"", b"E", -1), (b"E", b"F", ENTRY_ROW_BYTES), (b"F", b"K", -1), (b"L", b"N", -1)),
         *((b"N", b"O", LOG_ROW_BYTES), (b"O", b"R", -1), (b"R\0", b"S", -1), (b"S\0", b"T", -1)),
@@ -127,8 +127,8 @@ def rows_of_no_kind(database: Database) -> Iterator[bytes]:
 
 
 def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
-    """For each table, then for page keys: what the rows of its buckets begin with, and how many
-    bytes of prefix follow.
+    """Return for each table, then for page keys: what the rows of its buckets begin with, and how
+    many bytes of prefix follow.
     """
     heads = [
         (b"T" + table.to_bytes(2, "big"), -(-width // 8))
@@ -138,12 +138,12 @@ def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
 
 
 def closed_row(bucket: bytes, number: int) -> bytes:
-    """A closed row of a bucket, from 0 on; its open row is `bucket` itself."""
+    """Return the key of a closed row of a bucket, from 0 on; its open row is `bucket` itself."""
     return bucket + number.to_bytes(4, "big")
 
 
 def fold(fingerprint: int, check_bits: int) -> int:
-    """The XOR of a fingerprint's words of `check_bits` bits: what a record holds of it.
+    """Return the XOR of a fingerprint's words of `check_bits` bits: what a record holds of it.
 
     Each differing bit of two fingerprints changes one bit of the fold, so folds are never
     farther from each other than fingerprints, and unrelated ones are as far as chance has it.
@@ -156,14 +156,14 @@ def fold(fingerprint: int, check_bits: int) -> int:
 
 
 def record(check: int, check_bits: int, ordinal: int) -> bytes:
-    """One record of a bucket."""
+    """Return one record of a bucket."""
     if check_bits == KEY_CHECK_BITS:
         return _RECORD_OF_32_BITS.pack(check, ordinal)
     return check.to_bytes(check_bits // 8, "little") + ordinal.to_bytes(4, "little")
 
 
 def ordinals(packed: bytes, record_bytes: int) -> list[int]:
-    """The ordinals of packed records."""
+    """Return the ordinals of packed records."""
     return [
         int.from_bytes(packed[end - 4 : end], "little")
         for end in range(record_bytes, len(packed) + 1, record_bytes)
@@ -224,7 +224,7 @@ def _encode_evidence(evidence: Evidence) -> bytes:
 
 
 def _read_evidence(value: bytes, at: int) -> tuple[Evidence, int]:
-    """(what the entry keeps of its page besides the fingerprint, where it ends)."""
+    """Return (what the entry keeps of its page besides the fingerprint, where it ends)."""
     if value[at : at + len(_NO_EVIDENCE)] == _NO_EVIDENCE:
         return NO_EVIDENCE, at + len(_NO_EVIDENCE)
     site = int.from_bytes(value[at : at + _SITE_BYTES], "big")
@@ -239,7 +239,7 @@ def _read_evidence(value: bytes, at: int) -> tuple[Evidence, int]:
 
 
 def _later(value: bytes, width_bytes: int) -> tuple[int, int, int]:
-    """(met later by, seen later by, where the site begins)."""
+    """Return (met later by, seen later by, where the site begins)."""
     try:
         met_later, at = _read_varint(value, _FINGERPRINT_AT + width_bytes)
         seen_later_s, at = _read_varint(value, at)
@@ -261,7 +261,7 @@ def _varint(number: int) -> bytes:
 
 
 def _read_varint(value: bytes, at: int) -> tuple[int, int]:
-    """(number, where it ends). :raises IndexError: it does not end."""
+    """Return (number, where it ends). :raises IndexError: it does not end."""
     number = shift = 0
     while True:
         byte = value[at]

@@ -1,4 +1,4 @@
-"""RocksDB, by rocksdict: where LevelDB has no wheel, and for who prefers it."""
+"""RocksDB, by rocksdict: where LevelDB has no wheel, or if you prefer it."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ ROCKSDB: DatabaseKind = _RocksDBKind()
 
 
 def translated(location: str, error: Exception) -> SimhashError:
-    """An error of rocksdict as ours, with what to do; other kinds are raised as they are."""
+    """Return our error for one of rocksdict's, with what to do; raise other kinds as they are."""
     if isinstance(error, SimhashError):
         return error
     text = str(error)
@@ -230,12 +230,12 @@ def _options() -> Any:
 
 
 def _has_data(path: Path) -> bool:
-    """Whether files are there that RocksDB writes only once CURRENT exists."""
+    """Return True if there are files that RocksDB writes only once CURRENT exists."""
     return path.exists() and any(file.suffix in {".sst", ".log"} for file in path.iterdir())
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether RocksDB names a file so."""
+    """Return True if RocksDB names a file so."""
     return (
         file.name in {"CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost"}
         or file.suffix in {".sst", ".log", ".dbtmp"}

@@ -235,7 +235,7 @@ class Runs:
         return self._near(np.concatenate(rows), packed, max_distance, probes)
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
-        """The same, at once."""
+        """Do the same, all at once."""
         yield self.find_near(fingerprint, max_distance)
 
     def find_key(self, key: str) -> list[int]:
@@ -321,7 +321,7 @@ class Runs:
         return self._merged, [row], self._merged.removed
 
     def dropped(self, merged: _Merged | None) -> None:
-        """The rows of a merge were written."""
+        """Note that the rows of a merge were written."""
         if merged is None:
             return
         kept = [
@@ -359,7 +359,7 @@ class Runs:
         return [(records.removed_row(entry.ordinal), b"") for entry in entries], []
 
     def removed(self, entries: Sequence[Entry]) -> None:
-        """The rows of their removal were written."""
+        """Note that the rows of their removal were written."""
 
     def prefixes(self, table: int, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
         """Return the prefixes of pages that are in files, spread as `_FACTOR` says."""
@@ -536,7 +536,7 @@ class Runs:
     def _slice(
         self, sources: Sequence[Run], table: int, bits: int, slot: int, step_bits: int
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
-        """(positions, buckets counted from `slot` on) of some buckets of all sources."""
+        """Return (positions, buckets counted from `slot` on) of some buckets of all sources."""
         positions, slots = [], []
         field = self._fields[table]
         stop = slot + (1 << step_bits)
@@ -562,7 +562,7 @@ class Runs:
         return min(max(wanted, bits - coarsest, 0), bits, _MAX_STEP_BITS)
 
     def _dropped(self, first: int, stop: int) -> tuple[list[bytes], NDArray[np.uint32]]:
-        """(rows, positions) of the removed entries with these ordinals."""
+        """Return (rows, positions) of the removed entries with these ordinals."""
         rows = [
             row
             for row, _ in self._database.rows(records.removed_row(first), records.REMOVED_END)

@@ -127,7 +127,7 @@ class TableStore:
         return found
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """The same, each as soon as a table finds it: not the nearest first."""
+        """Return the same, each as soon as a table finds it: not the nearest first."""
         known: set[int] = set()
         for ordinals in self._buckets.find_near_in_turn(fingerprint, max_distance):
             for entry in self._entries_of(ordinals - known):
@@ -137,7 +137,7 @@ class TableStore:
             known |= ordinals
 
     def entries(self) -> Iterator[Entry]:
-        """All entries, in the order of their ordinals; as they are when the first is asked for."""
+        """Return all entries by ordinal, as they are when the first is asked for."""
         for row, value in self._database.rows(records.entry_row(0), b"F"):
             yield self._decoded(records.decode_entry, int.from_bytes(row[1:], "big"), value)
 

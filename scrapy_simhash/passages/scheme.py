@@ -62,9 +62,9 @@ class PassageScheme:
             return None
 
     def reach(self, passage: str) -> int:
-        """The distance within which a passage is looked up where texts are compared, too.
+        """Return the distance within which a passage is looked up where texts are compared, too.
 
-        It is larger for short passages, of which two changed characters move more bits.
+        It is larger for short passages, where two changed characters move more bits.
         """
         letters = sum(map(str.isalnum, passage))
         further = _SHORT_REACH if letters < _SHORT_CHARACTERS else 1.0

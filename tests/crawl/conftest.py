@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.crawl.site import Site, serving
-from tests.index.redis_servers import RedisServer, running
+from tests.index.redis_servers import RedisServer, needs_redis, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +19,18 @@ def site() -> Iterator[Site]:
     """Return a site for the tests of one module."""
     with serving() as site:
         yield site
+
+
+@pytest.fixture(
+    scope="module",
+    params=["embedded", pytest.param("redis", marks=[pytest.mark.thorough, needs_redis])],
+)
+def every_index(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run the crawls of a module with an embedded index, and with one in Redis."""
+    with pytest.MonkeyPatch.context() as changed:
+        if request.param == "redis":
+            changed.setenv("CRAWL_WITH_REDIS", request.getfixturevalue("redis_server").url)
+        yield
 
 
 @pytest.fixture(scope="module")

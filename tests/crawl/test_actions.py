@@ -20,7 +20,7 @@ ACTIONS = {
 
 
 @pytest.fixture(scope="module")
-def results(site, module_path):
+def results(every_index, site, module_path):
     site.put("/mill", page("mill", links=["/linked-by-original"]))
     site.put("/copy", page("mill", copy=2, links=["/linked-by-copy"]))
     site.put("/linked-by-original", page("bees"))

@@ -41,7 +41,7 @@ def reactorless_handlers() -> dict[str, str]:
         pytest.param("asyncio, CrawlerProcess", marks=pytest.mark.thorough),
     ],
 )
-def results(request, site, tmp_path_factory):
+def results(request, every_index, site, tmp_path_factory):
     site.put("/linked", page("kite"))
     for number, name in enumerate(("mill", "bees", "tram", "茶园")):
         site.put(f"/{number}", page(name, links=["/linked"]))

@@ -22,7 +22,8 @@ def item(name, copy=None, **more):
 
 
 @pytest.fixture(scope="module")
-def results(site, module_path):
+def results(every_index, site, module_path):
+    site.hits.clear()
     site.put("/first", page("ice"))
     site.put("/second", page("clock"))
     site.put("/third", page("tram"))

@@ -38,6 +38,9 @@ BAN = (
 )
 
 
+pytestmark = pytest.mark.usefixtures("every_index")
+
+
 @pytest.fixture(scope="module")
 def urls(site):
     """Return the URLs of all pages, family by family."""

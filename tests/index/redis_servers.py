@@ -52,15 +52,19 @@ def free_port() -> int:
 class RedisServer:
     """A running redis-server, or a cluster of several.
 
-    :param processes: of a cluster; 0 for a single server.
+    :param processes: masters of a cluster; 0 for a single server.
+    :param replicas: each master has a replica, which takes over when the master dies.
     """
 
-    def __init__(self, directory: Path, *options: str, processes: int = 0) -> None:
+    def __init__(
+        self, directory: Path, *options: str, processes: int = 0, replicas: bool = False
+    ) -> None:
         self.cluster = processes > 0
         self._directory = directory
         self._processes: list[subprocess.Popen[bytes]] = []
         self.ports: list[int] = []
-        for _ in range(max(processes, 1)):
+        self._masters = max(processes, 1)
+        for _ in range(self._masters * (2 if replicas else 1)):
             self._start(directory, *options)
         self.url = f"redis://127.0.0.1:{self.ports[0]}/0"
         if self.cluster:
@@ -95,11 +99,12 @@ class RedisServer:
         import redis
 
         nodes = [redis.Redis(port=port) for port in self.ports]
-        share = -(-16384 // len(nodes))
+        share = -(-16384 // self._masters)
         for number, node in enumerate(nodes):
             first = number * share
-            slots = range(first, min(first + share, 16384))
-            node.execute_command("CLUSTER", "ADDSLOTS", *slots)
+            if number < self._masters:
+                slots = range(first, min(first + share, 16384))
+                node.execute_command("CLUSTER", "ADDSLOTS", *slots)
             node.execute_command("CLUSTER", "MEET", "127.0.0.1", self.ports[0])
         until = time.monotonic() + 30
         while any(b"cluster_state:ok" not in raw_info(node) for node in nodes) or any(
@@ -107,13 +112,35 @@ class RedisServer:
         ):
             assert time.monotonic() < until, "the cluster does not form"
             time.sleep(0.1)
+        for number, node in enumerate(nodes[self._masters :]):
+            replicate(node, nodes[number])
         for node in nodes:
             node.close()
+
+    def kill(self, number: int) -> None:
+        """Kill one process of a cluster, masters first."""
+        self._processes[number].kill()
+        self._processes[number].wait()
 
     def stop(self) -> None:
         for process in self._processes:
             process.kill()
             process.wait()
+
+
+def replicate(node, master) -> None:
+    """Make a node the replica of a master, and wait until it has all data."""
+    import redis
+
+    name = master.execute_command("CLUSTER", "MYID")
+    until = time.monotonic() + 30
+    asked = False
+    while not asked or node.info("replication")["master_link_status"] != "up":
+        assert time.monotonic() < until, "the replica does not follow its master"
+        if not asked:
+            with suppress(redis.ResponseError):  # it does not know the master yet
+                asked = bool(node.execute_command("CLUSTER", "REPLICATE", name))
+        time.sleep(0.1)
 
 
 def raw_info(node) -> bytes:
@@ -124,8 +151,10 @@ def raw_info(node) -> bytes:
 
 
 @contextmanager
-def running(directory: Path, *options: str, processes: int = 0) -> Iterator[RedisServer]:
-    server = RedisServer(directory, *options, processes=processes)
+def running(
+    directory: Path, *options: str, processes: int = 0, replicas: bool = False
+) -> Iterator[RedisServer]:
+    server = RedisServer(directory, *options, processes=processes, replicas=replicas)
     try:
         yield server
     finally:

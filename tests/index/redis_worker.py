@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash import Scheme
+from scrapy_simhash.errors import IndexUnreachable
 from scrapy_simhash.index.redis import open_redis_index
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Task:
     :param failing: share of the pages that fail the first time.
     :param held: so many pages are pending while further ones are asked for.
     :param together: workers wait for each other after so many families.
+    :param patient: try again what fails because the server is away.
     """
 
     url: str
@@ -60,6 +62,7 @@ class Task:
     held: int = 0
     lease_s: float = 60.0
     together: int = 0
+    patient: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -116,7 +119,7 @@ def main() -> None:
 
         def observe(page: Page) -> None:
             key = page_key(page[0], task.worker)
-            observed = index.observe(key, page[1])
+            observed = patiently(task, index.observe, key, page[1])
             if observed.kind != "near-duplicate":
                 held.append((page, observed))
             elif observed.provisional:
@@ -128,11 +131,11 @@ def main() -> None:
             while len(held) > most:
                 page, observed = held.popleft()
                 if rng.random() < task.failing:
-                    index.discard(observed)
+                    patiently(task, index.discard, observed)
                     waiting.append(page)
                 else:
                     leases = index.lost_leases
-                    index.confirm(observed)
+                    patiently(task, index.confirm, observed)
                     log.write(f"kept {observed.key}\n")
                     if index.lost_leases > leases:
                         log.write(f"late {observed.key}\n")
@@ -153,6 +156,18 @@ def main() -> None:
             settle(0)
             time.sleep(0.01)
             ask_again(len(waiting))
+
+
+def patiently(task: Task, call, *arguments):
+    """Call the index, again and again if the server is away."""
+    until = time.monotonic() + 60
+    while True:
+        try:
+            return call(*arguments)
+        except IndexUnreachable:  # noqa: PERF203 - it seldom is
+            if not task.patient or time.monotonic() > until:
+                raise
+            time.sleep(0.1)
 
 
 def _send_twice(index: RedisIndex, share: float, rng: random.Random) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .redis_servers import RedisBackend, needs_redis
+from .redis_servers import RedisBackend, needs_redis, running
 from .redis_worker import SHAPES, Task, members, page_key
 
 if TYPE_CHECKING:
@@ -198,3 +198,36 @@ def test_crawlers_that_die_or_fall_silent_lose_no_family(redis_backend, tmp_path
 @pytest.mark.parametrize("shape", SHAPES)
 def test_many_crawlers_that_die_or_fall_silent_lose_no_family(redis_backend, tmp_path, shape):
     disturbed(redis_backend, tmp_path, shape, 300, most=40)
+
+
+@pytest.mark.thorough
+def test_a_master_that_dies_loses_no_family(tmp_path):
+    """Its replica takes over. What the master had not passed on yet is forgotten: copies may pass."""
+    families = 300
+    options = ("--cluster-node-timeout", "1000")
+    with running(tmp_path / "redis", *options, processes=3, replicas=True) as server:
+        backend = RedisBackend(server)
+        todo = tasks(backend, tmp_path, "wide clique", families, held=5, patient=True)
+        killed = []
+
+        def kill_one(children):
+            log = Path(todo[0].log)
+            begun = log.exists() and log.read_text().count("\n") > families // 5
+            if begun and not killed:
+                assert all(child.poll() is None for child in children)
+                server.kill(1)
+                killed.append(1)
+
+        run_all(todo, disturb=kill_one)
+        assert killed
+        kept: dict[str, set[str]] = {}
+        for task in todo:
+            for line in Path(task.log).read_text().splitlines():
+                what, key, *_ = line.split()
+                if what == "kept":
+                    kept.setdefault(key.rpartition("/")[2], set()).add(key)
+        assert set(kept) == {str(family) for family in range(families)}
+        too_many = sum(len(pages) - 1 for pages in kept.values())
+        print(f"{too_many} pages kept beside another of their family")
+        # At the most those that all workers had under way.
+        assert too_many <= 2 * WORKERS * 6

@@ -30,9 +30,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scrapy_simhash.confirmation import NO_EVIDENCE
-from scrapy_simhash.errors import IndexClosed, IndexCorrupt, SchemeError, StorageError
+from scrapy_simhash.errors import IndexClosed, IndexCorrupt, StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
+from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, make_observation, matches
 from scrapy_simhash.index.probing import Prober, Probes
 from scrapy_simhash.index.records import (
     decode_entry,
@@ -49,20 +50,17 @@ from scrapy_simhash.index.redis.layout import (
     field_of,
     parsed_group,
 )
-from scrapy_simhash.index.rules import Neighbour, Own, decide
+from scrapy_simhash.index.rules import Neighbour, decide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from types import TracebackType
 
-    from typing_extensions import Self
-
-    from scrapy_simhash.confirmation import Confirmation, Evidence
+    from scrapy_simhash.confirmation import Evidence
     from scrapy_simhash.index.base import Action
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
-    from scrapy_simhash.index.rules import Decision, Rules
+    from scrapy_simhash.index.rules import Rules
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_LEASE_S = 60.0
@@ -124,7 +122,7 @@ class _Seen:
     pending: list[tuple[int, Entry]]
 
 
-class RedisIndex:
+class RedisIndex(CrawlIndex):
     """An `Index` on a Redis server; see that protocol for the contract.
 
     Methods may be called from several threads, and wait for the network.
@@ -145,9 +143,9 @@ class RedisIndex:
         lease_s: float = DEFAULT_LEASE_S,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        super().__init__(rules=rules, incremental=incremental, crawl_start=crawl_start, clock=clock)
         self._server = server
         self._manifest = manifest
-        self._clock = clock
         self._layout = manifest.layout(name)
         self._prober = Prober(manifest.plan) if manifest.plan.prefix_bits else None
         self._max_check_distance = self._layout.max_check_distance(rules.max_distance)
@@ -156,9 +154,6 @@ class RedisIndex:
         self._mine: dict[int, _Pending] = {}
         self._closing = Event()
         self._renewing: Thread | None = None
-        self.rules = rules
-        self.incremental = incremental
-        self.crawl_start = crawl_start
         self.lost_leases = 0
         """Pages whose lease had ended when they were confirmed."""
 
@@ -171,16 +166,6 @@ class RedisIndex:
     def plan(self) -> TablePlan:
         """The tables that the index was made with."""
         return self._manifest.plan
-
-    @property
-    def max_distance(self) -> int:
-        """k, inclusive."""
-        return self.rules.max_distance
-
-    @property
-    def confirmation(self) -> Confirmation:
-        """What a page within k bits must show to count as a copy."""
-        return self.rules.confirmation
 
     @property
     def location(self) -> str:
@@ -197,9 +182,7 @@ class RedisIndex:
     ) -> Observation:
         """See `Index.observe`."""
         self._require_open()
-        if not isinstance(key, str) or not key:
-            raise SchemeError(f"the key of a page is a text that is not empty, not {key!r}")
-        self.scheme.check_fingerprint(fingerprint)
+        check_page(self.scheme, key, fingerprint)
         digest = digest_of(key)
         buckets = self._buckets_to_ask(fingerprint, evidence)
         sequence, since, own_group, records = self._begin(digest, buckets)
@@ -282,14 +265,7 @@ class RedisIndex:
         records = self._search(self._buckets_to_ask(fingerprint, evidence))
         candidates = self._candidates(records, fingerprint, b"")
         seen = self._look(b"", fingerprint, candidates, (), None)
-        neighbours = self.rules.neighbours(evidence, seen.stored + seen.pending)
-        neighbours.sort(key=lambda one: not one.confirmed)
-        matches: dict[str, Match] = {}
-        for distance, entry, similarity, confirmed in neighbours:
-            matches.setdefault(
-                entry.key, Match(entry.key, entry.fingerprint, distance, similarity, confirmed)
-            )
-        return list(matches.values())
+        return matches(self.rules.neighbours(evidence, seen.stored + seen.pending))
 
     def entry(self, key: str) -> Entry | None:
         """Return what is stored under a key, or None."""
@@ -367,18 +343,7 @@ class RedisIndex:
 
     def __len__(self) -> int:
         self._require_open()
-        return sum(int(self._server.call("GET", name) or 0) for name in self._layout.counts)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
+        return sum(int(value or 0) for value in self._server.values(self._layout.counts))
 
     def _require_open(self) -> None:
         if self._closing.is_set():
@@ -404,53 +369,21 @@ class RedisIndex:
             )
 
         decision = decide(own, neighbours, self._counts)
-        observation = _observation(page, own, decision)
+        observation, entry = self._outcome(
+            make_observation(
+                page.key, fingerprint, evidence, decision, own, sequence=page.sequence
+            ),
+            decision,
+            own,
+            stored,
+        )
         nearest = decision.nearest
-        if decision.kind == "near-duplicate" and nearest is not None:
-            self._log(observation, nearest)
+        if entry is None:
+            if nearest is not None:
+                self._log(observation, nearest)
             return observation
-        entry = self._new_entry(observation)
-        if decision.kind == "unchanged" and own is not None:
-            if stored is None or not (
-                own.same
-                if stored is own.entry
-                else self.rules.own(fingerprint, evidence, stored).same
-            ):
-                # The same as a pending page, which may fail: this one then stands for itself.
-                observation = replace(observation, provisional=True)
-            elif stored.met < self.crawl_start:
-                entry = self._met(stored, entry)
-            else:
-                return observation
         return _Pending(
             observation, page.digest, entry, seen.own, nearest, decision.yielding, in_scope
-        )
-
-    def _met(self, stored: Entry, entry: Entry) -> Entry:
-        """Return a stored entry as met by this crawl."""
-        met = stored._replace(met=entry.met, last_seen_s=entry.last_seen_s)
-        if not self.incremental:
-            # An empty index would know this crawl's content, not that of an earlier one.
-            return met._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
-        return met if stored.evidence.sketch else met._replace(evidence=entry.evidence)
-
-    def _counts(self, entry: Entry) -> bool:
-        return self.incremental or entry.met >= self.crawl_start
-
-    def _new_entry(self, observation: Observation) -> Entry:
-        now_s, sequence = int(self._clock()), observation.sequence
-        evidence = observation.evidence
-        if evidence.certainty:
-            evidence = evidence._replace(certainty=b"")
-        return Entry(
-            sequence,
-            observation.key,
-            observation.fingerprint,
-            sequence,
-            now_s,
-            now_s,
-            -1,
-            evidence,
         )
 
     # Searching.
@@ -724,21 +657,6 @@ class RedisIndex:
                 return False
             expected = answer[1]
 
-    def _merged(self, entry: Entry, stored: Entry | None) -> Entry:
-        """Return what is stored for a page in the place of what was."""
-        if stored is None:
-            return entry
-        if not self.rules.same_text(entry, stored):
-            return entry._replace(first_seen_s=stored.first_seen_s)
-        # The same content again keeps its number, and its fingerprint while that counts.
-        kept = stored if self._counts(stored) else entry
-        return stored._replace(
-            fingerprint=kept.fingerprint,
-            met=entry.met,
-            last_seen_s=entry.last_seen_s,
-            evidence=kept.evidence if kept.evidence.sketch else entry.evidence,
-        )
-
     def _observed_again(self, page: _Pending) -> _Pending | None:
         """Observe a page again whose lease has ended; None if it needs no place any more."""
         before = page.observation
@@ -762,17 +680,8 @@ class RedisIndex:
             other, value = self._read(page.supersedes)
             neighbour = None if other is None else self.rules.copy_of(entry, other)
             if neighbour is not None and self._removed(neighbour.entry, value):
-                gone = neighbour.entry
                 sequence = int(self._server.call("INCR", self._layout.order[0]))
-                observation = Observation(
-                    "near-duplicate",
-                    gone.key,
-                    gone.fingerprint,
-                    entry.key,
-                    neighbour.distance,
-                    sequence,
-                )
-                self._log(observation, neighbour._replace(entry=entry))
+                self._write_line(self._log_line(neighbour.entry, sequence, entry.key, neighbour))
             return
         if self.incremental:
             return
@@ -797,18 +706,8 @@ class RedisIndex:
     # The near-duplicate log, and decoding.
 
     def _log(self, observation: Observation, nearest: Neighbour) -> None:
-        similarity = nearest.similarity
         self._write_line(
-            NearDuplicate(
-                observation.key,
-                nearest.entry.key,
-                nearest.distance,
-                observation.fingerprint,
-                observation.sequence,
-                int(self._clock()),
-                None if similarity is None else round(similarity, 2),
-                nearest.confirmed,
-            )
+            self._log_line(observation, observation.sequence, nearest.entry.key, nearest)
         )
 
     def _write_line(self, line: NearDuplicate) -> None:
@@ -848,22 +747,3 @@ class RedisIndex:
             return decode_near_duplicate(sequence, value, self._layout.width_bytes)
         except ValueError as error:
             raise IndexCorrupt(self.location, f"its log cannot be read: {error}") from error
-
-
-def _observation(page: _Page, own: Own | None, decision: Decision) -> Observation:
-    nearest = decision.nearest
-    compared = nearest or own
-    is_copy = decision.kind == "near-duplicate"
-    like = None if nearest is None else nearest.entry.key
-    return Observation(
-        decision.kind,
-        page.key,
-        page.fingerprint,
-        like if is_copy else None,
-        None if compared is None else compared.distance,
-        page.sequence,
-        decision.provisional,
-        None if compared is None else compared.similarity,
-        None if is_copy else like,
-        page.evidence,
-    )

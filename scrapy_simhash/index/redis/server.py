@@ -152,6 +152,15 @@ class Server:
         with self._translated():
             return self._client.execute_command(*command)
 
+    def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the values of keys, which may be in several slots."""
+        with self._translated():
+            client = self._client
+            found: list[bytes | None] = (
+                client.mget_nonatomic(keys) if self.cluster else client.mget(keys)
+            )
+            return found
+
     def close(self) -> None:
         """Close all connections."""
         with self._translated():
