@@ -325,7 +325,7 @@ class TableStore:
             self._database.write([row], sync=True)
 
     def _spill(self, slot_count: int | None = None) -> bool:
-        """Move the records of so many slots to rows. False: none is left, or some failed."""
+        """Move records of some slots to rows. Return False if none is left or a write failed."""
         spilling = self._buckets.spill(slot_count)
         if spilling is not None:
             done: Any

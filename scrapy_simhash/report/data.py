@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index.texts import MAX_CHARACTERS
 from scrapy_simhash.maintenance.duplication import duplication
-from scrapy_simhash.report.places import places
+from scrapy_simhash.report.breakdown import break_down
 from scrapy_simhash.report.selection import select
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def build(
     pages = selection.pages
     numbers_of_pages = {page.key: number for number, page in enumerate(pages)}
     shown_texts, titles, of_text, no_room = _texts(texts, numbers_of_pages, doubled, max_text_bytes)
-    found_at = places(source, doubled)
-    numbers = found_at.numbers_of([*numbers_of_pages])
+    tables = break_down(source, doubled)
+    numbers = tables.numbers_of([*numbers_of_pages])
     made = source.manifest
     floods = [found for found in doubled.clusters if 0 < cluster_limit < len(found) - 1]
     return {
@@ -89,7 +89,7 @@ def build(
         "timeline": _timeline(source, doubled),
         "distances": [doubled.distances[distance] for distance in range(max_distance + 1)],
         "farther": sum(n for distance, n in doubled.distances.items() if distance > max_distance),
-        **found_at._asdict(),
+        **tables._asdict(),
         "similar": [
             {
                 "key": line.key,
