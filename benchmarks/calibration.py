@@ -29,7 +29,7 @@ from quality_lib.corpus import MUST, WRONG
 from quality_lib.peers import version_of
 from quality_lib.served import serve
 
-from scrapy_simhash.calibration.calibrating import DEFAULT_SAMPLE, Preset, calibrate
+from scrapy_simhash.calibration.calibrating import DEFAULT_SAMPLE, PresentSettings, calibrate
 from scrapy_simhash.calibration.sampling import Sample
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.documents.reader import Document, DocumentReader
@@ -121,13 +121,13 @@ def outcome(page_set: PageSet, pages: int, found: Calibrated, measured: Any) -> 
         preset=found.preset.name,
         pages=pages,
         near_duplicate_pairs=found.near_duplicate_pairs,
-        edited_copy_pairs=found.made_pairs,
+        edited_copy_pairs=found.edited_copy_pairs,
         must_be_found=sum(pair.band == MUST for pair in page_set.listed),
         max_distance=k,
         recall=None if k is None else float(recall[k]),
         precision=None if k is None else float(precision[k]),
-        seen_recall=None if found.found is None else found.found.recall,
-        seen_precision=None if found.found is None else found.found.precision,
+        seen_recall=None if found.chosen is None else found.chosen.recall,
+        seen_precision=None if found.chosen is None else found.chosen.precision,
         best_from=int(best[0]),
         best_to=int(best[-1]),
         best_recall=float(recall[best[0]]),
@@ -142,7 +142,8 @@ def measure(folder: Path, arguments: argparse.Namespace) -> list[Outcome]:
     """Calibrate on the pages of a set, and judge by its pairs."""
     page_set = corpus.load(folder)
     presets = [
-        Preset(name, PRESETS[name].scheme, PRESETS[name].max_distance) for name in arguments.preset
+        PresentSettings(name, PRESETS[name].scheme, PRESETS[name].max_distance)
+        for name in arguments.preset
     ]
     started = time.monotonic()
     sample = Sample.draw(pages_of(folder, page_set), arguments.sample, arguments.seed)

@@ -9,8 +9,9 @@ timetables or job offers of one template have names of their own, while copies k
 from __future__ import annotations
 
 import re
+from base64 import b64decode, b64encode
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
@@ -36,7 +37,7 @@ _HAS_DIGIT = 1
 
 
 class Evidence(NamedTuple):
-    """What is known of a page besides its fingerprint.
+    """The properties of a page that confirm a copy, besides its fingerprint.
 
     :param sketch: of its text, see `scrapy_simhash.sketch`; empty if there is none.
     :param site: number of the page's site, see `site_number`; 0 if it is not known.
@@ -55,6 +56,23 @@ class Evidence(NamedTuple):
 
 
 NO_EVIDENCE = Evidence()
+
+
+def plain_evidence(evidence: Evidence) -> list[Any]:
+    """Return evidence as values for JSON; no evidence is an empty list."""
+    if evidence == NO_EVIDENCE:
+        return []
+    return [
+        b64encode(value).decode("ascii") if isinstance(value, bytes) else value
+        for value in evidence
+    ]
+
+
+def evidence_from(plain: Sequence[Any]) -> Evidence:
+    """Return the evidence from the values of `plain_evidence`."""
+    if not plain:
+        return NO_EVIDENCE
+    return Evidence._make(b64decode(value) if isinstance(value, str) else value for value in plain)
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,9 @@ def test_reference_lists_every_reason_to_skip():
     source = (ROOT / "scrapy_simhash/crawl/middleware.py").read_text(encoding="utf-8")
     reasons = set(re.findall(r'^            \("(\w+)", ', source, re.MULTILINE))
     for path in SOURCES:
-        reasons |= set(re.findall(r'skipped ?= ?"(\w+)"', path.read_text(encoding="utf-8")))
+        reasons |= set(
+            re.findall(r'(?:skipped ?= ?|\.lost\()"(\w+)"', path.read_text(encoding="utf-8"))
+        )
     assert {"no_callback", "few_tokens", "extraction_error", "too_large", "timeout"} <= reasons
     for reason in reasons:
         assert re.search(rf"^\| `{reason}` \|", REFERENCE, re.MULTILINE), reason

@@ -40,9 +40,10 @@ _COPIES = 200
 _TRIES = 600
 
 
-class Preset(NamedTuple):
-    """A scheme to calibrate, with its present k and confirmation.
+class PresentSettings(NamedTuple):
+    """The present settings of a preset that is calibrated.
 
+    :param name: name of the preset.
     :param served_distance: the largest k that the tables of the existing indexes support.
     """
 
@@ -56,6 +57,10 @@ class Preset(NamedTuple):
     def least_per_cent(self) -> int:
         """Return the present least resemblance, in per cent."""
         return ceil(self.confirmation.min_resemblance * STEPS - 1e-9)
+
+
+# The old name, for one release.
+Preset = PresentSettings
 
 
 class EditedCopies(NamedTuple):
@@ -80,7 +85,7 @@ class Calibrated:
         least resemblance.
     """
 
-    preset: Preset
+    preset: PresentSettings
     fingerprints: int
     skipped: Counter[str]
     counts: Counts
@@ -103,23 +108,26 @@ class Calibrated:
         return sum(self.counts.near_duplicate)
 
     @property
-    def made_pairs(self) -> int:
+    def edited_copy_pairs(self) -> int:
         """Return the number of pairs of a page and its edited copy."""
         return sum(self.edited.distances)
 
     @property
-    def found(self) -> Score | None:
+    def chosen(self) -> Score | None:
         """Return recall and precision of the chosen k and least resemblance."""
         return None if self.choice is None else self.rows[self.choice.max_distance]
+
+    # Old names, for one release.
+    made_pairs = edited_copy_pairs
+    found = chosen
 
     @property
     def table_recall(self) -> float | None:
         """Return the share of pairs within the chosen k that its tables are expected to find."""
         if self.choice is None or self.choice.plan is None:
             return None
-        near, edited = self.counts.near_duplicate, self.edited.distances
-        weight = fill_weight(sum(near), sum(edited))
-        pairs = [own + weight * copies for own, copies in zip(near, edited, strict=True)]
+        near = self.counts.near_duplicate
+        pairs = _with_copies(near, self.edited.distances, _weight(self.counts, self.edited))
         return table_recall(self.choice.plan, pairs, self.choice.max_distance)
 
 
@@ -139,13 +147,13 @@ class Calibration:
     @property
     def best(self) -> Calibrated | None:
         """Return the preset with the highest F1 at its chosen k; the first of equal ones."""
-        chosen = [one for one in self.presets if one.found is not None]
-        return max(chosen, key=lambda one: one.found.f1 if one.found else 0.0, default=None)
+        chosen = [one for one in self.presets if one.chosen is not None]
+        return max(chosen, key=lambda one: one.chosen.f1 if one.chosen else 0.0, default=None)
 
 
 def calibrate(
     sample: Sample,
-    presets: Sequence[Preset],
+    presets: Sequence[PresentSettings],
     *,
     min_tokens: int,
     seed: int,
@@ -167,16 +175,14 @@ def calibrate(
     used = [page for page in pages if any(p.fingerprint is not None for p in page.fingerprints)]
     pairs = Pairs(used, bits, threshold, [preset.confirmation for preset in presets])
     counted = pairs.count(on_progress=on_pairs_progress)
-    copies: list[tuple[int, str]] | None = None
+    is_few = [sum(counts.near_duplicate) < FEW_NEAR_DUPLICATES for counts in counted]
+    copies = _copies(used, seed, threshold) if any(is_few) else []
     calibrated = []
     for place, (preset, counts) in enumerate(zip(presets, counted, strict=True)):
-        if sum(counts.near_duplicate) < FEW_NEAR_DUPLICATES and copies is None:
-            copies = _copies(used, seed, threshold)
-        few = sum(counts.near_duplicate) < FEW_NEAR_DUPLICATES
-        edited = _edited_copies(copies if few and copies else (), used, place, preset, min_tokens)
-        found = [page.fingerprints[place] for page in pages]
-        fingerprints = sum(one.fingerprint is not None for one in found)
-        skipped = Counter(one.skipped for one in found if one.skipped is not None)
+        edited = _edited_copies(copies if is_few[place] else (), used, place, preset, min_tokens)
+        of_scheme = [page.fingerprints[place] for page in pages]
+        fingerprints = sum(page.fingerprint is not None for page in of_scheme)
+        skipped = Counter(page.skipped for page in of_scheme if page.skipped is not None)
         calibrated.append(_calibrated(preset, fingerprints, skipped, counts, edited))
     listed = []
     if list_pairs:
@@ -209,7 +215,11 @@ def _copies(pages: Sequence[SampledPage], seed: int, threshold: float) -> list[t
 
 
 def _calibrated(
-    preset: Preset, fingerprints: int, skipped: Counter[str], counts: Counts, edited: EditedCopies
+    preset: PresentSettings,
+    fingerprints: int,
+    skipped: Counter[str],
+    counts: Counts,
+    edited: EditedCopies,
 ) -> Calibrated:
     now = preset.least_per_cent
     rows = _rows(counts, edited, now)
@@ -228,9 +238,8 @@ def _calibrated(
                 counts.confirmable.loss,
             )
         )
-        weight = fill_weight(sum(counts.near_duplicate), sum(edited.distances))
-        all_near = [own + weight * copy for own, copy in zip(near, copies, strict=True)]
-        least = choose_resemblance(all_near, loss, now)
+        near_and_copies = _with_copies(near, copies, _weight(counts, edited))
+        least = choose_resemblance(near_and_copies, loss, now)
         if least.per_cent != now:
             rows = _rows(counts, edited, least.per_cent)
             choice = choose(rows, bits, keep=keep, most=most)
@@ -257,9 +266,9 @@ def _rows(counts: Counts, edited: EditedCopies, least: int) -> list[Score]:
             edited.confirmable,
         )
     )
-    weight = fill_weight(sum(counts.near_duplicate), sum(edited.distances))
+    weight = _weight(counts, edited)
     return figures(
-        [own + weight * copy for own, copy in zip(near, copies, strict=True)],
+        _with_copies(near, copies, weight),
         different,
         total=sum(counts.near_duplicate) + weight * sum(edited.distances),
         similar=[
@@ -268,11 +277,20 @@ def _rows(counts: Counts, edited: EditedCopies, least: int) -> list[Score]:
     )
 
 
+def _weight(counts: Counts, edited: EditedCopies) -> float:
+    return fill_weight(sum(counts.near_duplicate), sum(edited.distances))
+
+
+def _with_copies(near: Sequence[int], copies: Sequence[int], weight: float) -> list[float]:
+    """Return counts of near-duplicate pairs, with weighted edited copies added."""
+    return [own + weight * copy for own, copy in zip(near, copies, strict=True)]
+
+
 def _edited_copies(
     copies: Sequence[tuple[int, str]],
     pages: Sequence[SampledPage],
     place: int,
-    preset: Preset,
+    preset: PresentSettings,
     min_tokens: int,
 ) -> EditedCopies:
     """Count the edited copies by their distance and similarity to their pages."""

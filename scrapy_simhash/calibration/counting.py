@@ -33,9 +33,9 @@ STEPS = 100
 """Similarities are counted in per cent."""
 # Dropping one page of a pair with less than half in common loses content.
 LOSS = 0.5
-# A threshold above any similarity in per cent, so that no pair reaches it.
-_NONE = STEPS + 1
-# No tables find pairs that differ in more than a third of their bits.
+# Names that differ require more than any similarity in per cent.
+_NEVER = STEPS + 1
+# Pairs that differ in more than a third of their bits are not compared: no tables find them.
 _REACH_SHARE = 3
 
 
@@ -127,7 +127,7 @@ class Pairs:
                 kinds_here = kinds
                 if self._confirmations[place].same_name:
                     rows, columns = np.nonzero((kinds == _NEAR) & known)
-                    other = self._least_by_names(place, rows + start, columns) == _NONE
+                    other = self._least_by_names(place, rows + start, columns) == _NEVER
                     kinds_here = kinds.copy()
                     kinds_here[rows[other], columns[other]] = -1
                     named_apart[place] += int(np.count_nonzero(other))
@@ -200,7 +200,7 @@ class Pairs:
             one, other = (self._pages[at].fingerprints[place].evidence for at in (a, b))
             agree = names_agree(one, other)
             in_doubt = round(MIN_RESEMBLANCE_IN_DOUBT * STEPS)
-            least = in_doubt if agree is None else 0 if agree else _NONE
+            least = in_doubt if agree is None else 0 if agree else _NEVER
             self._least_by_names_cache[place, a, b] = least
         return self._least_by_names_cache[place, a, b]
 

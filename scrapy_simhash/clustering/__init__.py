@@ -1,7 +1,7 @@
-"""Near-duplicates among fingerprints that are all there: every pair, and clusters.
+"""Find all near-duplicate pairs or clusters of a list of fingerprints.
 
-An index answers one fingerprint after the other, as a crawl meets them; here, arrays are sorted by
-each table's prefix, which takes a hundredth of the time. numpy is imported when it is asked for.
+An index answers one fingerprint at a time, as a crawl needs it. For a complete list, sorting arrays
+by the prefix of each table takes a hundredth of the time. numpy is imported lazily.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["ClusterMethod", "cluster", "near_pairs"]
 
 ClusterMethod = Literal["leader", "connected"]
-"""What a cluster is. ``leader``: what a crawl would say, in the order of the input: each is a
-near-duplicate of the nearest earlier representative within the distance, or becomes one.
-``connected``: all that chains of pairs within the distance connect; the earliest represents them.
+"""How clusters are made. ``leader``, as in a crawl: in the order of the input, each fingerprint
+joins the nearest earlier representative within the distance, or becomes a representative.
+``connected``: chains of pairs within the distance form a cluster, whose earliest member is the
+representative.
 """
 _METHODS = ("leader", "connected")
 
@@ -40,11 +41,11 @@ def cluster(
     certainties: Sequence[bytes] | NDArray[Any] | None = None,
     min_recall: float = MIN_RECALL,
 ) -> Clustering:
-    """Put fingerprints in clusters, each with a representative.
+    """Group fingerprints into clusters, each with a representative.
 
-    Pairs up to ``plan.guaranteed_distance`` are all found, others as `Clustering.recall` states.
-    Memory is some ten times that of the fingerprints as an array, or less, unless many are within
-    `max_distance` of many others; fifty times as much has been seen then.
+    All pairs up to ``plan.guaranteed_distance`` are found; `Clustering.recall` is the share of the
+    others. Memory is at most about ten times that of the fingerprints as an array, or fifty times
+    if many fingerprints are within `max_distance` of many others.
 
     :param fingerprints: a sequence of ints, or of `Fingerprint` with their certainties; or an
         array, of shape (n,) and any unsigned type for 64 bits or fewer, of shape (n, bits / 8) and
@@ -52,14 +53,14 @@ def cluster(
     :param bits: width of the fingerprints, a multiple of 8 from 8 to 512.
     :param max_distance: k, inclusive.
     :param method: see `ClusterMethod`.
-    :param plan: the tables that bring pairs together; the fastest, or a comparison of all with
-        all where that is cheap, if absent.
+    :param plan: the tables that find pairs; None to choose the fastest ones, or to compare all with
+        all if that is cheap.
     :param certainties: how certain the bits are, see `Fingerprint`: an array of shape (n, bits) and
-        uint8, or ``bytes`` for each fingerprint; the most significant bit comes first. They bring
-        the near-duplicates of many wide fingerprints together in a fraction of the time. Not used
-        where other ways are faster, or if those of one fingerprint are empty (not known).
-    :param min_recall: what a plan that is chosen here finds at least of the pairs at
-        `max_distance`; 1.0 for all, however long it takes.
+        uint8, or ``bytes`` for each fingerprint; the most significant bit comes first. They make
+        the search among many wide fingerprints several times as fast. They are ignored if another
+        way is faster, or if those of one fingerprint are empty (unknown).
+    :param min_recall: least share of the pairs at `max_distance` that a chosen plan finds; 1.0 for
+        all, however long it takes.
     :raises SchemeError: a fingerprint, an array or `method` is not valid.
     :raises PlanError: `max_distance`, `min_recall` or the plan does not fit the width.
     """

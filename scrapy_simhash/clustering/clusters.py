@@ -1,8 +1,8 @@
 """Assign each fingerprint to a cluster, by leader or by connection.
 
-By leader, in the order of the input: each is a near-duplicate of the nearest earlier
-representative within the distance (the oldest of equally near ones), or becomes one. By
-connection: chains of pairs within the distance form a cluster.
+By leader, in the order of the input: each fingerprint joins the nearest earlier representative
+within the distance (the oldest of equally near ones), or becomes a representative. By connection:
+chains of pairs within the distance form a cluster.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.clustering.pairs import Pairs
     from scrapy_simhash.clustering.words import Positions
 
-# Pairs are held at once if there are not more than these, or than two for each fingerprint.
+# Pairs are held in memory at once up to this number, or up to two for each fingerprint.
 _HELD_PAIRS = 1 << 20
 _HELD_PER_INPUT = 2
 _SMALLEST_CHUNK = 1 << 10
-# Chains of near-duplicates that are longer are followed one by one.
+# Longer chains of near-duplicates are followed one by one.
 _MOST_ROUNDS = 32
-# A distance and a position in one number that sorts as they do.
+# A distance and a position are packed in one number, which sorts by distance, then position.
 _PLACE_BITS = 48
 _PLACE = (1 << _PLACE_BITS) - 1
 _NOTHING = np.iinfo(np.int64).max
@@ -64,7 +64,6 @@ def by_connection(distinct: Distinct) -> Assigned:
 
     The distance to this member may be larger than that of a pair.
     """
-    # Each refers to an earlier member of its component, or to itself if it is the earliest.
     earlier = np.arange(len(distinct))
     for found in gathered(distinct.pairs(links=True)):
         connect(earlier, found.first, found.second)
@@ -79,7 +78,7 @@ def by_connection(distinct: Distinct) -> Assigned:
 
 
 def leaders(count: int, pairs: Pairs) -> NDArray[np.bool_]:
-    """Return which of so many are representatives, given all pairs.
+    """Return True for each of `count` items that is a leader, given all pairs.
 
     In rounds: an item without an undecided earlier neighbour is a leader, and its neighbours are
     covered.
@@ -107,7 +106,7 @@ def leaders(count: int, pairs: Pairs) -> NDArray[np.bool_]:
 
 
 def _held(pairs: Iterable[Pairs], most: int) -> Pairs | None:
-    """Return all pairs, or None if there are more than that."""
+    """Return all pairs, or None if there are more than `most`."""
     held = []
     count = 0
     for found in pairs:
@@ -119,10 +118,10 @@ def _held(pairs: Iterable[Pairs], most: int) -> Pairs | None:
 
 
 def _leaders_in_chunks(distinct: Distinct) -> NDArray[np.bool_]:
-    """Return which are representatives where there are too many pairs to hold.
+    """Return the same as `leaders` if there are too many pairs for the memory.
 
-    Items near earlier representatives are left out, chunk by chunk. A chunk that has too many pairs
-    is halved.
+    In each chunk, items near earlier leaders are left out first. A chunk that still has too many
+    pairs is halved.
     """
     count = len(distinct)
     leads = np.zeros(count, dtype=bool)
@@ -149,10 +148,11 @@ def _enter_nearest(
     leads: NDArray[np.bool_],
     nearest: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Enter the distance and place of each one's leader; return what copies may need.
+    """Enter the distance and place of each item's leader in `nearest`.
 
-    :return: rows of those with copies, and of the distance and place of a representative that came
-        later and is nearer than their own.
+    A copy of an item may come after a leader that is nearer than the item's own.
+
+    :return: a row of items with such copies, and a row with the distance and place of the leader.
     """
     later = [np.empty((2, 0), dtype=np.int64)]
     last = distinct.last_copies()
@@ -170,7 +170,7 @@ def _enter_nearest(
 def _with_copies(
     distinct: Distinct, nearest: NDArray[np.int64], later: NDArray[np.int64]
 ) -> Assigned:
-    """Return the leaders of all inputs: a copy may have a nearer one than the first of its kind."""
+    """Return the leader of each input. A copy may have a nearer one than the first equal one."""
     firsts = distinct.places(distinct.copies.first)
     of_copies = nearest[firsts]
     if later.shape[1]:
@@ -188,10 +188,10 @@ def _with_copies(
 
 
 def _running_minimum(group: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the least number so far in each one's group; groups are contiguous."""
+    """Return the running minimum within each group; groups are contiguous."""
     in_order = np.sort(numbers)
     ranks = np.searchsorted(in_order, numbers)
-    # Each group starts lower than the one before, so that nothing of that one is less.
+    # Each group is shifted below the previous one, so that no minimum is carried over.
     fall = np.cumsum(np.append(0, group[1:] != group[:-1])) * len(numbers)
     least: NDArray[np.int64] = in_order[np.minimum.accumulate(ranks - fall) + fall]
     return least
@@ -200,7 +200,7 @@ def _running_minimum(group: NDArray[np.int64], numbers: NDArray[np.int64]) -> ND
 def connect(earlier: Positions, first: Positions, second: Positions) -> None:
     """Join the components of each pair.
 
-    :param earlier: refers each item to an earlier member of its component, or to itself if it is
+    :param earlier: for each item an earlier member of its component, or the item itself if it is
         the earliest; updated in place.
     """
     while len(first):
@@ -211,7 +211,7 @@ def connect(earlier: Positions, first: Positions, second: Positions) -> None:
 
 
 def earliest_members(earlier: Positions, members: Positions) -> Positions:
-    """Return the ends of the chains that begin at these, and shorten the chains."""
+    """Return the earliest member of each component (path compression shortens later searches)."""
     found = earlier[members]
     while True:
         further = earlier[found]

@@ -1,7 +1,6 @@
-"""The different fingerprints of an input, and how to search among them.
+"""Remove equal fingerprints from an input, and search for pairs among the others.
 
-Equal ones are found first and left out of the search: 100,000 equal ones would be five billion
-pairs that say nothing.
+100,000 equal fingerprints would make five billion useless pairs.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ if TYPE_CHECKING:
 
 
 class Copies(NamedTuple):
-    """Positions of fingerprints that occur before, ascending, and of the first equal one."""
+    """Positions of repeated fingerprints, ascending, and of the first fingerprint equal to each."""
 
     position: Positions
     first: Positions
 
 
 class Distinct:
-    """Different fingerprints, in the order in which they first occur in the input.
+    """The distinct fingerprints of an input, in the order in which they first occur.
 
-    :param plan: the tables that bring them together; if absent, `batch_plan` chooses.
-    :param certainties: certainty of all bits, a row for each input; None if they are not known.
+    :param plan: the tables that find pairs; None to let `batch_plan` choose.
+    :param certainties: certainty of all bits, a row for each input; None if unknown.
     """
 
     def __init__(
@@ -73,8 +72,8 @@ class Distinct:
     def pairs(self, places: Positions | None = None, *, links: bool = False) -> Iterator[Pairs]:
         """Yield the pairs within the distance, each once.
 
-        :param places: search among those alone; positions then count them from 0.
-        :param links: see `PairSearch`; pairs may come more than once.
+        :param places: search among these only; positions in the result then refer to this list.
+        :param links: see `PairSearch`; pairs may be repeated.
         """
         search = self._search(places, links=links)
         if self.plan is not None and self.plan.probes and not links:
@@ -82,7 +81,7 @@ class Distinct:
         return iter(search)
 
     def pairs_across(self, ones: Positions, others: Positions) -> Iterator[Pairs]:
-        """Yield the pairs of one of `ones` with one of `others`, some more than once."""
+        """Yield the pairs of one of `ones` with one of `others`; some are repeated."""
         if len(ones) and len(others):
             yield from self._search(None).across(ones, others)
 
@@ -101,15 +100,15 @@ class Distinct:
         )
 
     def inputs(self, places: Positions) -> Positions:
-        """Return where in the input these first occur."""
+        """Return the positions in the input of distinct fingerprints."""
         return places if self._positions is None else self._positions[places]
 
     def places(self, inputs: Positions) -> Positions:
-        """Return which of the different ones first occur there."""
+        """Return the numbers of the fingerprints that first occur at these positions."""
         return inputs if self._positions is None else np.searchsorted(self._positions, inputs)
 
     def spread(self, values: NDArray[Value], of_copies: NDArray[Value]) -> NDArray[Value]:
-        """Return a value for each input, from those of the different ones and of the copies."""
+        """Return a value for each input from the values of distinct fingerprints and of copies."""
         if self._positions is None:
             return values
         spread = np.empty(self.input_count, dtype=values.dtype)
@@ -118,7 +117,7 @@ class Distinct:
         return spread
 
     def last_copies(self) -> Positions:
-        """Return where the last copy of each is, -1 if it has none; empty if there is no copy."""
+        """Return the position of the last copy of each, or -1; empty without copies."""
         if self._positions is None:
             return np.empty(0, dtype=np.intp)
         last = np.full(len(self), -1)
@@ -145,7 +144,7 @@ def _copies(columns: Columns) -> Copies:
 
 
 def _each_once(pairs: Iterable[Pairs], count: int) -> Iterator[Pairs]:
-    """Yield each pair among so many fingerprints once."""
+    """Yield each pair of `count` fingerprints once."""
     known = np.empty(0, dtype=np.intp)
     for found in pairs:
         numbers, at = np.unique(found.first * count + found.second, return_index=True)

@@ -34,16 +34,17 @@ if TYPE_CHECKING:
 
     Flags = NDArray[np.bool_]
 
-# Pairs are handed on in batches of about so many.
+# Pairs are yielded in batches of about this size.
 BATCH = 1 << 16
 _PLACE = np.uint64((1 << 32) - 1)
-# So many fit a processor's cache. A byte tells pieces apart: numpy orders bytes by counting.
+# A piece of this size fits the cache of a processor. At most 256 pieces, because numpy sorts bytes
+# by counting.
 _PIECE = 40_000
 _MOST_PIECE_BITS = 8
 _LONG_RUN = 1 << 10
-# Where links are enough, a run is long with more than this and four times what chance explains.
+# With `links`, a run is long above this size if it is also four times as long as by chance.
 _LONG_RUN_OF_LINKS = 1 << 6
-# While one fingerprint in so many has another one in its run, comparing all of them is faster.
+# If at least one fingerprint in this many shares its run, it is faster to compare all neighbours.
 _DENSE = 6
 _MOST_DEPTH = 3
 # Smaller sets are compared each with each.
@@ -51,7 +52,7 @@ _FEW = 1 << 12
 _SAMPLE = 64
 _TILE_PAIRS = 1 << 17
 _TILE_WIDTH = 1 << 12
-# The distance of so many words fits a byte, the type of `np.bitwise_count`.
+# Up to this many words, the distance fits a byte, which is the type of `np.bitwise_count`.
 _WORDS_OF_BYTE = 3
 
 
@@ -68,17 +69,17 @@ class Pairs(NamedTuple):
         return Pairs(np.minimum(one, other), np.maximum(one, other), self.distance)
 
     def where(self, chosen: NDArray[Any]) -> Pairs:
-        """Return the chosen ones."""
+        """Return the chosen pairs."""
         return Pairs(self.first[chosen], self.second[chosen], self.distance[chosen])
 
 
 class PairSearch:
-    """Iterates over the pairs within a distance among different fingerprints.
+    """A search for the pairs of distinct fingerprints within a distance.
 
     :param plan: None compares all with all.
     :param certainties: certainty of all bits, a row for each fingerprint. A plan with probes needs
         them; it finds some pairs more than once.
-    :param links: in dense sets, pairs that connect what all pairs connect are enough.
+    :param links: yield only enough pairs of dense sets to connect what all pairs connect.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class PairSearch:
             yield from gathered(self._of_table(number))
 
     def across(self, ones: Positions, others: Positions) -> Iterator[Pairs]:
-        """Yield the pairs of one of `ones` with one of `others`, some more than once."""
+        """Yield the pairs of one of `ones` with one of `others`; some are repeated."""
         k = self._max_distance
         if self._plan is None:
             sides = take(self._columns, ones), take(self._columns, others)
@@ -129,7 +130,7 @@ class PairSearch:
                     yield found.at(everyone, everyone)
 
     def _prefixes(self, number: int) -> list[Prefixes]:
-        """Return what stands for a table's prefix of each fingerprint, once for each probe."""
+        """Return, for each probe, a hash of the table's prefix of each fingerprint."""
         assert self._plan is not None
         if not self._plan.probes:
             return [hashed(self._columns, self._plan.tables[number])]
@@ -137,7 +138,7 @@ class PairSearch:
         return probed_prefixes(self._columns, self._certainties, self._plan, number)
 
     def _of_table(self, number: int) -> Iterator[Pairs]:
-        """Yield the pairs that share a table's prefix, and no earlier one's."""
+        """Yield the pairs that share the prefix of this table, but of no earlier table."""
         assert self._plan is not None
         count = len(self._columns[0])
         by_chance = 4 * count >> self._plan.prefix_widths_bits[number]
@@ -151,7 +152,7 @@ class PairSearch:
             for run in np.flatnonzero(ends - starts > longest).tolist():
                 same[starts[run] : ends[run] - 1] = False
                 found = self._of_set(members[starts[run] : ends[run]])
-                # An earlier table may have connected the same by other links.
+                # Links must not be filtered: an earlier table may have found other links.
                 yield from found if self._links else self._first_met(found, number)
             yield from self._first_met(self._neighbours(members, same), number)
 
@@ -174,7 +175,7 @@ class PairSearch:
             step += 1
 
     def _first_met(self, pairs: Iterable[Pairs], number: int) -> Iterator[Pairs]:
-        """Yield the pairs that share this table's prefix, and no earlier one's."""
+        """Yield the pairs that share the prefix of this table, but of no earlier table."""
         assert self._plan is not None
         if self._plan.probes:
             yield from pairs
@@ -204,13 +205,13 @@ class PairSearch:
             yield found.at(members, members)
 
     def _is_dense(self, columns: Columns) -> bool:
-        """Return whether a sample of the fingerprints has many others within the distance."""
+        """Return True if a sample of the fingerprints has many others within the distance."""
         sample = [column[:: len(column) // _SAMPLE] for column in columns]
         found = sum(len(near.first) for near in _all_near(sample, columns, self._max_distance))
         return found > _SAMPLE * len(sample[0])
 
     def _deeper(self, columns: Columns) -> PairSearch | None:
-        """Return a search by other tables, if that is faster than comparing each with each."""
+        """Return a search by other tables, or None if comparing all with all is faster."""
         if self._plan is None or self._depth >= _MOST_DEPTH or len(columns[0]) <= _FEW:
             return None
         columns, bits = varying(columns, self._bits)
@@ -222,8 +223,9 @@ class PairSearch:
 
 
 def equal_prefixes(prefixes: Prefixes) -> Iterator[tuple[Positions, Flags]]:
-    """Yield the places of prefixes that occur more than once, sorted by prefix, in pieces; and
-    whether the next place has the same prefix.
+    """Yield (places of prefixes that occur more than once, True where the next prefix is equal).
+
+    Places are sorted by prefix and come in pieces.
     """
     bits = min((len(prefixes) // _PIECE).bit_length(), _MOST_PIECE_BITS)
     piece_of = (prefixes.astype(np.uint64) >> np.uint64(HASH_BITS - bits)).astype(np.uint8)
@@ -258,8 +260,8 @@ def pairs_of_all(columns: Columns, max_distance: int) -> Iterator[Pairs]:
 def links_of_all(columns: Columns, max_distance: int) -> Iterator[Pairs]:
     """Yield pairs that connect what all pairs within the distance connect: a spanning forest.
 
-    Those that were reached are compared with those that were not, so a dense set takes time by its
-    size, where it has pairs by the square of it.
+    Connected fingerprints are compared only with those that are not yet connected. So a dense set
+    takes time in proportion to its size, not to its number of pairs.
     """
     left = np.arange(len(columns[0]))
     reached = left[:0]
@@ -270,7 +272,7 @@ def links_of_all(columns: Columns, max_distance: int) -> Iterator[Pairs]:
         batch, reached = reached[:height], reached[height:]
         linked = np.zeros(len(left), dtype=bool)
         for near in _all_near(take(columns, batch), take(columns, left), max_distance):
-            # All of the batch are connected: one link is enough.
+            # The whole batch is connected already, so one link to each is enough.
             _, one_each = np.unique(near.second, return_index=True)
             linked[near.second] = True
             yield near.where(one_each).at(batch, left)
@@ -279,7 +281,7 @@ def links_of_all(columns: Columns, max_distance: int) -> Iterator[Pairs]:
 
 
 def gathered(pairs: Iterable[Pairs]) -> Iterator[Pairs]:
-    """Yield the same pairs, with small batches put together."""
+    """Yield the same pairs in larger batches."""
     held: list[Pairs] = []
     count = 0
     for found in pairs:
@@ -317,7 +319,7 @@ def _all_near(rows: Columns, others: Columns, max_distance: int) -> Iterator[Pai
 def _near(
     ones: Columns, others: Columns, first: Positions, second: Positions, max_distance: int
 ) -> Pairs:
-    """Return those of the pairs that are within the distance."""
+    """Return the pairs that are within the distance."""
     telling = telling_words(len(ones), max_distance)
     if telling < len(ones):
         near = distances(ones[:telling], others[:telling], first, second) <= max_distance
@@ -327,7 +329,7 @@ def _near(
 
 
 def _bit_count(differing: Iterable[NDArray[np.uint64]]) -> NDArray[Any]:
-    """Return the number of bits that are set in the words of each fingerprint together."""
+    """Return the number of set bits in all words of each fingerprint."""
     total: NDArray[Any] = np.zeros(1, dtype=np.uint8)
     for number, words in enumerate(differing):
         if number == _WORDS_OF_BYTE:

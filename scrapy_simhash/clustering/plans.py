@@ -1,8 +1,7 @@
-"""Choose the tables that find all pairs fastest, or the comparison of each with each.
+"""Choose the fastest tables for a list of fingerprints, or to compare all with all.
 
-For an index, a table costs a record that is kept; here, it costs another pass of sorting, and each
-candidate a comparison. The constants are of one machine, in nanoseconds of CPU time; what matters
-is how they relate.
+A table costs one more pass of sorting, and each candidate a comparison. The constants are
+nanoseconds of CPU time on one machine; only their ratios matter.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from scrapy_simhash.index.plan import MAX_TABLES, MIN_RECALL, TablePlan, fewest_
 TABLE_NS = 200_000.0
 # A fingerprint in a table, once for each probe.
 ENTRY_NS = 40.0
-# A pair that a table brings together, and one if all are compared, for each word that is compared.
+# A candidate pair of a table, and a pair if all are compared with all, for each compared word.
 PAIR_NS = 3.5
 COMPARED_NS = 1.3
 # A search that finds all pairs is chosen if it takes no longer than this.
@@ -29,7 +28,7 @@ _MAX_CHOSEN = 4
 
 
 def cost_s(plan: TablePlan | None, bits: int, max_distance: int, count: int) -> float:
-    """Return the CPU time to find all pairs among so many random fingerprints.
+    """Return the CPU time to find all pairs among `count` random fingerprints.
 
     :param plan: None compares all with all.
     """
@@ -52,14 +51,14 @@ def batch_plan(
     *,
     certain: bool = False,
 ) -> TablePlan | None:
-    """Return the fastest tables for so many fingerprints; None to compare all with all.
+    """Return the fastest tables for `count` fingerprints; None to compare all with all.
 
-    Tables that find all pairs are preferred while they take at most two seconds; else those that
-    find at least `min_recall` of the pairs at `max_distance`, if they are faster, or probed tables
-    that find this share of real near-duplicates within it.
+    Tables that find all pairs are preferred if they take at most two seconds. Otherwise, faster
+    tables need to find at least `min_recall` of the pairs at `max_distance`, and probed tables this
+    share of real near-duplicates within it.
 
-    :param certain: the certainty of the bits is known, so tables may be probed.
-    :raises PlanError: `max_distance` or `min_recall` cannot be.
+    :param certain: the certainties of the bits are known, so probed tables are possible.
+    :raises PlanError: `max_distance` or `min_recall` is outside its range.
     """
     check_distance(bits, max_distance)
     if not isinstance(min_recall, (int, float, np.number)) or not 0 < min_recall <= 1:
@@ -90,7 +89,7 @@ def exact_plan(bits: int, max_distance: int, count: int) -> TablePlan | None:
 
 
 def check_distance(bits: int, max_distance: int) -> None:
-    """Raise PlanError if the distance is not one of fingerprints with so many bits."""
+    """Raise PlanError unless the distance is a whole number from 0 to bits - 1."""
     if isinstance(max_distance, bool) or not isinstance(max_distance, (int, np.integer)):
         raise PlanError(f"max_distance = {max_distance!r}: a whole number is needed")
     if not 0 <= max_distance < bits:

@@ -1,4 +1,4 @@
-"""Bring fingerprints together by tables of long prefixes, where bits have certainties.
+"""Find pairs by tables with long prefixes, using the certainties of the bits.
 
 Near-duplicates differ in bits that are uncertain in both of them (`scrapy_simhash.index.probing`).
 So each fingerprint is entered in each table several times: under its own prefix, and under those
@@ -45,8 +45,8 @@ _SEED = 1
 
 
 def probed_plan(bits: int, max_distance: int) -> TablePlan | None:
-    """Return the tables for fingerprints of so many bits; None if they have room for none, or if
-    no real near-duplicates are as far from each other as `max_distance`.
+    """Return the probed tables for a width; None if it is too narrow, or if `max_distance` is above
+    the distances of real near-duplicates.
     """
     tables = min(_MOST_TABLES, bits // PREFIX_BITS)
     if not tables or max_distance > _MAX_SHARE * bits:
@@ -65,13 +65,13 @@ def probed_prefixes(
         own |= columns[column + 1] << np.uint64(WORD_BITS - inside)
     known = certainties[:, table * width : (table + 1) * width]
     own = (own & np.uint64((1 << width) - 1)).astype(np.uint32)
-    # Hashes have 32 bits, and the first ones cut them in pieces.
+    # `equal_prefixes` splits 32-bit hashes by their first bits.
     left = np.uint32(HASH_BITS - width)
     return [prefix << left for prefix in flipped(own, known, plan.probes // plan.blocks)]
 
 
 def flipped(prefixes: Prefixes, known: NDArray[np.uint8], count: int) -> Iterator[Prefixes]:
-    """Yield up to `count` prefixes of each fingerprint, the own one first.
+    """Yield up to `count` prefixes of each fingerprint, its own first.
 
     :param known: certainty of the prefixes' bits, a row for each, most significant bit first.
     """
@@ -89,8 +89,9 @@ def flipped(prefixes: Prefixes, known: NDArray[np.uint8], count: int) -> Iterato
 
 @lru_cache(maxsize=256)
 def typical_recall(plan: TablePlan, max_distance: int) -> float:
-    """Return the share of real near-duplicates within a distance that the tables find, by their
-    distances and the model of `scrapy_simhash.index.probing`.
+    """Return the expected share of real near-duplicates within a distance that the tables find.
+
+    Their distances and the model of certainties are those of `scrapy_simhash.index.probing`.
     """
     random = np.random.default_rng(_SEED)
     distances = typical_distances(plan.bits, max_distance)

@@ -1,4 +1,4 @@
-"""What clustering returns."""
+"""The results of `cluster` and `near_pairs`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Cluster(NamedTuple):
-    """Positions in the input: of the representative, and of all members, it among them."""
+    """A cluster as positions in the input: its representative, and all members including it."""
 
     representative: int
     members: NDArray[np.intp]
@@ -27,18 +27,18 @@ class Cluster(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """Clusters of fingerprints; positions count the input from 0.
+    """The clusters of fingerprints; positions in the input count from 0.
 
-    Iterating gives the clusters, the largest first and then the oldest; ``len()`` is how many.
+    Iteration yields the clusters, largest first, then oldest; ``len()`` is their number.
 
-    :param representative: for each input the position of its representative; its own, if it is one.
-    :param distance: for each input the distance to its representative; 0 for one.
+    :param representative: position of each input's representative; a representative has its own.
+    :param distance: distance of each input to its representative.
     :param method: ``leader`` or ``connected``.
-    :param plan: the tables that brought pairs together; None if all were compared with all.
-    :param recall: share of the pairs at `max_distance` that the tables find, if the differing
-        bits fall anywhere alike; nearer pairs are found more often, and up to
-        ``plan.guaranteed_distance`` always. 1.0 if all are found. Where certainties were used
-        (``plan.probes``), share of real near-duplicates within `max_distance`.
+    :param plan: the tables that found the pairs; None if all were compared with all.
+    :param recall: expected share of the pairs at `max_distance` that the tables find, if any bits
+        are equally likely to differ; 1.0 if all are found. Nearer pairs are found more often, and
+        always up to ``plan.guaranteed_distance``. If certainties were used (``plan.probes``), the
+        share of real near-duplicates within `max_distance`.
     """
 
     representative: NDArray[np.intp]
@@ -51,21 +51,21 @@ class Clustering:
 
     @property
     def representatives(self) -> NDArray[np.intp]:
-        """Positions of all representatives, ascending."""
+        """Return the positions of all representatives, ascending."""
         return np.flatnonzero(self.representative == np.arange(len(self.representative)))
 
     @property
     def near_duplicate_count(self) -> int:
-        """Inputs that are not representatives: what would be dropped."""
+        """Return the number of inputs that are not representatives, which a crawl would drop."""
         return len(self.representative) - len(self)
 
     def sizes(self) -> NDArray[np.intp]:
-        """Members of each cluster, in the order of `representatives`."""
+        """Return the number of members of each cluster, in the order of `representatives`."""
         counts = np.bincount(self.representative, minlength=len(self.representative))
         return counts[counts > 0]
 
     def clusters(self, smallest: int = 1) -> Iterator[Cluster]:
-        """Return the clusters with at least so many members, the largest first, then the oldest."""
+        """Yield the clusters with at least `smallest` members, largest first, then oldest."""
         members = np.argsort(self.representative, kind="stable")
         representatives, sizes = self.representatives, self.sizes()
         ends = np.cumsum(sizes)
@@ -82,14 +82,14 @@ class Clustering:
 
 
 class NearPairs:
-    """Every pair of different fingerprints within a distance.
+    """All pairs of different fingerprints within a distance.
 
-    Iterating gives batches of pairs, ``first``, ``second`` and ``distance`` as arrays, in no
-    promised order; positions count the input from 0, and ``first < second``. Each iteration
-    searches again. Equal fingerprints stand in for each other: pairs name the first of them, and
-    `first_of` says which are equal to it.
+    Iteration yields batches of pairs in any order, with the arrays ``first``, ``second`` and
+    ``distance``. Positions in the input count from 0, and ``first < second``. Each iteration
+    searches again. Of equal fingerprints, pairs contain only the first; `first_of` tells which are
+    equal.
 
-    :param plan: see `Clustering`, as for `recall`.
+    For `plan` and `recall`, see `Clustering`.
     """
 
     def __init__(self, distinct: Distinct, recall: float) -> None:
@@ -100,7 +100,7 @@ class NearPairs:
 
     @property
     def first_of(self) -> NDArray[np.intp]:
-        """For each input the position of the first one that is equal; its own if that is it."""
+        """Return, for each input, the position of the first fingerprint that equals it."""
         first_of = np.arange(self._distinct.input_count)
         first_of[self._distinct.copies.position] = self._distinct.copies.first
         return first_of
@@ -111,7 +111,7 @@ class NearPairs:
             yield found._replace(first=inputs(found.first), second=inputs(found.second))
 
     def arrays(self) -> Pairs:
-        """Return all pairs at once, sorted by first and second; there may be very many."""
+        """Return all pairs in memory, sorted by first and second."""
         pairs = together(list(self))
         order = np.argsort(pairs.first * self._distinct.input_count + pairs.second)
         return Pairs(pairs.first[order], pairs.second[order], pairs.distance[order])

@@ -1,4 +1,4 @@
-"""Fingerprints as columns of 64-bit words: column 0 holds the lowest 64 bits of each, and so on."""
+"""Convert fingerprints to columns of 64-bit words; column 0 has the lowest 64 bits of each."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 WORD_BITS = 64
 HASH_BITS = 32
 MAX_BITS = 512
-# Unrelated fingerprints differ in 32 of 64 bits, and hardly ever in fewer than so many.
+# Unrelated fingerprints differ in 32 of 64 bits on average, and rarely in fewer than this.
 _UNRELATED_BITS = 20
 # An odd number with about as many bits set as not.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-# Ints become words, and rows become columns, so many at a time.
+# Number of fingerprints that are converted at a time.
 _CHUNK = 1 << 16
 
 
@@ -50,8 +50,8 @@ def check_bits(bits: int) -> int:
 def columns_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Columns:
     """Return the columns of fingerprints in any form that `cluster` takes.
 
-    :raises SchemeError: a fingerprint is not an int, is negative or is wider than `bits`, or an
-        array has another shape or type than is taken.
+    :raises SchemeError: a fingerprint is not an int, is negative or wider than `bits`, or an array
+        has a wrong shape or type.
     """
     if isinstance(fingerprints, np.ndarray):
         return _from_array(fingerprints, bits)
@@ -75,9 +75,9 @@ def split(fingerprints: Any, certainties: Any) -> tuple[Any, Any]:
 def certainty_rows(
     certainties: Sequence[bytes] | NDArray[Any] | None, count: int, bits: int
 ) -> NDArray[np.uint8] | None:
-    """Return a row of certainties for each fingerprint; None if that of some is not known.
+    """Return a row of certainties for each fingerprint; None if some are unknown.
 
-    :raises SchemeError: they are not so many, or not a byte for each bit.
+    :raises SchemeError: there is not one row for each fingerprint, or not one byte for each bit.
     """
     if certainties is None:
         return None
@@ -115,7 +115,7 @@ def hashed(columns: Columns, blocks: Sequence[Block] | None = None) -> NDArray[n
         chosen >> WORD_BITS * number & (1 << WORD_BITS) - 1 for number in range(len(columns))
     ]
     hashes = np.empty(len(columns[0]), dtype=np.uint32)
-    # Chunks stay in a processor's cache from one step to the next.
+    # A chunk fits the cache of the processor.
     for start in range(0, len(hashes), _CHUNK):
         chunk = slice(start, start + _CHUNK)
         found = np.zeros(len(hashes[chunk]), dtype=np.uint64)
@@ -129,12 +129,12 @@ def hashed(columns: Columns, blocks: Sequence[Block] | None = None) -> NDArray[n
 
 
 def telling_words(words: int, max_distance: int) -> int:
-    """Return how many of the words are enough to tell most unrelated fingerprints apart."""
+    """Return how many words are enough to reject most unrelated pairs."""
     return min(words, max_distance // _UNRELATED_BITS + 1)
 
 
 def varying(columns: Columns, bits: int) -> tuple[Columns, int]:
-    """Return the fingerprints without the bits that all of them share, and how many bits are left.
+    """Return the fingerprints without the bits that all share, and the number of bits left.
 
     Distances stay the same.
     """

@@ -88,11 +88,6 @@ class _Pages(Spider):
         self.problems[place] = problem
 
 
-def fetch(address: str, settings: Settings | None, *, max_bytes: int) -> Page:
-    """Return the page at a URL; see `fetch_all`."""
-    return fetch_all([address], settings, max_bytes=max_bytes)[0]
-
-
 def fetch_all(addresses: Sequence[str], settings: Settings | None, *, max_bytes: int) -> list[Page]:
     """Return the pages at URLs, downloaded in one crawl.
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.escaping import escaped
+from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,6 +75,24 @@ def never_fail_on_a_character() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, in the plural if needed."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def writable(file: str) -> Path:
+    """Return the path of a file to write, checked before work that may take long.
+
+    :raises SimhashError: it is a folder, or its folder does not exist.
+    """
+    path = Path(file)
+    if path.is_dir():
+        raise SimhashError(f"{path} is a folder: name a file in it")
+    if not path.parent.is_dir():
+        raise SimhashError(f"{path} cannot be written: there is no folder {path.parent}")
+    return path
 
 
 def percent(share: float) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._options import whole
+from scrapy_simhash.commands._output import note
 from scrapy_simhash.documents.reader import (
     DEFAULT_MAX_BYTES,
     Document,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "standard input"
 PAGE = "FILE|URL|-"
 _URL = re.compile(r"https?://", re.IGNORECASE)
+_SHOWN_SKIPS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,15 +100,57 @@ def add_reading_options(parser: argparse.ArgumentParser, *, json: bool = True) -
     )
 
 
-def reading(options: argparse.Namespace) -> DocumentReader:
-    """Return a reader with these options that keeps HTML as it is."""
+def reading(options: argparse.Namespace, *, keep_html: bool = True) -> DocumentReader:
+    """Return a reader with these options.
+
+    :param keep_html: keep pages as they are, instead of their main text.
+    """
     return DocumentReader(
         text_field=getattr(options, "text_field", "text"),
         name_field=getattr(options, "name_field", None),
         encoding=options.encoding,
         max_bytes=options.max_bytes,
-        keep_html=True,
+        keep_html=keep_html,
     )
+
+
+def existing_paths(files: Sequence[str]) -> list[Path]:
+    """Return the paths of files and folders.
+
+    :raises SimhashError: one does not exist.
+    """
+    for file in files:
+        _check_name(file)
+        if not Path(file).exists():
+            advice = ": standard input is not read here" if file == "-" else ""
+            raise SimhashError(f"{file}: no such file{advice}")
+    return [Path(file) for file in files]
+
+
+def _check_name(file: str) -> None:
+    if not file:  # Path("") is the working directory
+        raise SimhashError("a file without a name: an empty variable of the shell?")
+
+
+class Skips:
+    """A counter of unreadable documents, by reason, that reports the first ones."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def add(self, skipped: Skipped) -> None:
+        """Count a document."""
+        self.counts[skipped.reason] += 1
+        count = self.counts.total()
+        if count <= _SHOWN_SKIPS:
+            note(f"skipped {_why(skipped)}")
+        elif count == _SHOWN_SKIPS + 1:
+            note("skipped more documents; all are counted below")
+
+
+def _why(skipped: Skipped) -> str:
+    detail = f" ({skipped.detail})" if skipped.detail else ""
+    return f"{skipped.place}: {skipped.reason}{detail}"
 
 
 def load_page(where: str, options: argparse.Namespace) -> LoadedPage:
@@ -120,11 +165,34 @@ def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Loade
 
     :raises SimhashError: a page cannot be read, or has no text.
     """
-    read = reading(options)
+    documents = _documents(places, reading(options), options)
+    return [
+        LoadedPage(
+            name=STANDARD_INPUT if place == "-" else place,
+            text=document.text,
+            is_html=isinstance(document, HtmlDocument),
+            url=url,
+        )
+        for place, (document, url) in zip(places, documents, strict=True)
+    ]
+
+
+def load_document(place: str, options: argparse.Namespace) -> Document:
+    """Return the main text at a URL, in a file, or on standard input.
+
+    :raises SimhashError: it cannot be read, has no text, or has several documents.
+    """
+    return _documents([place], reading(options, keep_html=False), options)[0][0]
+
+
+def _documents(
+    places: Sequence[str], read: DocumentReader, options: argparse.Namespace
+) -> list[tuple[Document, str | None]]:
+    """Return the document at each place, and its URL after redirects if it was fetched."""
     if places.count("-") > 1:
         raise SimhashError("standard input can be read once")
     # Read files before the crawl, so that a missing one is reported at once.
-    local = {at: _local(at, read) for at in dict.fromkeys(places) if not _URL.match(at)}
+    local = {at: (_local(at, read), None) for at in dict.fromkeys(places) if not _URL.match(at)}
     addresses = [at for at in places if _URL.match(at)]
     fetched = iter(_fetched(addresses, read, options) if addresses else ())
     return [local[at] if at in local else next(fetched) for at in places]
@@ -132,22 +200,21 @@ def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Loade
 
 def _fetched(
     addresses: Sequence[str], read: DocumentReader, options: argparse.Namespace
-) -> Iterator[LoadedPage]:
+) -> Iterator[tuple[Document, str]]:
     from scrapy_simhash.commands._fetching import fetch_all
 
     pages = fetch_all(addresses, options.settings, max_bytes=read.max_bytes)
     for address, page in zip(addresses, pages, strict=True):
         documents = iter([read.page(address, page.content, page.text, html=page.is_html)])
-        yield _loaded(address, documents, url=page.url)
+        yield _only(address, documents), page.url
 
 
-def _local(where: str, read: DocumentReader) -> LoadedPage:
+def _local(where: str, read: DocumentReader) -> Document:
     if where == "-":
         if sys.stdin is None:
             raise SimhashError("standard input is closed: name a file")
-        return _loaded(STANDARD_INPUT, read.stream(STANDARD_INPUT, sys.stdin.buffer))
-    if not where:  # Path("") is the working directory
-        raise SimhashError("a file without a name: an empty variable of the shell?")
+        return _only(STANDARD_INPUT, read.stream(STANDARD_INPUT, sys.stdin.buffer))
+    _check_name(where)
     path = Path(where)
     if path.is_dir():
         raise SimhashError(f"{where} is a folder: name one file in it")
@@ -155,23 +222,20 @@ def _local(where: str, read: DocumentReader) -> LoadedPage:
         raise SimhashError(
             f"{where}: no such file; the URL of a page begins with http:// or https://"
         )
-    return _loaded(where, read.file(path))
+    return _only(where, read.file(path))
 
 
-def _loaded(
-    name: str, documents: Iterator[Document | Skipped], url: str | None = None
-) -> LoadedPage:
+def _only(name: str, documents: Iterator[Document | Skipped]) -> Document:
     found = next(documents, None)
     if found is None:
         raise SimhashError(f"{name}: no text in it")
     if isinstance(found, Skipped):
-        detail = f" ({found.detail})" if found.detail else ""
-        raise SimhashError(f"{found.place}: {found.reason}{detail}")
+        raise SimhashError(_why(found))
     if next(documents, None) is not None:
         raise SimhashError(
             f"{name} holds more than one document: put one of them in a file of its own"
         )
-    return LoadedPage(name=name, text=found.text, is_html=isinstance(found, HtmlDocument), url=url)
+    return found
 
 
 def encoding(text: str) -> str:

@@ -18,8 +18,8 @@ from scrapy_simhash.commands._options import (
     schemes_and_distances,
     whole,
 )
-from scrapy_simhash.commands._output import note, progress, show_json
-from scrapy_simhash.commands._pages import add_reading_options, reading
+from scrapy_simhash.commands._output import progress, show_json, writable
+from scrapy_simhash.commands._pages import Skips, add_reading_options, existing_paths, reading
 from scrapy_simhash.commands.fitting import indexes_in_use, served_distance
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.errors import SimhashError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scrapy_simhash.calibration.calibrating import Calibration
-    from scrapy_simhash.documents.reader import Skipped
 
 _DESCRIPTION = """\
 Measures on a sample of your own pages which k and which least resemblance separate near-duplicates
@@ -53,7 +52,6 @@ If an index of the project does not support the proposed settings, the output sh
 rebuilds it. An index has no texts: for an index, the command shows distances and chooses no k.
 """
 _SEED = 1
-_SHOWN_SKIPS = 20
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -113,28 +111,17 @@ def run(options: argparse.Namespace) -> int:
     if options.pairs is not None:
         if indexes:
             options.wrong_usage("--pairs needs pages: an index has no texts to compare")
-        _check_place(Path(options.pairs))
+        writable(options.pairs)
     return _run_indexes(indexes, options) if indexes else _run_pages(paths, options)
 
 
 def _paths(files: Sequence[str]) -> list[Path]:
-    for file in files:
-        if not file:  # Path("") is the working directory
-            raise SimhashError("a file without a name: an empty variable of the shell?")
-        if not Path(file).exists():
-            raise SimhashError(f"{file}: no such file")
-        if below := known_indexes(Path(file)):
+    paths = existing_paths(files)
+    for path in paths:
+        if below := known_indexes(path):
             names = "".join(f"\n  {one}" for one in below)
-            raise SimhashError(f"{file} holds indexes: name the directory of one{names}")
-    return [Path(file) for file in files]
-
-
-def _check_place(place: Path) -> None:
-    """Check that the file can be written, before the measurement, which may take long."""
-    if place.is_dir():
-        raise SimhashError(f"{place} is a folder: name a file in it")
-    if not place.parent.is_dir():
-        raise SimhashError(f"{place} cannot be written: there is no folder {place.parent}")
+            raise SimhashError(f"{path} holds indexes: name the directory of one{names}")
+    return paths
 
 
 def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
@@ -155,19 +142,19 @@ def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
 
 
 def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
-    from scrapy_simhash.calibration.calibrating import Preset, calibrate
+    from scrapy_simhash.calibration.calibrating import PresentSettings, calibrate
     from scrapy_simhash.calibration.sampling import Sample
 
     indexes = indexes_in_use(options.settings)
     presets = [
-        Preset(
+        PresentSettings(
             *(one.preset, one.scheme, one.max_distance, one.confirmation),
             served_distance=served_distance(indexes, one.scheme),
         )
         for one in schemes_and_distances(options)
     ]
     least = min_tokens(options)
-    skips = _Skips()
+    skips = Skips()
     with progress("documents") as on_progress:
         documents = reading(options).documents(paths)
         sample = Sample.draw(
@@ -175,7 +162,7 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
             options.sample,
             options.seed,
             on_progress=on_progress,
-            on_skipped=skips.note,
+            on_skipped=skips.add,
         )
     if not sample.read:
         raise SimhashError(f"no page could be read from {', '.join(options.files)}")
@@ -206,21 +193,6 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     else:
         calibrate_output.show_calibration(calibration, indexes)
     return 0
-
-
-class _Skips:
-    """A counter of unreadable documents that reports the first ones."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def note(self, skipped: Skipped) -> None:
-        self._count += 1
-        if self._count <= _SHOWN_SKIPS:
-            detail = f" ({skipped.detail})" if skipped.detail else ""
-            note(f"skipped {skipped.place}: {skipped.reason}{detail}")
-        elif self._count == _SHOWN_SKIPS + 1:
-            note("skipped more documents; all are counted below")
 
 
 def _write_pairs(place: Path, calibration: Calibration) -> None:

@@ -46,7 +46,7 @@ def _preset_as_json(one: Calibrated) -> dict[str, Any]:
         "fingerprints": one.fingerprints,
         "skipped": dict(one.skipped),
         "near_duplicate_pairs": one.near_duplicate_pairs,
-        "edited_copy_pairs": one.made_pairs,
+        "edited_copy_pairs": one.edited_copy_pairs,
         "between_pairs": sum(one.counts.between),
         "different_pairs": sum(one.counts.different),
         "named_apart_pairs": one.counts.named_apart,
@@ -58,7 +58,7 @@ def _preset_as_json(one: Calibrated) -> dict[str, Any]:
         "least_from": None if one.least is None else one.least.low / STEPS,
         "least_to": None if one.least is None else one.least.high / STEPS,
         "min_resemblance_now": one.preset.confirmation.min_resemblance,
-        "chosen": None if one.found is None else _score_as_json(one.found),
+        "chosen": None if one.chosen is None else _score_as_json(one.chosen),
         "now": _score_as_json(one.now),
         "tables": None if choice is None else _tables_as_json(one, choice),
         "distances": {
@@ -106,7 +106,7 @@ def _basis(one: Calibrated) -> str | None:
     """Return the kind of pairs that the choice is based on."""
     if one.choice is None:
         return None
-    if not one.made_pairs:
+    if not one.edited_copy_pairs:
         return "pairs"
     return "pairs and edited copies" if one.near_duplicate_pairs else "edited copies"
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES
 from scrapy_simhash.calibration.counting import STEPS
-from scrapy_simhash.commands._output import show
+from scrapy_simhash.commands._output import counted, show
 from scrapy_simhash.commands.calibrate_json import needed_rebuilds, proposed_settings
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from scrapy_simhash.calibration.calibrating import Calibrated, Calibration, Preset
+    from scrapy_simhash.calibration.calibrating import Calibrated, Calibration, PresentSettings
     from scrapy_simhash.calibration.choosing import Choice, LeastResemblance, Score
     from scrapy_simhash.calibration.index_distances import IndexDistances
     from scrapy_simhash.commands.fitting import IndexInUse, Rebuild
@@ -32,7 +32,7 @@ def show_calibration(calibration: Calibration, indexes: Sequence[IndexInUse]) ->
     drawn = ""
     if calibration.read > calibration.sampled + calibration.repeated:
         drawn = f", drawn from {calibration.read:,} (seed {calibration.seed})"
-    show(f"sample      {_counted(calibration.sampled, 'page')}{drawn}")
+    show(f"sample      {counted(calibration.sampled, 'page')}{drawn}")
     if calibration.repeated:
         show(f"            {calibration.repeated:,} more have a name that came before")
     _show_reasons("left out", calibration.unreadable)
@@ -78,13 +78,14 @@ def _show_preset(one: Calibrated, threshold: float) -> None:
             f"            {counts.named_apart:,} more resemble each other as much, but are pages "
             "of one site whose names differ"
         )
-    if one.made_pairs:
+    if copies := one.edited_copy_pairs:
         show(
-            f"            too few near-duplicates: {one.made_pairs:,} edited copies of pages are "
+            f"            too few near-duplicates: {copies:,} edited copies of pages are "
             f"added, which count as {FEW_NEAR_DUPLICATES - one.near_duplicate_pairs} together"
         )
     near = [
-        own + made for own, made in zip(counts.near_duplicate, one.edited.distances, strict=True)
+        own + edited
+        for own, edited in zip(counts.near_duplicate, one.edited.distances, strict=True)
     ]
     k = None if one.choice is None else one.choice.max_distance
     show()
@@ -124,9 +125,9 @@ def _show_choice(one: Calibrated, choice: Choice) -> None:
         _show_found(one.now, "now")
     show()
     show(f"k to choose {choice.max_distance}: {_rule(choice, one.preset)}")
-    if one.found is not None and one.found.similar:
+    if one.chosen is not None and one.chosen.similar:
         show(
-            f"            {one.found.similar:,} different pairs within k are not confirmed: a "
+            f"            {one.chosen.similar:,} different pairs within k are not confirmed: a "
             "crawl keeps their pages as similar"
         )
     if one.least is not None:
@@ -151,7 +152,7 @@ def _least_rule(least: LeastResemblance) -> str:
     return f"{least.low / STEPS:g} to {least.high / STEPS:g} have the best F1"
 
 
-def _rule(choice: Choice, preset: Preset) -> str:
+def _rule(choice: Choice, preset: PresentSettings) -> str:
     if choice.low == choice.high:
         return "it has the best F1"
     best = f"{choice.low} to {choice.high} have the best F1"
@@ -203,19 +204,15 @@ def _floor(value: float) -> str:
     return f"{int(value * 1000 + 1e-9) / 10:g} %"
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def show_index(found: IndexDistances) -> None:
     """Show the distances of an index, and what they can and cannot tell."""
     show(f"index       {escaped(found.directory)}")
     show(f"scheme      {found.scheme_id}, k = {found.max_distance}")
     drawn = "" if found.sampled == found.representatives else f", a sample of {found.sampled:,}"
-    show(f"pages       {_counted(found.representatives, 'representative')}{drawn}")
+    show(f"pages       {counted(found.representatives, 'representative')}{drawn}")
     show(
-        f"            {_counted(sum(found.logged), 'near-duplicate')} in the log"
-        + (f", and {_counted(found.similar, 'similar page')}" if found.similar else "")
+        f"            {counted(sum(found.logged), 'near-duplicate')} in the log"
+        + (f", and {counted(found.similar, 'similar page')}" if found.similar else "")
     )
     show()
     _show_histograms(

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._output import note, progress, show, show_json
-from scrapy_simhash.documents.reader import DocumentReader, Skipped
-from scrapy_simhash.errors import PlanError, SchemeError, SimhashError
+from scrapy_simhash.commands._output import counted, note, progress, show, show_json
+from scrapy_simhash.commands._pages import Skips, existing_paths, reading
+from scrapy_simhash.documents.reader import Skipped
+from scrapy_simhash.errors import PlanError, SchemeError
 
 if TYPE_CHECKING:
     import argparse
 
+    from scrapy_simhash.documents.reader import DocumentReader
     from scrapy_simhash.passages.index import PassageIndex
     from scrapy_simhash.passages.scheme import PassageScheme
-
-_SHOWN_SKIPS = 20
 
 
 @dataclass
@@ -43,19 +43,13 @@ def run(options: argparse.Namespace) -> int:
     """Add all documents that can be read. Return 1 if there are none."""
     from scrapy_simhash.passages.index import open_passages
 
-    if "" in options.files:  # Path("") is the working directory
-        raise SimhashError("a file without a name: an empty variable of the shell?")
-    paths = [Path(file) for file in options.files]
-    for path in paths:
-        if not path.exists():
-            advice = ": only check reads standard input" if str(path) == "-" else ""
-            raise SimhashError(f"{path}: no such file{advice}")
+    paths = existing_paths(options.files)
     directory = index_directory(options)
     scheme = _scheme(options, directory)
     summary = Summary(str(directory))
     with open_passages(directory, scheme, keep_text=options.keep_text) as index:
         try:
-            _add(index, document_reader(options), paths, directory, summary)
+            _add(index, reading(options, keep_html=False), paths, directory, summary)
         except KeyboardInterrupt:
             note(
                 f"{summary.new + summary.replaced:,} documents were added and are kept: run the "
@@ -80,16 +74,6 @@ def index_directory(options: argparse.Namespace) -> Path:
     return passages_directory(options.settings)
 
 
-def document_reader(options: argparse.Namespace) -> DocumentReader:
-    """Return a reader with these options."""
-    return DocumentReader(
-        text_field=options.text_field,
-        name_field=options.name_field,
-        encoding=options.encoding,
-        max_bytes=options.max_bytes,
-    )
-
-
 def _add(
     index: PassageIndex,
     reader: DocumentReader,
@@ -97,10 +81,12 @@ def _add(
     directory: Path,
     summary: Summary,
 ) -> None:
+    skips = Skips()
+    summary.skipped = skips.counts
     with progress("documents") as on_progress:
         for document in reader.documents(paths, exclude=directory):
             if isinstance(document, Skipped):
-                _skip(document, summary)
+                skips.add(document)
                 continue
             before = index.documents
             passages = index.add(document.name, document.text)
@@ -113,16 +99,6 @@ def _add(
                 else:
                     summary.replaced += 1
             on_progress()
-
-
-def _skip(skipped: Skipped, summary: Summary) -> None:
-    summary.skipped[skipped.reason] += 1
-    count = summary.skipped.total()
-    if count <= _SHOWN_SKIPS:
-        detail = f" ({skipped.detail})" if skipped.detail else ""
-        note(f"skipped {skipped.place}: {skipped.reason}{detail}")
-    elif count == _SHOWN_SKIPS + 1:
-        note("skipped more documents; all are counted below")
 
 
 def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | None:
@@ -156,24 +132,16 @@ def _given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
 
 def _show(summary: Summary) -> None:
     count = summary.new + summary.replaced
-    show(f"added      {_documents(count)} with {_counted(summary.passages, 'passage')}")
+    show(f"added      {counted(count, 'document')} with {counted(summary.passages, 'passage')}")
     if summary.replaced:
         show(f"             {summary.replaced:,} of them replace an earlier text")
     if summary.unchanged:
-        show(f"unchanged  {_documents(summary.unchanged)}")
+        show(f"unchanged  {counted(summary.unchanged, 'document')}")
     if summary.skipped:
         show(f"skipped    {summary.skipped.total():,}")
         for reason, count in summary.skipped.most_common():
             show(f"             {count:,} {reason}")
     show(
-        f"the index  {_documents(summary.index_documents)} with "
-        f"{_counted(summary.index_passages, 'distinct passage')}, in {summary.index}"
+        f"the index  {counted(summary.index_documents, 'document')} with "
+        f"{counted(summary.index_passages, 'distinct passage')}, in {summary.index}"
     )
-
-
-def _documents(count: int) -> str:
-    return _counted(count, "document")
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._output import note, percent, progress, show, show_json
-from scrapy_simhash.commands.passages_add import document_reader, index_directory
+from scrapy_simhash.commands._output import (
+    counted,
+    note,
+    percent,
+    progress,
+    show,
+    show_json,
+    writable,
+)
+from scrapy_simhash.commands._pages import load_document
+from scrapy_simhash.commands.passages_add import index_directory
 from scrapy_simhash.documents.escaping import printable
-from scrapy_simhash.documents.reader import Document, Skipped
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.passages.result import SHOWN_DIGITS
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from scrapy_simhash.passages.index import PassageIndex
     from scrapy_simhash.passages.result import CheckedPassage, Level, PassageReport, Source
 
-STANDARD_INPUT = "standard input"
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _SHOWN_SOURCES = 10
 _LEVELS: dict[Level, str] = {"high": "highly similar", "medium": "similar", "common": "common"}
@@ -41,9 +46,9 @@ def run(options: argparse.Namespace) -> int:
         common_documents=options.common_documents,
         ignore_common=options.ignore_common,
     )
-    page = None if options.html is None else _report_path(options.html)
+    page = None if options.html is None else writable(options.html)
     with open_passages(index_directory(options), create=False) as index:
-        name, text = _read(options)
+        name, text = load_document(options.text, options)
         excluded = options.exclude
         if excluded is None:
             excluded = _itself(index, name)
@@ -79,55 +84,6 @@ def _itself(index: PassageIndex, name: str) -> str | None:
     return next((one for one in names if one in index), None)
 
 
-def _report_path(file: str) -> Path:
-    """Return the path of the HTML report, checked before the work, which may take long."""
-    page = Path(file)
-    if page.is_dir():
-        raise SimhashError(f"{page} is a folder: name a file in it")
-    if not page.parent.is_dir():
-        raise SimhashError(f"{page} cannot be written: there is no folder {page.parent}")
-    return page
-
-
-def _read(options: argparse.Namespace) -> Document:
-    """Return the text to check.
-
-    :raises SimhashError: there is none, or more than one.
-    """
-    name, reader = options.text, document_reader(options)
-    if _URL.match(name):
-        from scrapy_simhash.commands._fetching import fetch
-
-        page = fetch(name, options.settings, max_bytes=reader.max_bytes)
-        return _only(name, iter([reader.page(name, page.content, page.text, html=page.is_html)]))
-    if name == "-":
-        if sys.stdin is None:
-            raise SimhashError("standard input is closed: name a file")
-        return _only(STANDARD_INPUT, reader.stream(STANDARD_INPUT, sys.stdin.buffer))
-    path = Path(name)
-    if path.is_dir():
-        raise SimhashError(f"{name} is a folder: name one file in it")
-    if not path.exists():
-        raise SimhashError(
-            f"{name}: no such file; the URL of a page begins with http:// or https://"
-        )
-    return _only(name, reader.file(path))
-
-
-def _only(name: str, documents: Iterator[Document | Skipped]) -> Document:
-    found = next(documents, None)
-    if found is None:
-        raise SimhashError(f"{name}: no text in it")
-    if isinstance(found, Skipped):
-        detail = f" ({found.detail})" if found.detail else ""
-        raise SimhashError(f"{found.place}: {found.reason}{detail}")
-    if next(documents, None) is not None:
-        raise SimhashError(
-            f"{name} holds more than one document: put the one to check in a file of its own"
-        )
-    return found
-
-
 def _show(report: PassageReport) -> None:
     report = report.rounded(SHOWN_DIGITS)
     found = [passage for passage in report.passages if passage.level != "none"]
@@ -148,7 +104,7 @@ def _show(report: PassageReport) -> None:
         show()
         show("sources, and the share of the text that appears there")
         for source in report.sources[:_SHOWN_SOURCES]:
-            passages = f"{source.passages:,} passage{'' if source.passages == 1 else 's'}"
+            passages = counted(source.passages, "passage")
             show(f"  {_share(source.share):>7}  {passages:<13}  {printable(source.document)}")
         if len(report.sources) > _SHOWN_SOURCES:
             show(f"  and {len(report.sources) - _SHOWN_SOURCES:,} more; --json shows all")

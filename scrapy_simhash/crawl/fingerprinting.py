@@ -19,7 +19,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from w3lib.encoding import read_bom
 
-from scrapy_simhash.workers.pool import WorkerPool
+from scrapy_simhash.workers.pages import PageWorkers
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -87,12 +87,12 @@ class Fingerprinter:
         self._workers = workers
         self._timeout_ms = timeout_ms
         self._memo = BodyMemo()
-        self.pool: WorkerPool | None = None
+        self.pool: PageWorkers | None = None
 
     def start(self) -> None:
         """Start the workers; return before they are ready."""
         if self._workers:
-            self.pool = WorkerPool(
+            self.pool = PageWorkers(
                 self._item_detector.scheme,  # pages take no field weights
                 min_tokens=self._detector.min_tokens,
                 workers=self._workers,
@@ -115,7 +115,7 @@ class Fingerprinter:
             page = await run_in_thread(self._fingerprint, response)
         else:
             # Detecting an undeclared encoding would block the event loop.
-            page = await result_of(self.pool.fingerprint_page(partial(page_for_worker, response)))
+            page = await result_of(self.pool.submit(partial(page_for_worker, response)))
         self._memo.put(checksum, page)
         return page, False
 
@@ -126,7 +126,7 @@ class Fingerprinter:
         """
         if self.pool is None:
             return await run_in_thread(self._item_detector.fingerprint_fields, fields)
-        return await result_of(self.pool.fingerprint_page(lambda: fields))
+        return await result_of(self.pool.submit(lambda: fields))
 
     def close(self) -> None:
         """End the workers."""

@@ -21,7 +21,7 @@ from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
 from scrapy_simhash.index.texts import DEFAULT_MAX_BYTES
 from scrapy_simhash.policy import Policy, PolicyAction
 from scrapy_simhash.scheme import DEFAULT_PRESET
-from scrapy_simhash.workers.pool import DEFAULT_TIMEOUT_MS
+from scrapy_simhash.workers.pages import DEFAULT_TIMEOUT_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

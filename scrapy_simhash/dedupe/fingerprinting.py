@@ -5,13 +5,17 @@ from __future__ import annotations
 import io
 import os
 import re
-from base64 import b64decode, b64encode
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urldefrag
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, UNCONFIRMED, Evidence, name_of_record
+from scrapy_simhash.confirmation import (
+    UNCONFIRMED,
+    evidence_from,
+    name_of_record,
+    plain_evidence,
+)
 from scrapy_simhash.detector import Detector, PageFingerprint
 from scrapy_simhash.documents.decoding import decoded, without_surrogates
 from scrapy_simhash.documents.files import path_name
@@ -74,23 +78,6 @@ class Fingerprinted(NamedTuple):
         return cls(key, page)
 
 
-def plain_evidence(evidence: Evidence) -> list[Any]:
-    """Return evidence as values for JSON; no evidence is an empty list."""
-    if evidence == NO_EVIDENCE:
-        return []
-    return [
-        b64encode(value).decode("ascii") if isinstance(value, bytes) else value
-        for value in evidence
-    ]
-
-
-def evidence_from(plain: Sequence[Any]) -> Evidence:
-    """Return the evidence from the values of `plain_evidence`."""
-    if not plain:
-        return NO_EVIDENCE
-    return Evidence._make(b64decode(value) if isinstance(value, str) else value for value in plain)
-
-
 def make_job_spec(inputs: Inputs, options: DedupeOptions) -> dict[str, Any]:
     """Return what a `Fingerprinter` needs to know, as values for JSON."""
     return {
@@ -139,7 +126,7 @@ class Fingerprinter:
             return self._read(content, key)
         except Unreadable as error:
             return skipped(error.key or key, error.reason)
-        except Exception:  # noqa: BLE001 - no record may stop a run
+        except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
             return skipped(key, "error")
 
     def _record(self, content: bytes, default_key: str) -> Fingerprinted:
@@ -211,7 +198,7 @@ class Fingerprinter:
     def _made(self, key: str, fingerprint: Callable[[], PageFingerprint]) -> Fingerprinted:
         try:
             page = fingerprint()
-        except Exception:  # noqa: BLE001 - an extractor may raise anything
+        except (Exception, SystemExit):  # noqa: BLE001 - an extractor may even exit
             raise Unreadable("error", key) from None
         # Without its text and its times, which are not needed here.
         return Fingerprinted(

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.dedupe.fingerprinting import evidence_from, plain_evidence
+from scrapy_simhash.confirmation import evidence_from, plain_evidence
 from scrapy_simhash.dedupe.state import Checkpoint
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.policy import Policy

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 # A worker gets a job at once. Jobs are small, so that no worker waits long for another.
 _JOB_RECORDS = 64
 _JOB_BYTES = 1 << 17
+# The size of a file of HTML is not known here. A job of long pages must not reach the time-out.
+_JOB_HTML_FILES = 8
 # Without probing, reading a bucket from memory is several times as fast as from rows.
 _INDEX_BUFFER_BYTES = 256 << 20
 # Smaller inputs are finished before worker processes have started.
@@ -271,6 +273,7 @@ class _Run:
 
 def _jobs(inputs: Inputs, done: int) -> Iterator[Job]:
     """Yield jobs of all records but the first `done` ones."""
+    most = _JOB_HTML_FILES if inputs.format == "html" else _JOB_RECORDS
     for file_number, parts in groupby(inputs.parts(), key=lambda pair: pair[0]):
         name = "" if inputs.format == "html" else inputs.files[file_number].name
         contents: list[bytes | str] = []
@@ -284,7 +287,7 @@ def _jobs(inputs: Inputs, done: int) -> Iterator[Job]:
             content = part.data if part.content is None else part.content
             contents.append(content if part.reason is None else part.reason)
             size += len(content)
-            if len(contents) == _JOB_RECORDS or size >= _JOB_BYTES:
+            if len(contents) == most or size >= _JOB_BYTES:
                 yield Job(name, first, contents)
                 contents, size, first = [], 0, number + 1
         if contents:

@@ -64,8 +64,10 @@ def prepared(html: str) -> bytes:
     except UnicodeEncodeError:  # lone surrogates, from a broken page
         data = html.encode("utf-8", "replace")
     data = _REFERENCES.sub(b" ", data.replace(b"\0", b"").translate(_TO_SPACES))
-    if not html.isascii():
-        data = without_marks(_NONCHARACTERS.sub(b" ", data))
+    # A search for one byte is several times faster, and hardly a page in Latin script has it.
+    if b"\xef" in data:
+        data = _NONCHARACTERS.sub(b" ", data)
+    data = without_marks(data)
     return data.strip()
 
 

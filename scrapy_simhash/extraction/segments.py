@@ -59,11 +59,11 @@ def _widened(lines: Sequence[Line]) -> list[Line]:
     """The best run, or where that says too little, more of the page in steps."""
     found = [line for line in _best_run(lines) if _is_content(line)]
     words = words_of(found)
+    if words >= _SHORT_CONTENT_WORDS:
+        return found
     outside_chrome = [line for line in lines if not line.chrome]
     if words >= MIN_CONTENT_WORDS:
-        if words >= _SHORT_CONTENT_WORDS or words >= _MIN_SHARE * words_of(outside_chrome):
-            return found
-        return outside_chrome
+        return found if words >= _MIN_SHARE * words_of(outside_chrome) else outside_chrome
     found = [line for line in lines if _is_content(line)]
     if words_of(found) < MIN_CONTENT_WORDS:
         found = outside_chrome

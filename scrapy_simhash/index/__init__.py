@@ -106,7 +106,7 @@ def open_index(
     :param buffer_bytes: size of the buffer for table records, allocated twice; the first user
         decides. A larger buffer speeds up an index with biased fingerprints or many tables, but
         slows down opening after a crash. No effect on probed tables.
-    :param crawl_start: `ObservingIndex.began` of a resumed crawl, whose pages count as seen by it.
+    :param crawl_start: `crawl_start` of a resumed crawl's earlier index: its pages count as seen.
     :param confirmation: conditions for a page within k to count as a copy; defaults to those of an
         existing index, or of the preset with this scheme, or none.
     :raises IndexMismatch: the index was created with another scheme, plan or kind of database.

@@ -1,8 +1,8 @@
-"""ObservingIndex: decides what an observation is, whatever the store.
+"""ObservingIndex: classifies observations, for every store.
 
-Several crawlers of one process may look at one store, each through an ObservingIndex of its own:
-they share entries, pending pages and the order of observations (`SharedStore`), and differ in
-when they began, and in whether earlier crawls count.
+Several crawlers of one process can use one store, each through its own ObservingIndex. They share
+entries, pending pages and the order of observations (`SharedStore`); each has its own start, and
+its own choice whether earlier crawls count.
 """
 
 from __future__ import annotations
@@ -12,31 +12,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import NO_EVIDENCE
-from scrapy_simhash.errors import IndexClosed, SchemeError
-from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
+from scrapy_simhash.errors import IndexClosed
+from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, make_observation, matches
 from scrapy_simhash.index.pending import Pending
 from scrapy_simhash.index.rules import Neighbour, Rules, decide, yielding_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from types import TracebackType
 
-    from typing_extensions import Self
-
-    from scrapy_simhash.confirmation import Confirmation, Evidence
-    from scrapy_simhash.index.base import Action
+    from scrapy_simhash.confirmation import Evidence
+    from scrapy_simhash.index.base import Action, Entry, Match, NearDuplicate, Observation
     from scrapy_simhash.index.plan import TablePlan
-    from scrapy_simhash.index.rules import Own
     from scrapy_simhash.index.shared import SharedStore
     from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.scheme import Scheme
 
 
-class ObservingIndex:
+class ObservingIndex(CrawlIndex):
     """An `Index` over a shared store; see that protocol for the contract.
 
-    :param rules: what makes a copy.
-    :param incremental: entries of earlier crawls count as seen.
+    For the other parameters see `CrawlIndex`.
+
     :param on_close: called once, when this index is closed.
     :param crawl_start: first sequence number of a resumed crawl; by default, it starts now.
     """
@@ -51,15 +47,17 @@ class ObservingIndex:
         clock: Callable[[], float] = time.time,
         crawl_start: int | None = None,
     ) -> None:
+        now = shared.next_sequence
+        super().__init__(
+            rules=rules,
+            incremental=incremental,
+            crawl_start=now if crawl_start is None else min(crawl_start, now),
+            clock=clock,
+        )
         self._shared = shared
         self._on_close = on_close
-        self._clock = clock
         self._closed = False
         self._mine: set[int] = set()
-        self.rules = rules
-        self.incremental = incremental
-        now = shared.next_sequence
-        self.crawl_start = now if crawl_start is None else min(crawl_start, now)
 
     @property
     def scheme(self) -> Scheme:
@@ -70,16 +68,6 @@ class ObservingIndex:
     def plan(self) -> TablePlan:
         """The tables that the index was made with."""
         return self._shared.manifest.plan
-
-    @property
-    def max_distance(self) -> int:
-        """k, inclusive."""
-        return self.rules.max_distance
-
-    @property
-    def confirmation(self) -> Confirmation:
-        """What a page within k bits must show to count as a copy."""
-        return self.rules.confirmation
 
     @property
     def location(self) -> str:
@@ -102,9 +90,7 @@ class ObservingIndex:
         """See `Index.observe`."""
         with self._shared.lock:
             shared = self._open()
-            if not isinstance(key, str) or not key:
-                raise SchemeError(f"the key of a page is a text that is not empty, not {key!r}")
-            shared.manifest.scheme.check_fingerprint(fingerprint)
+            check_page(shared.manifest.scheme, key, fingerprint)
             stored, last = self._last_seen(key)
             own = None if last is None else self.rules.own(fingerprint, evidence, last)
 
@@ -132,40 +118,18 @@ class ObservingIndex:
             decision = decide(own, neighbours, self._counts)
             # Another handle of the store may write an entry that this one never saw.
             unmet = decision.yielding if shared.users <= 1 else None
-            nearest = decision.nearest
-            if decision.kind == "near-duplicate" and nearest is not None:
-                observation = Observation(
-                    "near-duplicate",
-                    key,
-                    fingerprint,
-                    nearest.entry.key,
-                    nearest.distance,
-                    shared.take_sequence(),
-                    decision.provisional,
-                    nearest.similarity,
-                    evidence=evidence,
-                )
-                self._log(observation, nearest)
-                return observation
-            if decision.kind == "unchanged" and own is not None:
-                return self._unchanged(
-                    key, fingerprint, evidence, own, stored=stored, unmet=unmet, in_scope=in_scope
-                )
-            compared = nearest or own
-            observation = Observation(
-                decision.kind,
-                key,
-                fingerprint,
-                None,
-                None if compared is None else compared.distance,
-                shared.take_sequence(),
-                similarity=None if compared is None else compared.similarity,
-                similar_to=None if nearest is None else nearest.entry.key,
-                evidence=evidence,
+            observation, entry = self._outcome(
+                make_observation(
+                    key, fingerprint, evidence, decision, own, sequence=shared.take_sequence()
+                ),
+                decision,
+                own,
+                stored,
             )
-            if nearest is not None:
-                self._log(observation, nearest)
-            self._hold(Pending(observation, self._new_entry(observation), stored, unmet, in_scope))
+            if decision.nearest is not None:
+                self._log(observation, decision.nearest)
+            if entry is not None:
+                self._hold(Pending(observation, entry, stored, unmet, in_scope))
             return observation
 
     def supersede(self, observed: Observation) -> None:
@@ -207,16 +171,8 @@ class ObservingIndex:
         with self._shared.lock:
             shared = self._open()
             shared.manifest.scheme.check_fingerprint(fingerprint)
-            matches: dict[str, Match] = {}
             stored, pending = shared.within(fingerprint, self.max_distance, evidence.certainty)
-            neighbours = self.rules.neighbours(evidence, stored + pending)
-            neighbours.sort(key=lambda one: not one.confirmed)
-            for distance, entry, similarity, confirmed in neighbours:
-                matches.setdefault(
-                    entry.key,
-                    Match(entry.key, entry.fingerprint, distance, similarity, confirmed),
-                )
-            return list(matches.values())
+            return matches(self.rules.neighbours(evidence, stored + pending))
 
     def entry(self, key: str) -> Entry | None:
         """Return what is stored under a key, or None."""
@@ -229,8 +185,9 @@ class ObservingIndex:
             return self._open().store.near_duplicates(self.crawl_start if this_crawl else 0)
 
     def sync(self) -> None:
-        """With the policy ``everysec``: bring what was confirmed to the disk now. To be called
-        from a thread of its own, for it holds up neither this index nor the other threads.
+        """Sync confirmed pages to the disk, with the policy ``everysec``.
+
+        Call it from a separate thread: it blocks neither this index nor other threads.
         """
         self._open().store.sync()
 
@@ -248,24 +205,10 @@ class ObservingIndex:
         with self._shared.lock:
             return len(self._open().store)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def _open(self) -> SharedStore:
         if self._closed:
             raise IndexClosed(self._shared.location, "used after close()")
         return self._shared
-
-    def _counts(self, entry: Entry) -> bool:
-        return self.incremental or entry.met >= self.crawl_start
 
     def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
         """Return what is stored under a key, and what was last seen, which may be pending."""
@@ -275,65 +218,10 @@ class ObservingIndex:
         stored = self._shared.store.entry(key)
         return stored, stored
 
-    def _new_entry(self, observation: Observation) -> Entry:
-        now = int(self._clock())
-        sequence = observation.sequence
-        key, fingerprint = observation.key, observation.fingerprint
-        evidence = _kept(observation.evidence)
-        return Entry(sequence, key, fingerprint, sequence, now, now, -1, evidence)
-
     def _log(self, observation: Observation, nearest: Neighbour) -> None:
         """Log a page that is like another one."""
-        similarity = nearest.similarity
-        line = NearDuplicate(
-            observation.key,
-            nearest.entry.key,
-            nearest.distance,
-            observation.fingerprint,
-            observation.sequence,
-            int(self._clock()),
-            None if similarity is None else round(similarity, 2),
-            nearest.confirmed,
-        )
+        line = self._log_line(observation, observation.sequence, nearest.entry.key, nearest)
         self._shared.store.log(line, self._shared.next_sequence)
-
-    def _unchanged(
-        self,
-        key: str,
-        fingerprint: int,
-        evidence: Evidence,
-        own: Own,
-        *,
-        stored: Entry | None,
-        unmet: Sequence[Entry] | None,
-        in_scope: Callable[[str], bool] | None,
-    ) -> Observation:
-        sequence = self._shared.take_sequence()
-        observation = Observation(
-            "unchanged",
-            key,
-            fingerprint,
-            None,
-            own.distance,
-            sequence,
-            similarity=own.similarity,
-            evidence=evidence,
-        )
-        if stored is None or not (
-            own.same if stored is own.entry else self.rules.own(fingerprint, evidence, stored).same
-        ):
-            observation = replace(observation, provisional=True)
-            # The same as a pending page, which may still fail: this one then stands for itself.
-            self._hold(Pending(observation, self._new_entry(observation), stored, unmet, in_scope))
-        elif stored.met < self.crawl_start:
-            met = stored._replace(met=sequence, last_seen_s=int(self._clock()))
-            if not self.incremental:
-                # An empty index would know this crawl's content, not that of an earlier one.
-                met = met._replace(fingerprint=fingerprint, evidence=_kept(evidence))
-            elif not stored.evidence.sketch:
-                met = met._replace(evidence=_kept(evidence))
-            self._hold(Pending(observation, met, stored, unmet, in_scope))
-        return observation
 
     def _hold(self, pending: Pending) -> None:
         self._shared.pending.add(pending)
@@ -363,19 +251,7 @@ class ObservingIndex:
         if stored is not None and stored.met > entry.met:
             self._release(pending)  # a later observation of this key was confirmed before
             return
-        if stored is not None:
-            if self.rules.same_text(entry, stored):
-                # The same content again keeps its number, and its fingerprint while that counts.
-                kept = stored if self._counts(stored) else entry
-                evidence = kept.evidence if kept.evidence.sketch else entry.evidence
-                entry = stored._replace(
-                    fingerprint=kept.fingerprint,
-                    met=entry.met,
-                    last_seen_s=entry.last_seen_s,
-                    evidence=evidence,
-                )
-            else:
-                entry = entry._replace(first_seen_s=stored.first_seen_s)
+        entry = self._merged(entry, stored)
         superseded = self._superseded(pending, entry)
         yielding = self._yielding(pending, entry) if superseded is None else [superseded.entry]
         entry = shared.store.write(entry, stored, yielding, shared.next_sequence)
@@ -383,19 +259,11 @@ class ObservingIndex:
         for other in shared.pending.of_key(entry.key):
             other.stored = entry
         if superseded is not None:
-            gone = superseded.entry
-            observation = Observation(
-                "near-duplicate",
-                gone.key,
-                gone.fingerprint,
-                entry.key,
-                superseded.distance,
-                shared.take_sequence(),
-            )
-            self._log(observation, superseded._replace(entry=entry))
+            line = self._log_line(superseded.entry, shared.take_sequence(), entry.key, superseded)
+            shared.store.log(line, shared.next_sequence)
 
     def _superseded(self, pending: Pending, entry: Entry) -> Neighbour | None:
-        """Return the representative whose place a page takes; None if its content has changed."""
+        """Return the representative that a page replaces; None if its content has changed."""
         key = pending.supersedes
         if key is None or self._shared.pending.of_key(key):
             return None
@@ -403,7 +271,7 @@ class ObservingIndex:
         return None if stored is None else self.rules.copy_of(entry, stored)
 
     def _yielding(self, pending: Pending, entry: Entry) -> list[Entry]:
-        """Entries of earlier crawls that this page takes the place of."""
+        """Return the entries of earlier crawls that this page replaces."""
         if self.incremental or pending.supersedes is not None:
             return []
         shared = self._shared
@@ -429,8 +297,3 @@ class ObservingIndex:
             if not shared.pending.of_key(other.key)
             and (pending.in_scope is None or pending.in_scope(other.key))
         ]
-
-
-def _kept(evidence: Evidence) -> Evidence:
-    """Return what an index stores of the evidence."""
-    return evidence._replace(certainty=b"") if evidence.certainty else evidence

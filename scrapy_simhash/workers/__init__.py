@@ -1,1 +1,1 @@
-"""Fingerprint pages in worker processes."""
+"""Run jobs in worker processes: one pool, for crawls and `dedupe`."""

@@ -1,4 +1,4 @@
-"""Fingerprint pages in a pool of worker processes, with a time-out for each page.
+"""Run jobs, such as to fingerprint a page, in worker processes, with a time-out for each job.
 
 A worker that hangs is killed, and a dead worker is replaced. The others are not affected: each has
 its own socket and its own thread in the parent. The pools of the standard library do not fit: one
@@ -17,38 +17,35 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
-from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.errors import WorkerError
-from scrapy_simhash.workers.process import WorkerProcess, WorkerTimeout
+from scrapy_simhash.workers.process import Content, Result, WorkerProcess, WorkerTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy_simhash.scheme import Scheme
-    from scrapy_simhash.workers.child import Content
+    from scrapy_simhash.workers.process import Work
 
-DEFAULT_TIMEOUT_MS = 10_000
 _LONGEST_PAUSE_S = 60.0
-# A page whose worker dies is retried once, because the page may not be the cause.
+# A job whose worker dies is retried once, because the job may not be the cause.
 _ATTEMPTS = 2
-# Answers are delivered in batches: waking the event loop for each page costs up to 50 % more CPU
+# Answers are delivered in batches: waking an event loop for each page costs up to 50 % more CPU
 # time. Batches are small and delays short, because the loop is busy while it handles a batch.
 _BATCH_ANSWERS = 8
 _MAX_DELAY_S = 0.05
 
 
 @dataclass(eq=False)
-class _Job:
-    """A queued page or item, and its future."""
+class _Job(Generic[Content, Result]):
+    """A queued job, and its future."""
 
     make: Callable[[], Content]
-    future: Future[PageFingerprint]
+    future: Future[Result]
     made: Content | None = None
 
-    def page(self) -> Content:
-        """Return the page, and make it on the first call.
+    def content(self) -> Content:
+        """Return the content, and make it on the first call.
 
         :raises BaseException: `make` raised it.
         """
@@ -57,41 +54,31 @@ class _Job:
         return self.made
 
 
-class WorkerPool:
+class WorkerPool(Generic[Content, Result]):
     """A pool of worker processes that share a queue. They start with the pool.
 
     :param workers: number of processes, at least 1.
-    :param timeout_ms: wall-clock limit for one page.
-    :param keep_text: see `Detector`.
-    :param sketches: see `Detector`.
+    :param batch_answers: answers that a worker's thread delivers together, at most.
     """
 
     def __init__(
         self,
-        scheme: Scheme,
-        *,
-        min_tokens: int,
+        work: Work[Content, Result],
         workers: int,
-        timeout_ms: int = DEFAULT_TIMEOUT_MS,
-        keep_text: bool = False,
-        sketches: bool = True,
+        *,
+        batch_answers: int = _BATCH_ANSWERS,
     ) -> None:
-        self._job_spec = {
-            "scheme": scheme.to_dict(),
-            "min_tokens": min_tokens,
-            "keep_text": keep_text,
-            "sketches": sketches,
-            "timeout_ms": timeout_ms,
-        }
-        self._timeout_s = timeout_ms / 1000
-        self._jobs: deque[_Job] = deque()
+        self._work = work
+        self._timeout_s = work.timeout_ms / 1000
+        self._batch_answers = batch_answers
+        self._jobs: deque[_Job[Content, Result]] = deque()
         self._changed = threading.Condition()
         self._closed = False
         self._replaced = 0
-        self._processes: set[WorkerProcess] = set()
+        self._processes: set[WorkerProcess[Content, Result]] = set()
         self._threads = [
             # Daemon threads, so that a forced exit of the interpreter does not wait for them.
-            threading.Thread(target=self._work, name=f"simhash worker {number}", daemon=True)
+            threading.Thread(target=self._run, name=f"simhash worker {number}", daemon=True)
             for number in range(workers)
         ]
         self._owner = os.getpid()
@@ -111,18 +98,17 @@ class WorkerPool:
         with self._changed:
             return [process.pid for process in self._processes]
 
-    def fingerprint_page(self, make: Callable[[], Content]) -> Future[PageFingerprint]:
-        """Queue a page or an item, and return a future of its fingerprint.
+    def submit(self, make: Callable[[], Content]) -> Future[Result]:
+        """Queue a job, and return a future of its result.
 
-        The page may be skipped with the reason ``timeout`` or ``worker_died``. The future raises
-        WorkerError if no worker can be started, or the fingerprint fails for a reason unrelated
-        to the page.
+        The future raises WorkerError if no worker can be started, or if the worker could not
+        answer for a reason of its own.
 
-        :param make: returns the page as `WorkerProcess.ask` takes it. A thread of the pool calls
-            it when a worker is free, so that queued pages are not held in memory twice. The
-            future raises what it raises.
+        :param make: returns the content of the job. A thread of the pool calls it when a worker is
+            free, so that queued pages are not held in memory twice. The future raises what it
+            raises.
         """
-        future: Future[PageFingerprint] = Future()
+        future: Future[Result] = Future()
         with self._changed:
             if self._closed:
                 future.set_exception(_closed())
@@ -132,7 +118,7 @@ class WorkerPool:
         return future
 
     def close(self) -> None:
-        """Kill all workers at once; the futures of queued pages raise WorkerError."""
+        """Kill all workers at once; the futures of queued jobs raise WorkerError."""
         self._stop()
         for thread in self._threads:
             thread.join()
@@ -154,30 +140,30 @@ class WorkerPool:
             if job.future.set_running_or_notify_cancel():
                 job.future.set_exception(_closed())
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         """Run one thread of the pool, which keeps one worker."""
-        seat = _Seat(self._start, self._end)
+        seat: _Seat[Content, Result] = _Seat(self._start, self._end)
         answers = _Answers()
         try:
             job = self._next_job(seat)
             while job is not None:
                 answers.add(self._answered(seat, job, answers.deliver_if_late))
-                # Give the worker its next page first: delivering waits for other threads.
+                # Give the worker its next job first: delivering waits for other threads.
                 job = self._ask_ahead(seat)
                 # Deliver if the batch is full, the queue is short, or the worker is idle.
-                if job is None or len(answers) >= min(_BATCH_ANSWERS, len(self._jobs)):
+                if job is None or len(answers) >= min(self._batch_answers, len(self._jobs)):
                     answers.deliver()
                 job = job or self._next_job(seat)
         finally:
             answers.deliver()
             seat.leave()
 
-    def _next_job(self, seat: _Seat) -> _Job | None:
-        """Wait for a page and return its job; None if the pool was closed."""
-        seat.prepare()  # before a page is taken that another worker could process
+    def _next_job(self, seat: _Seat[Content, Result]) -> _Job[Content, Result] | None:
+        """Wait for a job; return None if the pool was closed."""
+        seat.prepare()  # before a job is taken that another worker could do
         return self._taken(wait=True)
 
-    def _taken(self, *, wait: bool) -> _Job | None:
+    def _taken(self, *, wait: bool) -> _Job[Content, Result] | None:
         """Return the first job of the queue, or None."""
         with self._changed:
             while True:
@@ -189,15 +175,15 @@ class WorkerPool:
                 if job.future.set_running_or_notify_cancel():
                     return job
 
-    def _ask_ahead(self, seat: _Seat) -> _Job | None:
-        """Take a queued job, if any, and send its page to the worker in advance."""
+    def _ask_ahead(self, seat: _Seat[Content, Result]) -> _Job[Content, Result] | None:
+        """Take a queued job, if any, and send it to the worker in advance."""
         process = seat.process
         if process is None or (job := self._taken(wait=False)) is None:
             return None
-        with suppress(BaseException):  # `_fingerprint` repeats it and raises the error
-            page = job.page()
+        with suppress(BaseException):  # `_result` repeats it and raises the error
+            content = job.content()
             try:
-                process.ask(page)
+                process.ask(content)
                 seat.asked = job
             except BaseException:
                 self._lost(seat)
@@ -205,48 +191,54 @@ class WorkerPool:
         return job
 
     def _answered(
-        self, seat: _Seat, job: _Job, on_wait: Callable[[], object]
+        self,
+        seat: _Seat[Content, Result],
+        job: _Job[Content, Result],
+        on_wait: Callable[[], object],
     ) -> Callable[[], None]:
         """Return a function that sets the result or the error of the job's future."""
         try:
-            return partial(job.future.set_result, self._fingerprint(seat, job, on_wait))
+            return partial(job.future.set_result, self._result(seat, job, on_wait))
         except BaseException as error:  # noqa: BLE001 - the future raises it
             return partial(job.future.set_exception, error)
 
-    def _fingerprint(
-        self, seat: _Seat, job: _Job, on_wait: Callable[[], object]
-    ) -> PageFingerprint:
-        page = job.page()
+    def _result(
+        self,
+        seat: _Seat[Content, Result],
+        job: _Job[Content, Result],
+        on_wait: Callable[[], object],
+    ) -> Result:
+        content = job.content()
         for _ in range(_ATTEMPTS):
             process = seat.worker()
             try:
                 if seat.asked is not job:
-                    process.ask(page)
+                    process.ask(content)
                 return process.answer(self._timeout_s, on_wait)
             except WorkerTimeout:
                 self._lost(seat)
-                return PageFingerprint(skipped="timeout")
+                return self._work.lost("timeout")
             except (EOFError, OSError):
                 self._lost(seat)
             except WorkerError:
                 raise  # the worker itself is sound
-            except BaseException:  # a late answer would be taken for the next page's
+            except BaseException:  # a late answer would be taken for the next job's
                 self._lost(seat)
                 raise
-        return PageFingerprint(skipped="worker_died")
+        return self._work.lost("worker_died")
 
-    def _lost(self, seat: _Seat) -> None:
+    def _lost(self, seat: _Seat[Content, Result]) -> None:
         seat.leave()
         with self._changed:
             if self._closed:
                 raise _closed()
             self._replaced += 1
 
-    def _start(self) -> WorkerProcess:
+    def _start(self) -> WorkerProcess[Content, Result]:
         with self._changed:
             if self._closed:
                 raise _closed()
-            process = WorkerProcess(self._job_spec)
+            process = WorkerProcess(self._work)
             self._processes.add(process)
         try:
             return process.wait_until_ready()
@@ -254,7 +246,7 @@ class WorkerPool:
             self._end(process)
             raise
 
-    def _end(self, process: WorkerProcess) -> None:
+    def _end(self, process: WorkerProcess[Content, Result]) -> None:
         process.end()
         with self._changed:
             self._processes.discard(process)
@@ -293,17 +285,19 @@ class _Answers:
             set_result()
 
 
-class _Seat:
+class _Seat(Generic[Content, Result]):
     """A slot for one worker, which restarts a lost worker with growing pauses."""
 
     def __init__(
-        self, start: Callable[[], WorkerProcess], end: Callable[[WorkerProcess], None]
+        self,
+        start: Callable[[], WorkerProcess[Content, Result]],
+        end: Callable[[WorkerProcess[Content, Result]], None],
     ) -> None:
         self._start = start
         self._end = end
-        self.process: WorkerProcess | None = None
-        self.asked: _Job | None = None
-        """The last job whose page was sent in advance."""
+        self.process: WorkerProcess[Content, Result] | None = None
+        self.asked: _Job[Content, Result] | None = None
+        """The last job that was sent in advance."""
         # Only the text: a stored exception would keep pages alive through its traceback.
         self._error: str | None = None
         self._failures = 0
@@ -311,10 +305,10 @@ class _Seat:
 
     def prepare(self) -> None:
         """Start the worker before it is needed."""
-        with suppress(Exception):  # the first page that needs the worker raises the error
+        with suppress(Exception):  # the first job that needs the worker raises the error
             self.worker()
 
-    def worker(self) -> WorkerProcess:
+    def worker(self) -> WorkerProcess[Content, Result]:
         """Return the worker, and start it if necessary.
 
         :raises WorkerError: it cannot be started, or failed to start a moment ago.

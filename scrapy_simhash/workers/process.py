@@ -11,20 +11,24 @@ import struct
 import subprocess
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers.channel import Channel
-from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS, Content, encoded, page_from
+from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from typing_extensions import Self
 
-    from scrapy_simhash.detector import PageFingerprint
+Content = TypeVar("Content")
+Result = TypeVar("Result")
 
 START_TIMEOUT_S = 60.0
+# Threads of numpy would compete with the other workers.
+_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _WAIT_S = 0.05
 # Runs before this package can be imported: sets the import path of the parent, without the working
 # directory, and an alarm in case the start hangs and the parent is dead.
@@ -52,21 +56,47 @@ class WorkerTimeout(Exception):
     """Raised if a worker does not answer in time."""
 
 
-class WorkerProcess:
-    """A worker process that fingerprints pages.
+@dataclass(frozen=True, kw_only=True)
+class Work(Generic[Content, Result]):
+    """What the workers of a pool do, and how their messages are written.
 
-    :param job_spec: the job specification; see `scrapy_simhash.workers.child`.
+    :param server: ``module:function`` that the worker imports. The function takes `job_spec`, and
+        returns a function that answers a message with values for JSON.
+    :param timeout_ms: wall-clock limit for one job. A worker whose parent is dead exits after
+        twice this time.
+    :param encode: returns the parts of the message for a job.
+    :param decode: returns the result from the answer.
+    :param lost: returns the result of a job whose worker did not answer, from the reason:
+        ``timeout`` or ``worker_died``.
+    :param without_workers: how to do without workers, for errors.
+    """
+
+    server: str
+    job_spec: dict[str, Any]
+    timeout_ms: int
+    encode: Callable[[Content], Iterable[bytes]]
+    decode: Callable[[Any], Result]
+    lost: Callable[[str], Result]
+    without_workers: str
+
+
+class WorkerProcess(Generic[Content, Result]):
+    """A worker process, seen from its parent.
+
     :raises WorkerError: the process cannot be started.
     """
 
-    def __init__(self, job_spec: dict[str, Any]) -> None:
+    def __init__(self, work: Work[Content, Result]) -> None:
+        self._work = work
         self._ready = False
+        timeout_ms = work.timeout_ms
         # In a frozen program, sys.executable is the program itself.
         if not sys.executable or getattr(sys, "frozen", False):
             raise WorkerError(
-                "no Python interpreter is available to start workers: set SIMHASH_WORKERS = 0"
+                f"no Python interpreter is available to start workers: {work.without_workers}"
             )
-        messages = [json.dumps(content).encode("ascii") for content in (_import_path(), job_spec)]
+        spec = {"server": work.server, "job_spec": work.job_spec, "timeout_ms": timeout_ms}
+        messages = [json.dumps(content).encode("ascii") for content in (_import_path(), spec)]
         try:
             ours, theirs = socket.socketpair()
         except OSError as error:
@@ -75,11 +105,11 @@ class WorkerProcess:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)
         try:
             # Without a time-out, sending blocks if the worker has stopped reading.
-            send_timeout = struct.pack("ll", 1 + job_spec["timeout_ms"] // 1000, 0)
+            send_timeout = struct.pack("ll", 1 + timeout_ms // 1000, 0)
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, send_timeout)
-            # Receive in short waits and count these: if the crawl is suspended, only one wait
-            # counts towards the time-out of the page.
-            self._wait_s = min(job_spec["timeout_ms"] / 1000, _WAIT_S)
+            # Receive in short waits and count these: if the parent is suspended, only one wait
+            # counts towards the time-out of the message.
+            self._wait_s = min(timeout_ms / 1000, _WAIT_S)
             receive_timeout = struct.pack("ll", 0, math.ceil(self._wait_s * 1e6))
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, receive_timeout)
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
@@ -89,6 +119,7 @@ class WorkerProcess:
                 ],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
+                env={**_ONE_THREAD, **os.environ},
             )
         except (OSError, ValueError) as error:
             ours.close()
@@ -108,9 +139,9 @@ class WorkerProcess:
         return self._process.pid
 
     def wait_until_ready(self) -> Self:
-        """Wait until the worker can take pages, and return it.
+        """Wait until the worker can take messages, and return it.
 
-        :raises WorkerError: it failed before its first page.
+        :raises WorkerError: it failed before its first message.
         """
         if not self._ready:
             try:
@@ -119,42 +150,37 @@ class WorkerProcess:
                 self.end()
                 raise WorkerError(
                     f"a worker did not start (exit code {self._process.returncode}): see "
-                    "its output on standard error, or set SIMHASH_WORKERS = 0 to use no workers"
+                    f"its output on standard error, or {self._work.without_workers}"
                 ) from error
             if "error" in answer:
                 self.end()
                 # The advice comes first, because logs may cut the rest.
                 raise WorkerError(
-                    "a worker did not start (set SIMHASH_WORKERS = 0 to use no workers; custom "
-                    "components must be in an importable module, not in the script that runs): "
-                    + answer["error"]
+                    f"a worker did not start ({self._work.without_workers}; custom components must "
+                    "be in an importable module, not in the script that runs): " + answer["error"]
                 )
             self._ready = True
         return self
 
-    def ask(self, page: Content) -> None:
-        """Send a page or an item. Call `answer` before the next call.
+    def ask(self, content: Content) -> None:
+        """Send a job. Call `answer` before the next call.
 
-        :param page: its text, or its bytes if they are UTF-8 without a byte order mark; or the
-            texts of an item's fields.
         :raises OSError: the worker died or has stopped reading; call `end` then.
         """
-        self._channel.send(*encoded(page))
+        self._channel.send(*self._work.encode(content))
 
-    def answer(
-        self, timeout_s: float, on_wait: Callable[[], object] = lambda: None
-    ) -> PageFingerprint:
-        """Return the page's fingerprint.
+    def answer(self, timeout_s: float, on_wait: Callable[[], object] = lambda: None) -> Result:
+        """Return the result of the job.
 
         :param on_wait: called twenty times a second until the answer arrives.
         :raises WorkerTimeout: the worker did not answer in time; call `end` then.
         :raises EOFError, OSError: the worker died; call `end` then.
-        :raises WorkerError: the fingerprint failed; the worker can be used further.
+        :raises WorkerError: the job failed; the worker can be used further.
         """
         answer = self._receive(timeout_s, on_wait)
         if "error" in answer:
             raise WorkerError(str(answer["error"]))
-        return page_from(answer["page"])
+        return self._work.decode(answer["answer"])
 
     def kill(self) -> None:
         """Send SIGKILL; a pending call of another thread raises EOFError."""

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from scrapy_simhash.calibration.calibrating import Preset, calibrate
+from scrapy_simhash.calibration.calibrating import PresentSettings, calibrate
 from scrapy_simhash.calibration.counting import Pairs
 from scrapy_simhash.calibration.sampling import Sample
 from scrapy_simhash.confirmation import Confirmation, names_agree
@@ -23,11 +23,11 @@ TEXTS = articles(40, 25)
 
 def preset(name):
     """A preset that asks for no confirmation."""
-    return Preset(name, PRESETS[name].scheme, PRESETS[name].max_distance)
+    return PresentSettings(name, PRESETS[name].scheme, PRESETS[name].max_distance)
 
 
 def confirmed(*, min_resemblance=0.6, same_name=True, served_distance=None):
-    return Preset(
+    return PresentSettings(
         *("wide", PRESETS["wide"].scheme, PRESETS["wide"].max_distance),
         Confirmation(min_resemblance, same_name),
         served_distance,
@@ -72,9 +72,9 @@ def test_every_pair_is_counted_once_by_what_it_is():
 def test_a_k_that_tells_them_apart():
     found = calibrated(documents(TEXTS), "wide", "classic")
     wide, classic = found.presets
-    assert wide.made_pairs == classic.made_pairs == 0
+    assert wide.edited_copy_pairs == classic.edited_copy_pairs == 0
     assert wide.least is None
-    assert (wide.found.recall, wide.found.precision, wide.table_recall) == (
+    assert (wide.chosen.recall, wide.chosen.precision, wide.table_recall) == (
         1,
         1,
         pytest.approx(1, abs=1e-3),
@@ -84,14 +84,14 @@ def test_a_k_that_tells_them_apart():
     assert (wide.choice.low, wide.choice.high) == (farthest, nearest - 1)
     assert wide.choice.middle == (farthest + nearest - 1) // 2
     assert found.best is wide
-    assert found.best.found.f1 >= classic.found.f1
+    assert found.best.chosen.f1 >= classic.chosen.f1
 
 
 def test_copies_are_made_where_there_are_few():
     texts = TEXTS[:-6]
     found = calibrated(documents(texts)).presets[0]
     assert found.near_duplicate_pairs == 19
-    assert found.made_pairs > 100
+    assert found.edited_copy_pairs > 100
     assert found.choice is not None
     assert found.rows[-1].all_near_duplicates == pytest.approx(20)
     assert calibrated(documents(texts)) == calibrated(documents(texts))
@@ -207,12 +207,12 @@ def test_a_least_resemblance_that_tells_them_apart():
     low = calibrated(documents(texts), presets=[confirmed(min_resemblance=0.2)]).presets[0]
     # Runs of 3 words have more in common than runs of 5.
     assert 0.4 < low.confirmation.min_resemblance == low.least.low / 100 < 0.8
-    assert (low.found.recall, low.found.precision) == (1, 1)
+    assert (low.chosen.recall, low.chosen.precision) == (1, 1)
     now = calibrated(documents(texts), presets=[confirmed(min_resemblance=0.8)]).presets[0]
     assert now.least == (80, low.least.low, low.least.high)
     too_high = calibrated(documents(texts), presets=[confirmed(min_resemblance=1)]).presets[0]
     assert too_high.least.per_cent == too_high.least.high < 100
-    assert too_high.now.recall < too_high.found.recall == 1
+    assert too_high.now.recall < too_high.chosen.recall == 1
 
 
 def test_k_within_what_indexes_serve():

@@ -81,7 +81,7 @@ def test_a_long_document_is_left_out(run, folder):
         (["add", "letter.txt", "--index", "pages"], "index of pages"),
         (["add", "letter.txt", "--index", "letter.txt/in"], "letter.txt"),
         (["add", "letter.txt", "none.txt"], "none.txt: no such file"),
-        (["add", "-"], "check reads standard input"),
+        (["add", "-"], "standard input is not read here"),
     ],
 )
 def test_errors_are_one_line_that_says_what_to_do(filled, folder, run, arguments, told):

@@ -11,6 +11,8 @@ def deadly(html: str) -> str:
         os.kill(os.getpid(), signal.SIGKILL)
     if "RAISE" in html:
         raise ValueError("no")
+    if "EXIT" in html:
+        raise SystemExit
     while "HANG" in html:
         pass
     return html.replace("<html><p>", "").replace("</p></html>", "")

@@ -58,8 +58,8 @@ def test_workers_that_are_killed_are_replaced():
         for at, answered in enumerate(workers.fingerprints(jobs(60))):
             found.append(answered)
             if at in (3, 20):
-                os.kill(workers._workers[at % 2]._process.pid, signal.SIGKILL)
-        assert workers.replaced == 2
+                os.kill(workers.pool.process_ids[at % 2], signal.SIGKILL)
+        assert workers.pool.replaced == 2
     finally:
         workers.close()
     assert found == list(fingerprints_here(job_spec(), jobs(60)))
@@ -89,19 +89,40 @@ def test_what_an_extractor_raises_is_counted(tmp_path):
     assert (summary.kept, sum(summary.skipped.values())) == (1, 1)
 
 
-def test_a_worker_that_cannot_do_it():
+def test_an_extractor_that_exits_is_counted(tmp_path):
+    values = [{"url": str(at), "html": f"<html>{'EXIT' if at == 2 else at}"} for at in range(5)]
+    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
+    summary = run(tmp_path, "in.jsonl", scheme=Scheme(bits=256, extractor=EXTRACTOR), workers=2)
+    assert summary.skipped["error"] == 1
+
+
+@pytest.fixture
+def failing():
+    """Return a function that starts workers which cannot answer a job."""
+    started = []
+
+    def start(**changes):
+        started.append(Workers(job_spec(**changes), 2))
+        return list(started[-1].fingerprints(jobs(1)))
+
+    yield start
+    for workers in started:
+        workers.close()
+
+
+def test_a_worker_that_cannot_do_it(failing):
     scheme = {**Scheme.preset("wide").to_dict(), "bits": 7}
-    with pytest.raises(WorkerError, match="a worker did not start: SchemeError"):
-        Workers(job_spec(scheme=scheme), 2)
+    with pytest.raises(WorkerError, match=r"a worker did not start .*SchemeError"):
+        failing(scheme=scheme)
 
 
-def test_a_worker_that_dies_at_once(monkeypatch):
-    monkeypatch.setattr("scrapy_simhash.dedupe.workers._BOOTSTRAP", "raise SystemExit(3)")
-    with pytest.raises(WorkerError, match=r"did not start \(exit code 3\)"):
-        Workers(job_spec(), 2)
+def test_a_worker_that_dies_at_once(monkeypatch, failing):
+    monkeypatch.setattr("scrapy_simhash.workers.process._BOOTSTRAP", "raise SystemExit(3)")
+    with pytest.raises(WorkerError, match=r"did not start \(exit code 3\).*--workers 1"):
+        failing()
 
 
-def test_no_python_to_start(monkeypatch):
+def test_no_python_to_start(monkeypatch, failing):
     monkeypatch.setattr("sys.executable", "")
-    with pytest.raises(WorkerError, match="one worker needs none"):
-        Workers(job_spec(), 2)
+    with pytest.raises(WorkerError, match=r"one worker .* needs no process"):
+        failing()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_simhash.workers.pool import WorkerPool
+from scrapy_simhash.workers.pages import PageWorkers
 from scrapy_simhash.workers.process import WorkerProcess
 from tests.workers.orders import LONG_MS, SCHEME, order_for
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def start_pool() -> Iterator[Callable[..., WorkerPool]]:
+def start_pool() -> Iterator[Callable[..., PageWorkers]]:
     """A function that makes pools."""
     pools = []
 
     def start(
         workers: int = 1, *, scheme: Scheme = SCHEME, timeout_ms: int = LONG_MS
-    ) -> WorkerPool:
-        pools.append(WorkerPool(scheme, min_tokens=30, workers=workers, timeout_ms=timeout_ms))
+    ) -> PageWorkers:
+        pools.append(PageWorkers(scheme, min_tokens=30, workers=workers, timeout_ms=timeout_ms))
         return pools[-1]
 
     yield start

@@ -22,17 +22,17 @@ pytestmark = needs_proc
 SCRIPT = """
 import json, os, sys, time
 from pathlib import Path
-from scrapy_simhash.workers.pool import WorkerPool
+from scrapy_simhash.workers.pages import PageWorkers
 from tests.crawl.worker_extractors import page_with
 from tests.workers.orders import SCHEME
 from tests.workers.watching import arrived, eventually, meet
 
 directory = Path(sys.argv[1])
 (directory / "runs").open("a").write("once more, ")
-pool = WorkerPool(SCHEME, min_tokens=30, workers=2, timeout_ms=int(sys.argv[2]))
+pool = PageWorkers(SCHEME, min_tokens=30, workers=2, timeout_ms=int(sys.argv[2]))
 
 def ask(order="", number=0):
-    return pool.fingerprint_page(lambda: page_with(order, number=number))
+    return pool.submit(lambda: page_with(order, number=number))
 
 def say(content):
     print(json.dumps(content), flush=True)

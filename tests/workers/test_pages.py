@@ -8,7 +8,7 @@ import pytest
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
-from scrapy_simhash.workers.child import decoded, encoded
+from scrapy_simhash.workers.pages import decoded, encoded
 
 UTF_8 = "<p>Über 山坡 \U0001f6a2</p>".encode()
 META = b'<meta charset="utf-8">'

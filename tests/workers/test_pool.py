@@ -57,7 +57,7 @@ def timeless(page):
 
 
 def answer(pool, order="", number=0):
-    return pool.fingerprint_page(lambda: page_with(order, number=number)).result(DEADLINE_S)
+    return pool.submit(lambda: page_with(order, number=number)).result(DEADLINE_S)
 
 
 def fingerprint_of(number):
@@ -82,7 +82,7 @@ def count_starts(monkeypatch):
 def test_answers_are_those_of_the_detector(start_pool):
     detector = Detector(Scheme.preset("wide"), min_tokens=30)
     pool = start_pool(2, scheme=detector.scheme)
-    futures = {name: pool.fingerprint_page(lambda html=html: html) for name, html in PAGES.items()}
+    futures = {name: pool.submit(lambda html=html: html) for name, html in PAGES.items()}
     found = {name: timeless(future.result(DEADLINE_S)) for name, future in futures.items()}
     assert found == {
         name: timeless(detector.fingerprint_page(html)) for name, html in PAGES.items()
@@ -103,7 +103,7 @@ def test_many_pages_of_many_threads_each_get_their_own_answer(start_pool):
 
     def ask_all(thread):
         mine = [(thread * 7 + number) % 40 for number in range(40)]
-        futures = [pool.fingerprint_page(lambda n=n: page_with(number=n)) for n in mine]
+        futures = [pool.submit(lambda n=n: page_with(number=n)) for n in mine]
         got = [future.result(DEADLINE_S).fingerprint for future in futures]
         wrong.extend(n for n, one in zip(mine, got, strict=True) if one != expected[n])
         done.append(thread)
@@ -123,10 +123,10 @@ def test_a_page_without_an_end_is_skipped_and_costs_one_worker(start_pool, tmp_p
     pool = start_pool(2, timeout_ms=SHORT_MS)
     first = meet(pool, 2, tmp_path / "first")
     began = time.monotonic()
-    hanging = pool.fingerprint_page(lambda: page_with(order))
+    hanging = pool.submit(lambda: page_with(order))
     # The other one works on meanwhile.
     numbers = range(20)
-    pages = [pool.fingerprint_page(lambda n=n: page_with(number=n)) for n in numbers]
+    pages = [pool.submit(lambda n=n: page_with(number=n)) for n in numbers]
     assert [page.result(DEADLINE_S).fingerprint for page in pages] == [
         *map(fingerprint_of, numbers)
     ]
@@ -149,8 +149,8 @@ def test_a_page_that_kills_is_skipped_after_two_workers(start_pool, monkeypatch,
     starts = count_starts(monkeypatch)
     pool = start_pool()
     before = answer(pool, number=1)
-    killing = pool.fingerprint_page(lambda: page_with(order))
-    waiting = pool.fingerprint_page(lambda: page_with(number=2))
+    killing = pool.submit(lambda: page_with(order))
+    waiting = pool.submit(lambda: page_with(number=2))
     assert killing.result(DEADLINE_S) == PageFingerprint(skipped="worker_died")
     assert [page.fingerprint for page in (before, waiting.result(DEADLINE_S))] == [
         *map(fingerprint_of, (1, 2))
@@ -192,7 +192,7 @@ def test_a_stopped_worker_is_replaced(start_pool):
         os.kill(worker, signal.SIGSTOP)
         eventually(lambda worker=worker: state_of(worker) == "T")
         page = page_with(number=number) + " " * size
-        found = pool.fingerprint_page(lambda page=page: page).result(DEADLINE_S)
+        found = pool.submit(lambda page=page: page).result(DEADLINE_S)
         assert found.skipped == ("timeout" if not size else None)
         assert is_gone(worker)
     assert pool.replaced == 2
@@ -221,7 +221,7 @@ def test_a_page_that_cannot_be_had_is_an_error_of_its_own(start_pool):
         raise LookupError("no such codec")
 
     with pytest.raises(LookupError, match="no such codec"):
-        pool.fingerprint_page(unreadable).result(DEADLINE_S)
+        pool.submit(unreadable).result(DEADLINE_S)
     assert answer(pool).skipped is None
 
 
@@ -249,8 +249,8 @@ def test_pages_are_made_when_their_turn_has_come(start_pool, tmp_path):
         made.append(number)
         return page_with(number=number)
 
-    first = pool.fingerprint_page(lambda: page_with(f"meet {tmp_path}"))
-    pages = [pool.fingerprint_page(lambda n=n: make(n)) for n in range(100)]
+    first = pool.submit(lambda: page_with(f"meet {tmp_path}"))
+    pages = [pool.submit(lambda n=n: make(n)) for n in range(100)]
     eventually(lambda: arrived(tmp_path))
     assert made == []
     pages[1].cancel()
@@ -264,12 +264,12 @@ def test_a_worker_has_its_next_page_before_others_hear_of_the_last(start_pool, t
     pool = start_pool()
     heard = []
     (tmp_path / GO).touch()
-    first = pool.fingerprint_page(page_with)
+    first = pool.submit(page_with)
     # Called in the thread of the worker, which would otherwise wait until here is the end.
     first.add_done_callback(
         lambda _: heard.append(eventually(lambda: arrived(tmp_path), deadline_s=10))
     )
-    second = pool.fingerprint_page(lambda: page_with(f"meet {tmp_path}"))
+    second = pool.submit(lambda: page_with(f"meet {tmp_path}"))
     assert second.result(DEADLINE_S).skipped is None
     assert heard == [None]
 
@@ -283,7 +283,7 @@ def test_answers_are_told_together(start_pool, monkeypatch):
         made.append(number)
         return page_with(number=number)
 
-    pages = [pool.fingerprint_page(lambda n=n: make(n)) for n in range(20)]
+    pages = [pool.submit(lambda n=n: make(n)) for n in range(20)]
     for page in pages:
         page.add_done_callback(lambda _: told.append(len(made)))
     assert pages[-1].result(DEADLINE_S).fingerprint == fingerprint_of(19)
@@ -295,9 +295,9 @@ def test_answers_are_told_together(start_pool, monkeypatch):
 
 def test_no_answer_waits_for_a_page_that_takes_long(start_pool, tmp_path):
     pool = start_pool()
-    pages = [pool.fingerprint_page(lambda n=n: page_with(number=n)) for n in range(3)]
-    pages.append(pool.fingerprint_page(lambda: page_with(f"meet {tmp_path}")))
-    pages += [pool.fingerprint_page(lambda n=n: page_with(number=n)) for n in range(4, 30)]
+    pages = [pool.submit(lambda n=n: page_with(number=n)) for n in range(3)]
+    pages.append(pool.submit(lambda: page_with(f"meet {tmp_path}")))
+    pages += [pool.submit(lambda n=n: page_with(number=n)) for n in range(4, 30)]
     for number in range(3):
         assert pages[number].result(DEADLINE_S).fingerprint == fingerprint_of(number)
     assert not pages[3].done()
@@ -319,7 +319,7 @@ def test_pages_that_are_asked_for_ahead_fail_for_themselves(start_pool, tmp_path
         lambda: page_with("kill"),
         lambda: page_with(number=4),
     ]
-    pages = [pool.fingerprint_page(make) for make in makers]
+    pages = [pool.submit(make) for make in makers]
     assert isinstance(pages[1].exception(DEADLINE_S), LookupError)
     assert pages[3].result(DEADLINE_S) == PageFingerprint(skipped="worker_died")
     for number in (0, 2, 4):
@@ -332,7 +332,7 @@ def test_workers_that_cannot_start_are_not_tried_for_each_page(start_pool, monke
     pool = start_pool(scheme=replace(SCHEME, extractor="__main__.text_of"))
     errors = []
     for number in range(300):
-        future = pool.fingerprint_page(lambda n=number: page_with(number=n))
+        future = pool.submit(lambda n=number: page_with(number=n))
         errors.append(future.exception(DEADLINE_S))
     assert {type(error) for error in errors} == {WorkerError}
     assert "'__main__.text_of'" in str(errors[0])
@@ -350,9 +350,9 @@ def test_workers_are_tried_again_after_a_pause(start_pool, tmp_path, monkeypatch
     starts = count_starts(monkeypatch)
     scheme = scheme_of(tmp_path, "later", "raise ImportError('not yet')")
     pool = start_pool(scheme=scheme)
-    assert "not yet" in str(pool.fingerprint_page(page_with).exception(DEADLINE_S))
+    assert "not yet" in str(pool.submit(page_with).exception(DEADLINE_S))
     scheme_of(tmp_path, "later", "from tests.crawl.worker_extractors import obedient as extract")
-    eventually(lambda: pool.fingerprint_page(page_with).exception(DEADLINE_S) is None)
+    eventually(lambda: pool.submit(page_with).exception(DEADLINE_S) is None)
     assert len(starts) > 1
     assert pool.replaced == 0
 
@@ -364,7 +364,7 @@ def test_close_does_not_wait_for_pages(start_pool, tmp_path, order):
     pool = start_pool(2)
     workers = meet(pool, 2, tmp_path / "first")
     order = order.format(directory=tmp_path)
-    pages = [pool.fingerprint_page(lambda: page_with(order)) for _ in range(5)]
+    pages = [pool.submit(lambda: page_with(order)) for _ in range(5)]
     eventually(lambda: sum(page.running() for page in pages) == 2)
     pages[4].cancel()
     began = time.monotonic()
@@ -383,7 +383,7 @@ def test_close_does_not_wait_for_pages(start_pool, tmp_path, order):
 def test_close_does_not_wait_for_a_start(start_pool, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     pool = start_pool(scheme=scheme_of(tmp_path, "hanging", "import time; time.sleep(3600)"))
-    page = pool.fingerprint_page(page_with)
+    page = pool.submit(page_with)
     eventually(lambda: pool.process_ids)
     [worker] = pool.process_ids
     pool.close()
@@ -396,7 +396,7 @@ def test_close_again_and_pages_after_it(start_pool):
     answer(pool)
     pool.close()
     pool.close()
-    late = pool.fingerprint_page(page_with)
+    late = pool.submit(page_with)
     with pytest.raises(WorkerError, match="closed"):
         late.result(0)
 

@@ -14,7 +14,7 @@ from tests.crawl.worker_extractors import GO, page_with
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy_simhash.workers.pool import WorkerPool
+    from scrapy_simhash.workers.pages import PageWorkers
 
 DEADLINE_S = 60
 PROC = Path("/proc")
@@ -69,10 +69,10 @@ def open_files() -> dict[int, str]:
     return files
 
 
-def meet(pool: WorkerPool, workers: int, directory: Path) -> set[int]:
+def meet(pool: PageWorkers, workers: int, directory: Path) -> set[int]:
     """Give each worker a page, all at once. Returns their process ids."""
     directory.mkdir()
-    pages = [pool.fingerprint_page(lambda: page_with(f"meet {directory}")) for _ in range(workers)]
+    pages = [pool.submit(lambda: page_with(f"meet {directory}")) for _ in range(workers)]
     eventually(lambda: len(arrived(directory)) == workers)
     here = arrived(directory)
     (directory / GO).touch()

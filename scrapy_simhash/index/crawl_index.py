@@ -1,0 +1,187 @@
+"""The rules that `ObservingIndex` and `RedisIndex` share, without any store."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from scrapy_simhash.confirmation import Confirmation, Evidence
+    from scrapy_simhash.index.rules import Decision, Neighbour, Own, Rules
+    from scrapy_simhash.scheme import Scheme
+
+
+class CrawlIndex:
+    """The part of an `Index` that needs no store: which entries count for its crawl, and what an
+    observation makes of an entry.
+
+    :param rules: conditions for a page to be a copy.
+    :param incremental: entries of earlier crawls count as seen.
+    :param crawl_start: first sequence number of the crawl.
+    """
+
+    def __init__(
+        self,
+        *,
+        rules: Rules,
+        incremental: bool,
+        crawl_start: int,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._clock = clock
+        self.rules = rules
+        self.incremental = incremental
+        self.crawl_start = crawl_start
+
+    @property
+    def max_distance(self) -> int:
+        """k, inclusive."""
+        return self.rules.max_distance
+
+    @property
+    def confirmation(self) -> Confirmation:
+        """Conditions for a page within k bits to count as a copy."""
+        return self.rules.confirmation
+
+    def close(self) -> None:
+        """See `Index.close`."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _counts(self, entry: Entry) -> bool:
+        return self.incremental or entry.met >= self.crawl_start
+
+    def _outcome(
+        self, observation: Observation, decision: Decision, own: Own | None, stored: Entry | None
+    ) -> tuple[Observation, Entry | None]:
+        """Return the observation, and the entry that becomes pending; None if none does.
+
+        :param own: what was last seen under the page's key, stored or pending.
+        :param stored: what is stored under it.
+        """
+        if decision.kind == "near-duplicate":
+            return observation, None
+        entry = self._new_entry(observation)
+        if decision.kind != "unchanged":
+            return observation, entry
+        if (
+            stored is None
+            or own is None
+            or not (own.same if stored is own.entry else self.rules.same_text(observation, stored))
+        ):
+            # The text equals that of a pending page, which may fail: keep this page as well.
+            return replace(observation, provisional=True), entry
+        if stored.met >= self.crawl_start:
+            return observation, None
+        seen_again = stored._replace(met=entry.met, last_seen_s=entry.last_seen_s)
+        if not self.incremental:
+            # An index that was empty at the start would hold the text of this crawl.
+            seen_again = seen_again._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
+        elif not stored.evidence.sketch:
+            seen_again = seen_again._replace(evidence=entry.evidence)
+        return observation, seen_again
+
+    def _new_entry(self, observation: Observation) -> Entry:
+        now_s, sequence = int(self._clock()), observation.sequence
+        evidence = observation.evidence
+        if evidence.certainty:
+            evidence = evidence._replace(certainty=b"")
+        key, fingerprint = observation.key, observation.fingerprint
+        return Entry(sequence, key, fingerprint, sequence, now_s, now_s, -1, evidence)
+
+    def _merged(self, entry: Entry, stored: Entry | None) -> Entry:
+        """Return the entry that replaces the stored one of its key."""
+        if stored is None:
+            return entry
+        if not self.rules.same_text(entry, stored):
+            return entry._replace(first_seen_s=stored.first_seen_s)
+        # The same text keeps its number, and its fingerprint while that counts.
+        kept = stored if self._counts(stored) else entry
+        return stored._replace(
+            fingerprint=kept.fingerprint,
+            met=entry.met,
+            last_seen_s=entry.last_seen_s,
+            evidence=kept.evidence if kept.evidence.sketch else entry.evidence,
+        )
+
+    def _log_line(
+        self, page: Entry | Observation, sequence: int, representative: str, nearest: Neighbour
+    ) -> NearDuplicate:
+        """Return the line of the near-duplicate log for a page within k of a representative."""
+        similarity = nearest.similarity
+        return NearDuplicate(
+            page.key,
+            representative,
+            nearest.distance,
+            page.fingerprint,
+            sequence,
+            int(self._clock()),
+            None if similarity is None else round(similarity, 2),
+            nearest.confirmed,
+        )
+
+
+def check_page(scheme: Scheme, key: str, fingerprint: int) -> None:
+    """Check the arguments of an observation. :raises SchemeError: they do not fit."""
+    if not isinstance(key, str) or not key:
+        raise SchemeError(f"the key of a page must be a string that is not empty, not {key!r}")
+    scheme.check_fingerprint(fingerprint)
+
+
+def make_observation(
+    key: str,
+    fingerprint: int,
+    evidence: Evidence,
+    decision: Decision,
+    own: Own | None,
+    *,
+    sequence: int,
+) -> Observation:
+    """Return the observation that states a decision."""
+    nearest = decision.nearest
+    compared = nearest or own
+    is_copy = decision.kind == "near-duplicate"
+    similar_to = None if nearest is None else nearest.entry.key
+    return Observation(
+        decision.kind,
+        key,
+        fingerprint,
+        similar_to if is_copy else None,
+        None if compared is None else compared.distance,
+        sequence,
+        decision.provisional,
+        None if compared is None else compared.similarity,
+        None if is_copy else similar_to,
+        evidence,
+    )
+
+
+def matches(neighbours: Iterable[Neighbour]) -> list[Match]:
+    """Return the confirmed neighbours before the others; of several of one key, only the first."""
+    found: dict[str, Match] = {}
+    for distance, entry, similarity, confirmed in sorted(
+        neighbours, key=lambda one: not one.confirmed
+    ):
+        found.setdefault(
+            entry.key, Match(entry.key, entry.fingerprint, distance, similarity, confirmed)
+        )
+    return list(found.values())

@@ -1,0 +1,112 @@
+"""Fingerprint pages and items in worker processes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.confirmation import evidence_from, plain_evidence
+from scrapy_simhash.detector import Detector, PageFingerprint
+from scrapy_simhash.scheme import Scheme
+from scrapy_simhash.workers.pool import WorkerPool
+from scrapy_simhash.workers.process import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DEFAULT_TIMEOUT_MS = 10_000
+Content = str | bytes | dict[str, list[str]]
+"""A page as text, or as bytes in UTF-8 without a byte order mark; or the texts of an item's
+fields."""
+# The first byte of a message: a page's text that the parent encoded, its UTF-8 as it was served,
+# or the texts of an item's fields as JSON.
+_TEXT, _BODY, _FIELDS = b"T", b"B", b"F"
+_WARM_UP = (
+    "<html><body>" + "<p>山坡上的茶园天还没亮就热闹起来。 Warm up.</p>" * 9 + "</body></html>"
+)
+
+
+class PageWorkers(WorkerPool[Content, PageFingerprint]):
+    """A pool of workers that fingerprint pages and items.
+
+    A future's page may be skipped with the reason ``timeout`` or ``worker_died``.
+
+    :param timeout_ms: wall-clock limit for one page.
+    :param keep_text: see `Detector`.
+    :param sketches: see `Detector`.
+    """
+
+    def __init__(
+        self,
+        scheme: Scheme,
+        *,
+        min_tokens: int,
+        workers: int,
+        timeout_ms: int = DEFAULT_TIMEOUT_MS,
+        keep_text: bool = False,
+        sketches: bool = True,
+    ) -> None:
+        job_spec = {
+            "scheme": scheme.to_dict(),
+            "min_tokens": min_tokens,
+            "keep_text": keep_text,
+            "sketches": sketches,
+        }
+        super().__init__(page_work(job_spec, timeout_ms), workers)
+
+
+def page_work(job_spec: dict[str, Any], timeout_ms: int) -> Work[Content, PageFingerprint]:
+    """Return what workers do that fingerprint pages."""
+    return Work(
+        server="scrapy_simhash.workers.pages:serve_pages",
+        job_spec=job_spec,
+        timeout_ms=timeout_ms,
+        encode=encoded,
+        decode=page_from,
+        lost=lambda reason: PageFingerprint(skipped=reason),
+        without_workers="set SIMHASH_WORKERS = 0 to use no workers",
+    )
+
+
+def serve_pages(job_spec: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
+    """Return a function that answers a message with a fingerprint. Runs in a worker."""
+    detector = Detector(
+        Scheme.from_dict(job_spec["scheme"]),
+        min_tokens=job_spec["min_tokens"],
+        keep_text=job_spec["keep_text"],
+        sketches=job_spec["sketches"],
+    )
+    # Load now what the first page needs, such as the dictionary of jieba.
+    Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)
+
+    def answered(message: bytes) -> dict[str, Any]:
+        if message[:1] == _FIELDS:
+            return plain_page(detector.fingerprint_fields(json.loads(message[1:])))
+        return plain_page(detector.fingerprint_page(decoded(message)))
+
+    return answered
+
+
+def encoded(page: Content) -> tuple[bytes, bytes]:
+    """Return the parts of the message for a page or an item."""
+    if isinstance(page, dict):
+        return _FIELDS, json.dumps(page).encode("ascii")
+    if isinstance(page, str):
+        return _TEXT, page.encode("utf-8", "surrogatepass")
+    return _BODY, page
+
+
+def decoded(message: bytes) -> str:
+    """Return the text of a page message. Invalid UTF-8 in a body is replaced, as in Scrapy."""
+    return message[1:].decode("utf-8", "surrogatepass" if message[:1] == _TEXT else "replace")
+
+
+def plain_page(page: PageFingerprint) -> dict[str, Any]:
+    """Return the fields of a fingerprint as values for JSON."""
+    return vars(page) | {"evidence": plain_evidence(page.evidence)}
+
+
+def page_from(fields: dict[str, Any]) -> PageFingerprint:
+    """Return the fingerprint from the fields that `plain_page` returned."""
+    evidence, unmatched = evidence_from(fields["evidence"]), tuple(fields["unmatched"])
+    return PageFingerprint(**fields | {"evidence": evidence, "unmatched": unmatched})
