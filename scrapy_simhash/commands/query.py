@@ -78,7 +78,7 @@ class _Answer(NamedTuple):
     bits: int
     max_distance: int
     confirmation: Confirmation
-    foreseen: Prediction | None
+    prediction: Prediction | None
     action: str
     bare: _Bare | None = None
 
@@ -113,7 +113,7 @@ def _ask(options: argparse.Namespace) -> _Answer:
         scheme_settings,
     )
     from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
-    from scrapy_simhash.maintenance.explain import foresee
+    from scrapy_simhash.maintenance.explain import predict
     from scrapy_simhash.maintenance.sources import manifest_of, opened_index
     from scrapy_simhash.verdict import Verdict
 
@@ -141,12 +141,12 @@ def _ask(options: argparse.Namespace) -> _Answer:
     with opened_index(where, max_distance=options.max_distance, confirmation=confirmation) as index:
         among = page_scope(options.settings)(key or name)
         evidence = evidence_of(key or "", page)
-        foreseen = foresee(index, key, page.fingerprint, evidence, in_scope=among)
-        verdict = Verdict(kind=foreseen.kind, key=key or name, bits=bits)
+        prediction = predict(index, key, page.fingerprint, evidence, in_scope=among)
+        verdict = Verdict(kind=prediction.kind, key=key or name, bits=bits)
         action = _action(policy.decide(verdict)[0], seen=policy.seen(verdict))
         max_distance = index.max_distance
         bare = None if fingerprint is None else _found_bare(index.plan, max_distance)
-    return _Answer(name, page, bits, max_distance, confirmation, foreseen, action, bare)
+    return _Answer(name, page, bits, max_distance, confirmation, prediction, action, bare)
 
 
 def _bare_fingerprint(text: str, bits: int) -> int | None:
@@ -168,10 +168,10 @@ def _found_bare(plan: TablePlan, max_distance: int) -> _Bare:
 def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
     from scrapy_simhash.fingerprint import to_hex
 
-    page, foreseen = answer.page, answer.foreseen
+    page, prediction = answer.page, answer.prediction
     return {
         "page": answer.name,
-        "kind": "skipped" if foreseen is None else foreseen.kind,
+        "kind": "skipped" if prediction is None else prediction.kind,
         "skipped": page.skipped,
         "fingerprint": None if page.fingerprint is None else to_hex(page.fingerprint, answer.bits),
         "max_distance": answer.max_distance,
@@ -180,13 +180,13 @@ def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
         "finds": None if answer.bare is None else answer.bare._asdict(),
         "tokens": page.tokens,
         "way": page.way,
-        "representative": None if foreseen is None else foreseen.representative,
-        "distance": None if foreseen is None else foreseen.distance,
-        "similarity": None if foreseen is None else foreseen.similarity,
-        "similar_to": None if foreseen is None else foreseen.similar_to,
+        "representative": None if prediction is None else prediction.representative,
+        "distance": None if prediction is None else prediction.distance,
+        "similarity": None if prediction is None else prediction.similarity,
+        "similar_to": None if prediction is None else prediction.similar_to,
         "action": answer.action,
         "matches": []
-        if foreseen is None
+        if prediction is None
         else [
             {
                 "key": match.key,
@@ -196,21 +196,21 @@ def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
                 "unconfirmed_because": match_unconfirmed_because(answer.confirmation, match)
                 or None,
             }
-            for match in foreseen.matches[:top]
+            for match in prediction.matches[:top]
         ],
-        "match_count": 0 if foreseen is None else len(foreseen.matches),
-        "copy_count": 0 if foreseen is None else sum(one.confirmed for one in foreseen.matches),
+        "match_count": 0 if prediction is None else len(prediction.matches),
+        "copy_count": 0 if prediction is None else sum(one.confirmed for one in prediction.matches),
     }
 
 
 def _show(answer: _Answer, top: int) -> None:
     from scrapy_simhash.fingerprint import to_hex
 
-    page, foreseen = answer.page, answer.foreseen
+    page, prediction = answer.page, answer.prediction
     way = f" by {page.way}" if page.way else ""
     if answer.bare is None:
         show(f"page         {escaped(answer.name)}: {page.tokens:,} tokens{way}")
-    if foreseen is None or page.fingerprint is None:
+    if prediction is None or page.fingerprint is None:
         error = f" ({escaped(page.error)})" if page.error else ""
         show(f"verdict      skipped: {page.skipped}{error}")
         show("a crawl      would keep it")
@@ -222,22 +222,24 @@ def _show(answer: _Answer, top: int) -> None:
             f"{percent(answer.bare.recall)} at distance {answer.max_distance}: give the page "
             "itself to find more"
         )
-    of_what = f" of {escaped(foreseen.representative)}" if foreseen.representative else ""
-    if foreseen.similar_to is not None:
-        of_what = f", similar to {escaped(foreseen.similar_to)}"
-    distance = "" if foreseen.distance is None else f", at distance {foreseen.distance}"
+    of_what = f" of {escaped(prediction.representative)}" if prediction.representative else ""
+    if prediction.similar_to is not None:
+        of_what = f", similar to {escaped(prediction.similar_to)}"
+    distance = "" if prediction.distance is None else f", at distance {prediction.distance}"
     similarity = (
-        "" if foreseen.similarity is None else f", similarity {percent(foreseen.similarity)}"
+        "" if prediction.similarity is None else f", similarity {percent(prediction.similarity)}"
     )
-    show(f"verdict      {foreseen.kind}{of_what}{distance}{similarity} (k = {answer.max_distance})")
+    show(
+        f"verdict      {prediction.kind}{of_what}{distance}{similarity} (k = {answer.max_distance})"
+    )
     show(f"a crawl      would {answer.action} it")
-    if foreseen.matches and top:
-        copies = sum(match.confirmed for match in foreseen.matches)
-        show(f"matches      {len(foreseen.matches):,} within k, {copies:,} of them copies")
-        for match in foreseen.matches[:top]:
+    if prediction.matches and top:
+        copies = sum(match.confirmed for match in prediction.matches)
+        show(f"matches      {len(prediction.matches):,} within k, {copies:,} of them copies")
+        for match in prediction.matches[:top]:
             _show_match(answer.confirmation, match)
-        if len(foreseen.matches) > top:
-            note(f"{len(foreseen.matches) - top:,} more matches: --top shows them")
+        if len(prediction.matches) > top:
+            note(f"{len(prediction.matches) - top:,} more matches: --top shows them")
 
 
 def _show_match(confirmation: Confirmation, match: Match) -> None:

@@ -34,7 +34,7 @@ _IMPORT_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 def extract(
     html: str, extractor: str = "readability", selectors: Selectors | None = None
 ) -> Extraction:
-    """The main text of an HTML page; empty if it has none.
+    """Return the main text of an HTML page; empty if it has none.
 
     :param html: a decoded page; it may be broken, empty, or not HTML at all.
     :param extractor: a name in `EXTRACTORS`, or the import path of a function from HTML to text.
@@ -115,13 +115,13 @@ _EXTRAS = ("trafilatura", "resiliparse")
 
 
 def is_extractor(name: str) -> bool:
-    """Whether a name could be that of an extractor; import paths are not tried."""
+    """Return True if a name could be that of an extractor; import paths are not tried."""
     return name in EXTRACTORS or _IMPORT_PATH.fullmatch(name) is not None
 
 
 @lru_cache(maxsize=64)
 def find_extractor(name: str) -> Callable[[Page], tuple[str, str]]:
-    """The extractor of that name or import path. :raises SchemeError: there is none."""
+    """Return the extractor of a name or import path. :raises SchemeError: there is none."""
     if name in _EXTRAS and find_spec(name) is None:
         raise SchemeError(
             f"the extractor {name} is not installed: pip install scrapy-simhash[{name}]"
@@ -149,7 +149,7 @@ def find_extractor(name: str) -> Callable[[Page], tuple[str, str]]:
 
 
 def visible_text(html: str) -> str:
-    """All text of a page, or a piece of one, that a browser would show."""
+    """Return all text of a page, or a piece of one, that a browser would show."""
     return extract(html, "text").text
 
 

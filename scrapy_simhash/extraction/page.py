@@ -96,7 +96,7 @@ class Page:
                 self.selected = "\n".join(join(lines_of(element)) for element in outer)
 
     def parse(self) -> HtmlElement | None:
-        """A fresh tree, without what is to be removed; None if the page has no element."""
+        """Return a new tree without what is to be removed; None if the page has no element."""
         from lxml import etree
         from lxml.html import document_fromstring
 
@@ -118,14 +118,14 @@ class Page:
         return found
 
     def parse_again(self) -> HtmlElement:
-        """A fresh tree of a page that has one."""
+        """Return a new tree of a page that has one."""
         root = self.parse()
         if root is None:  # pragma: no cover - the same bytes gave one before
             raise ValueError("the page has no element")
         return root
 
     def html(self) -> str:
-        """The page as text, without what is to be removed."""
+        """Return the page as text, without what is to be removed."""
         from lxml.html import tostring
 
         if not self._remove or self.root is None:

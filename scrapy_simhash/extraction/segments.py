@@ -56,7 +56,7 @@ def words_of(lines: Iterable[Line]) -> int:
 
 
 def _widened(lines: Sequence[Line]) -> list[Line]:
-    """The best run, or where that says too little, more of the page in steps."""
+    """Return the best run, or where that is too short, more of the page in steps."""
     found = [line for line in _best_run(lines) if _is_content(line)]
     words = words_of(found)
     if words >= _SHORT_CONTENT_WORDS:

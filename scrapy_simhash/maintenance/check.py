@@ -289,7 +289,7 @@ class _Check:
                 report.problem(f"the records of the bucket {bucket.name!r} are not in order")
 
     def _check_runs(self, runs: Runs) -> None:
-        """Each page in runs is that of an entry, or was removed; each entry is in each table."""
+        """Check that pages in runs have entries or were removed, and entries are in each table."""
         import numpy as np
 
         report = self._report

@@ -1,6 +1,4 @@
-"""Explaining a verdict afterwards: what an index holds and has logged about a page; and
-foreseeing one.
-"""
+"""Explain a verdict afterwards, from what an index holds and has logged; or predict one."""
 
 from __future__ import annotations
 
@@ -78,7 +76,7 @@ class Prediction:
     similar_to: str | None = None
 
 
-def foresee(
+def predict(
     index: ObservingIndex | RedisIndex,
     key: str | None,
     fingerprint: int,
@@ -86,8 +84,9 @@ def foresee(
     *,
     in_scope: Callable[[str], bool] | None = None,
 ) -> Prediction:
-    """What the page of a key, or of none that is known, would be.
+    """Predict what a page would be.
 
+    :param key: of the page; None if it has none.
     :param in_scope: see `Index.observe`.
     :raises SchemeError: the fingerprint is not of the index's scheme.
     :raises StorageError: the index fails.

@@ -93,7 +93,7 @@ def _resolved(where: Location) -> object:
 
 
 class _Merging:
-    """What a later crawl met is met again here."""
+    """Repeats what another index saw, as a later crawl of this one."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class _Merging:
         self.yielded = 0
 
     def meet(self, entry: Entry) -> None:
-        """The other index has this entry."""
+        """Merge an entry of the other index."""
         entry = entry._replace(
             number=self._later(entry.number), met=self._later(entry.met), ordinal=-1
         )
@@ -134,12 +134,12 @@ class _Merging:
         self._store.write(entry, stored, decision.yielding, next_sequence)
 
     def log(self, line: NearDuplicate) -> None:
-        """The other index has this line in its near-duplicate log."""
+        """Append a line of the other index's near-duplicate log."""
         line = replace(line, sequence=self._later(line.sequence))
         self._store.log(line, max(self._store.next_sequence, line.sequence + 1))
 
     def end(self, next_sequence: int) -> None:
-        """No number of the other index is given again, either."""
+        """Skip all sequence numbers of the other index."""
         self._store.skip_to(self._later(next_sequence))
 
     def _later(self, sequence: int) -> int:

@@ -127,7 +127,7 @@ def reindex(
 
 
 def _pages(source: Source) -> Iterator[Entry]:
-    """All pages in the order in which they were met, with each time a near-duplicate was."""
+    """Yield all pages in the order in which they were seen, near-duplicates each time."""
     # A similar page was stored, too.
     lines = (
         Entry(
@@ -152,7 +152,7 @@ def _meet(
     in_scope: Callable[[str], bool] | None,
     report: ReindexResult,
 ) -> None:
-    """What an index says of a page that comes for the first time, or again."""
+    """Let an index see a page, for the first time or again."""
     next_sequence = max(store.next_sequence, page.met + 1)
     stored = store.entry(page.key)
     if stored is not None:  # its text is the same

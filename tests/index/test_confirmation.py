@@ -21,7 +21,7 @@ from scrapy_simhash.index.base import ACTIONS, Entry
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.rules import Neighbour, Own, Rules, decide
 from scrapy_simhash.maintenance.check import check
-from scrapy_simhash.maintenance.explain import foresee
+from scrapy_simhash.maintenance.explain import predict
 from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
@@ -200,7 +200,7 @@ def test_certainty_is_not_stored(index):
     assert index.entry("a").evidence == evidence()
 
 
-def test_what_is_foreseen_is_what_is_observed(index):
+def test_what_is_predicted_is_what_is_observed(index):
     index.confirm(index.observe("a", 0, evidence()))
     index.confirm(index.observe("b", 0xFF00, evidence()))
     for key, fingerprint, shown in (
@@ -211,11 +211,11 @@ def test_what_is_foreseen_is_what_is_observed(index):
         ("c", 1, evidence(128)),
         ("c", 0x0FF0, evidence()),
     ):
-        foreseen = foresee(index, key, fingerprint, shown)
+        predicted = predict(index, key, fingerprint, shown)
         found = index.observe(key, fingerprint, shown)
         assert (
-            *(foreseen.kind, foreseen.representative, foreseen.distance),
-            *(foreseen.similarity, foreseen.similar_to),
+            *(predicted.kind, predicted.representative, predicted.distance),
+            *(predicted.similarity, predicted.similar_to),
         ) == (*seen(found), found.similarity, found.similar_to)
         index.discard(found)
 

@@ -15,7 +15,7 @@ from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.texts import KeptText, Texts, opened_texts
 from scrapy_simhash.maintenance.duplication import duplication
-from scrapy_simhash.maintenance.explain import foresee
+from scrapy_simhash.maintenance.explain import predict
 from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
@@ -43,12 +43,12 @@ def test_a_merge_keeps_to_the_scope(tmp_path):
     assert content(one)[0] == HOSTS[1:]
 
 
-def test_what_is_foreseen_keeps_to_the_scope(tmp_path):
+def test_what_is_predicted_keeps_to_the_scope(tmp_path):
     index = made(tmp_path / "one", HOSTS[:1])
     key, fingerprint = HOSTS[1]
     with index.open() as opened:
-        assert foresee(opened, key, fingerprint).kind == "near-duplicate"
-        found = foresee(opened, key, fingerprint, in_scope=same_host(key))
+        assert predict(opened, key, fingerprint).kind == "near-duplicate"
+        found = predict(opened, key, fingerprint, in_scope=same_host(key))
         assert (found.kind, len(found.matches)) == ("new", 1)
 
 
