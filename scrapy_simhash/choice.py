@@ -1,4 +1,4 @@
-"""What a user gives as a preset: a name, a mapping, a TOML file or an import path → a `Preset`."""
+"""Turn a user's choice (a name, a mapping, a TOML file or an import path) into a `Preset`."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _with_distance(defaults: Preset | None, scheme: Scheme, max_distance: object
 
 
 def _by_bits(scheme: Scheme) -> Preset | None:
-    """Return the preset whose k and confirmation go with so many bits."""
+    """Return the preset that supplies k and confirmation for a scheme of this width, or None."""
     return {256: PRESETS["wide"], 64: PRESETS["classic"]}.get(scheme.bits)
 
 

@@ -37,7 +37,7 @@ _HAS_DIGIT = 1
 
 
 class Evidence(NamedTuple):
-    """What is known of a page besides its fingerprint.
+    """The properties of a page that confirm a copy, besides its fingerprint.
 
     :param sketch: of its text, see `scrapy_simhash.sketch`; empty if there is none.
     :param site: number of the page's site, see `site_number`; 0 if it is not known.

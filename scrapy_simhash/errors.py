@@ -15,6 +15,7 @@
         ├── IndexForeign                the directory holds other data
         ├── IndexMismatch               made with another scheme, plan or format version
         ├── IndexCorrupt                its files are damaged
+        ├── IndexMissing                there is none
         ├── IndexUnreachable            its server does not answer
         └── IndexClosed                 used after close()
 """
@@ -97,6 +98,10 @@ class IndexMismatch(StorageError):
 
 class IndexCorrupt(StorageError):
     """The files of the index are damaged."""
+
+
+class IndexMissing(StorageError):
+    """There is no index in this place."""
 
 
 class IndexUnreachable(StorageError):

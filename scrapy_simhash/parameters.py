@@ -32,7 +32,7 @@ _VERSION = 2
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeParameters:
-    """What a `Scheme` is made with.
+    """The parameters of a `Scheme`.
 
     :param bits: width of the fingerprint, a multiple of 8 from 8 to 512, as far as the hash goes.
     :param extractor: how a page becomes text: a name in `scrapy_simhash.extraction.EXTRACTORS`,

@@ -16,7 +16,7 @@ KeptReason = Literal["canonical", "flood", "method", "rescheduled", NoRetry]
 
 @dataclass(frozen=True)
 class Action:
-    """What to do with a page.
+    """The treatment of a page.
 
     :param call: run the callback.
     :param items: pass its items on to the pipelines.
@@ -46,7 +46,7 @@ def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What a decision depends on besides the verdict.
+    """The facts that a decision depends on, besides the verdict.
 
     :param preferred: the representative names this page as its canonical URL, and such pages are
         preferred.

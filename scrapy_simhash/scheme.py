@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Scheme(SchemeParameters):
-    """How a page becomes a fingerprint; see `SchemeParameters` for what it is made with.
+    """A recipe that turns a page into a fingerprint; see `SchemeParameters` for the parameters.
 
     Two schemes with equal `id` give equal fingerprints from equal tokens, on every machine, in
     every process and Python version.
@@ -99,7 +99,7 @@ class Scheme(SchemeParameters):
 
     @property
     def _takes_hashes(self) -> bool:
-        """Whether features are shingles of all tokens, each of weight 1 and by a mixed hash."""
+        """True if features are shingles of all tokens, each of weight 1, with a mixed hash."""
         return (
             self.feature_hash == "xxh3-mix"
             and self.weighting == "uniform"
@@ -110,7 +110,7 @@ class Scheme(SchemeParameters):
 
     @property
     def _adds_occurrences(self) -> bool:
-        """Whether each occurrence of a word is added by itself, as linyiqun's Java does."""
+        """True if each occurrence of a word is added separately, as linyiqun's Java does."""
         return (
             self.sums == "in-order"
             and self.weighting == "tf-squared"

@@ -36,7 +36,12 @@ DEFAULT_DATABASE, OTHER_DATABASE = (
     ("leveldb", "rocksdb") if find_spec("plyvel") else ("rocksdb", "leveldb")
 )
 # A cluster takes several round trips where a server takes one.
-ON_A_CLUSTER = {"test_contract.py", "test_redis_index.py", "test_redis_concurrency.py"}
+ON_A_CLUSTER = {
+    "test_contract.py",
+    "test_redis_index.py",
+    "test_redis_content.py",
+    "test_redis_concurrency.py",
+}
 _STARTED_S = time.monotonic()
 
 

@@ -39,8 +39,9 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 NUMERIC = {
     f"{NAME}.index.candidates",
     f"{NAME}.index.probing",
-    *(f"{NAME}.index.redis.{name}" for name in ("index", "layout", "manifest")),
+    *(f"{NAME}.index.redis.{name}" for name in ("content", "index", "layout", "manifest")),
     f"{NAME}.index.runs",
+    f"{NAME}.maintenance.redis_check",
     f"{NAME}.tagging",
     *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),
 }

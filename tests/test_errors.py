@@ -21,6 +21,7 @@ PARENTS = {
     "IndexForeign": (errors.StorageError,),
     "IndexMismatch": (errors.StorageError,),
     "IndexCorrupt": (errors.StorageError,),
+    "IndexMissing": (errors.StorageError,),
     "IndexUnreachable": (errors.StorageError,),
     "IndexClosed": (errors.StorageError,),
 }

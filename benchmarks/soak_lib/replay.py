@@ -24,7 +24,7 @@ Page = tuple[int, str, str]
 
 def stored(directory: Path) -> list[Page]:
     """Return all pages of an index, in order of arrival."""
-    from scrapy_simhash.maintenance.rewriting import opened_source
+    from scrapy_simhash.maintenance.sources import opened_source
 
     with opened_source(directory) as source:
         pages = [(e.number, e.key, f"{e.fingerprint:x}") for e in source.entries()]

@@ -3,8 +3,8 @@
 Three crawls of the same site: without the plugin, as the yardstick; with the plugin's defaults,
 which drop near-duplicates; and in tag mode, which only marks them. What was found is compared
 with what the site has planted. The exit status is 0 if the crawl that drops reported nothing
-wrongly, reached every article, and found at least 70 % of the near-duplicates it met. The report
-of that crawl stays, to be opened in a browser.
+wrongly, reached every article, and found at least 70 % of the near-duplicates that it fetched. The
+report of that crawl stays, to be opened in a browser.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEAST_RECALL = 0.7
 
 @dataclass(frozen=True)
 class Crawl:
-    """What a crawl fetched, what its spider got to see, and what the plugin reported."""
+    """The result of a crawl: pages fetched, pages its spider received, and the plugin's reports."""
 
     fetched: list[str]
     seen: list[str]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.calibration.pairs import distance_blocks
 from scrapy_simhash.index.manifest import DATABASES, FILE_NAME
-from scrapy_simhash.maintenance.rewriting import opened_source
+from scrapy_simhash.maintenance.sources import opened_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable

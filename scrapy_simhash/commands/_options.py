@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.redis import RedisAddress
+    from scrapy_simhash.maintenance.sources import Location
     from scrapy_simhash.scheme import Scheme
 
 Subparsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
@@ -84,19 +86,83 @@ _SHOWN = 10
 
 
 def add_index_options(parser: argparse.ArgumentParser) -> None:
-    """Add ``--index`` and ``--spider``."""
+    """Add ``--index``, ``--spider`` and the options of an index in Redis."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--index", metavar="DIRECTORY", help=_INDEX)
+    group.add_argument("--spider", metavar="NAME", help="the index of this spider's pages")
+    add_redis_options(parser)
+
+
+def add_redis_options(parser: argparse.ArgumentParser) -> None:
+    """Add ``--redis``, ``--redis-key`` and ``--redis-cluster``."""
+    group = parser.add_argument_group(
+        "index in Redis", "The default if the project's settings have SIMHASH_INDEX = 'redis'."
+    )
     group.add_argument(
-        "--spider", metavar="NAME", help="the index of this spider's pages in SIMHASH_DIR"
+        "--redis",
+        metavar="URL",
+        help="server of the index, such as redis://user:password@host:6379/0 (default: "
+        "SIMHASH_REDIS_URL or REDIS_URL, which no list of processes shows)",
+    )
+    group.add_argument(
+        "--redis-key",
+        metavar="NAME",
+        help="name of the index (default: SIMHASH_REDIS_KEY, for the spider of --spider)",
+    )
+    group.add_argument(
+        "--redis-cluster",
+        action="store_true",
+        help="the server is one of a cluster (default: SIMHASH_REDIS_CLUSTER)",
     )
 
 
-def index_directory(options: argparse.Namespace) -> Path:
-    """Return the directory of the index that the options name, or of the only one.
+def index_location(options: argparse.Namespace) -> Location:
+    """Return the place of the index that the options or the settings name.
 
     :raises SimhashError: no index is found, or several are.
     """
+    if options.index is not None:
+        if options.redis or options.redis_key:
+            options.wrong_usage("--index cannot be combined with --redis or --redis-key")
+        return _index_directory(options)
+    return redis_address(options) or _index_directory(options)
+
+
+def redis_address(options: argparse.Namespace) -> RedisAddress | None:
+    """Return the address of an index in Redis; None if neither options nor settings ask for one.
+
+    :raises SimhashError: they do not name one.
+    """
+    from scrapy_simhash.commands._settings import redis_address as address_of
+
+    return address_of(
+        options.settings,
+        options.redis,
+        options.redis_key,
+        getattr(options, "spider", None),
+        cluster=options.redis_cluster,
+    )
+
+
+def other_location(text: str, options: argparse.Namespace) -> Location:
+    """Return the place of another index: a directory, or ``redis://host:6379/0#name``.
+
+    :raises SimhashError: the text is empty, or a URL without a name.
+    """
+    from scrapy_simhash.index.redis import RedisAddress
+    from scrapy_simhash.index.redis.urls import SCHEMES, masked
+
+    if not text:  # Path("") is the working directory
+        raise SimhashError("the name of a directory is empty: an empty variable of the shell?")
+    if not text.startswith(tuple(f"{scheme}://" for scheme in SCHEMES)):
+        return Path(text)
+    url, _, name = text.partition("#")
+    if not name:
+        raise SimhashError(f"{masked(url)}: add # and the name of the index")
+    return RedisAddress(url, name, options.redis_cluster)
+
+
+def _index_directory(options: argparse.Namespace) -> Path:
     if options.index is not None:
         directory = Path(options.index)
         if not options.index or not directory.is_dir():

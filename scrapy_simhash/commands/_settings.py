@@ -9,8 +9,11 @@ from scrapy.utils.project import get_project_settings
 from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.crawl.identity import Identity, Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
+from scrapy_simhash.crawl.redis_settings import RedisSettings
 from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_policy
 from scrapy_simhash.crawl.settings_reader import SettingsReader
+from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.index.redis import RedisAddress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -77,6 +80,44 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
         read_confirmation(read, chosen.confirmation),
         read.whole("SIMHASH_MIN_TOKENS", 1, 1_000_000),
     )
+
+
+def redis_address(
+    settings: Settings | None,
+    url: str | None,
+    name: str | None,
+    spider: str | None,
+    *,
+    cluster: bool = False,
+) -> RedisAddress | None:
+    """Return the address of an index in Redis, as a crawl finds it; None if it is in a directory.
+
+    :param url: instead of SIMHASH_REDIS_URL.
+    :param name: instead of SIMHASH_REDIS_KEY.
+    :param cluster: True instead of SIMHASH_REDIS_CLUSTER.
+    :raises SimhashError: the settings are not valid, or a spider is needed.
+    """
+    chosen = (project_settings() if settings is None else settings).copy()
+    if not (url or name or cluster) and chosen.get("SIMHASH_INDEX") != "redis":
+        return None
+    given: dict[str, Any] = {"SIMHASH_REDIS_URL": url, "SIMHASH_REDIS_KEY": name}
+    given |= {"SIMHASH_REDIS_CLUSTER": cluster or None, "SIMHASH_INDEX": "redis"}
+    # Of no concern here, and refused.
+    given |= dict.fromkeys(("SIMHASH_RESET", "SIMHASH_KEEP_TEXT"), False)
+    for setting, value in given.items():
+        if value is not None:
+            chosen.set(setting, value, priority=100)
+    read = SettingsReader(chosen, SETTINGS)
+    redis = RedisSettings.read(read, chosen, spider or "")
+    if redis is None:  # pragma: no cover - it is set above
+        return None
+    if not spider and not read.boolean("SIMHASH_SHARED"):
+        with_spider = RedisSettings.read(read, chosen, "x")
+        if with_spider is not None and with_spider.name != redis.name:
+            raise SimhashError(
+                "the name of the index in Redis is that of a spider: give --spider or --redis-key"
+            )
+    return RedisAddress(redis.url, redis.name, redis.cluster, redis.parameters)
 
 
 def crawl_policy(settings: Settings | None) -> Policy:

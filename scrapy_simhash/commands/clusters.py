@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands._options import add_index_command, index_directory, whole
+from scrapy_simhash.commands._options import add_index_command, index_location, whole
 from scrapy_simhash.commands._output import note, percent, show, show_json
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.parameters import MAX_BITS
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from scrapy_simhash.maintenance.rewriting import Source
+    from scrapy_simhash.maintenance.sources import Source
 
 _DESCRIPTION = """\
 Lists clusters, the largest first: a representative, and below it its near-duplicates, each with
@@ -104,8 +104,9 @@ class Cluster(NamedTuple):
 
 def run(options: argparse.Namespace) -> int:
     """Show the clusters, and return the exit code."""
-    if options.file is not None and (options.index is not None or options.spider is not None):
-        options.wrong_usage("--file cannot be combined with --index or --spider")
+    named = (options.index, options.spider, options.redis, options.redis_key)
+    if options.file is not None and named != (None,) * 4:
+        options.wrong_usage("--file cannot be combined with --index, --spider or --redis")
     if options.similar and (options.file, options.max_distance, options.method) != (None,) * 3:
         options.wrong_usage("--similar cannot be combined with --max-distance, --method or --file")
     clusters = [
@@ -164,9 +165,9 @@ def _found(options: argparse.Namespace) -> list[Cluster]:
     if options.file is not None:
         return _of_file(options)
     from scrapy_simhash.maintenance.duplication import duplication
-    from scrapy_simhash.maintenance.rewriting import opened_source
+    from scrapy_simhash.maintenance.sources import opened_source
 
-    with opened_source(index_directory(options)) as source:
+    with opened_source(index_location(options)) as source:
         if options.max_distance is not None or options.method is not None:
             made = source.manifest
             pages = sorted(_pages(source))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_directory
+from scrapy_simhash.commands._options import add_index_command, index_location
 from scrapy_simhash.commands._output import percent, show, show_json, shown_time
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     """Show what is known; return 1 if nothing is."""
     from scrapy_simhash.maintenance.explain import explain
 
-    found = explain(index_directory(options), options.key)
+    found = explain(index_location(options), options.key)
     known = found.entry is not None or bool(found.near_duplicates or found.copies)
     if options.json:
         show_json(_as_json(found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_directory
+from scrapy_simhash.commands._options import add_index_command, index_location
 from scrapy_simhash.commands._output import progress, show, show_json
 
 if TYPE_CHECKING:
@@ -54,27 +54,27 @@ def run(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance import export as exchange
     from scrapy_simhash.maintenance.record_files import STANDARD, write_records
 
-    directory = index_directory(options)
+    where = index_location(options)
     to_standard = options.file == STANDARD
     if not options.file or (not to_standard and Path(options.file).is_dir()):
         raise SimhashError(f"{options.file or 'a file without a name'}: name a file to write")
     if not to_standard and Path(options.file).exists() and not options.force:
         raise SimhashError(f"{options.file} exists already: --force overwrites it")
     if options.near_duplicates:
-        records: Any = exchange.near_duplicate_records(directory)
+        records: Any = exchange.near_duplicate_records(where)
         types = exchange.NEAR_DUPLICATE_TYPES
     else:
-        records = exchange.entry_records(directory)
+        records = exchange.entry_records(where)
         types = exchange.ENTRY_TYPES
     with progress("records") as on_progress:
         count = write_records(options.file, _counted(records, on_progress), types)
     if to_standard:
         return 0
     if options.json:
-        result = {"index": str(directory), "file": options.file, "records": count}
+        result = {"index": str(where), "file": options.file, "records": count}
         show_json(result)
     else:
-        show(f"{count:,} records of {directory} written to {options.file}")
+        show(f"{count:,} records of {where} written to {options.file}")
     return 0
 
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import (
     add_command,
+    add_redis_options,
     add_scheme_options,
+    redis_address,
     scheme_and_distance,
     whole,
 )
@@ -16,14 +18,20 @@ from scrapy_simhash.commands._output import progress, show, show_json
 if TYPE_CHECKING:
     import argparse
 
+    from scrapy_simhash.commands._options import Chosen
+    from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.redis.manifest import RedisManifest
+    from scrapy_simhash.maintenance.sources import Location
+
 _DESCRIPTION = """\
-Makes a new index from records that {program} export or another program wrote: JSON lines (also
-compressed by gzip) or Parquet. A record needs key and fingerprint; scheme, first_seen_s and
-last_seen_s are optional. Earlier records win where pages are equally near. If a record is invalid,
-nothing is imported.
+Makes a new index, in a directory or in Redis, from records that {program} export or another program
+wrote: JSON lines (also compressed by gzip) or Parquet. A record needs key and fingerprint; scheme,
+first_seen_s and last_seen_s are optional. Earlier records win where pages are equally near. If a
+record is invalid, nothing is imported.
 
   {program} import entries.jsonl.gz new/
   {program} import --preset classic entries.parquet new/
+  {program} import --redis redis://host:6379/0 --redis-key shop:simhash entries.jsonl.gz
 
 If records name a scheme, it must be that of the options or settings. To add records to an existing
 index, import them to a new index, and merge the new one into the old one.
@@ -39,6 +47,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "new_directory",
         metavar="NEW_DIRECTORY",
+        nargs="?",
         help="a directory that does not exist yet, or is empty",
     )
     parser.add_argument("--json", action="store_true", help="show the result as JSON")
@@ -53,36 +62,52 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         choices=("leveldb", "rocksdb"),
         help="kind of database (default: leveldb if it is installed)",
     )
+    add_redis_options(parser)
     add_scheme_options(parser)
+
+
+def _place(
+    options: argparse.Namespace, chosen: Chosen, pages: int
+) -> tuple[Location, Manifest | RedisManifest]:
+    """Return where the new index is to be, and its manifest."""
+    from scrapy_simhash.index import new_manifest
+    from scrapy_simhash.index.redis import new_redis_manifest
+
+    scheme, max_distance = chosen.scheme, chosen.max_distance
+    if options.new_directory is not None:
+        if options.redis or options.redis_key or options.redis_cluster:
+            options.wrong_usage("NEW_DIRECTORY cannot be combined with --redis or --redis-key")
+        manifest = new_manifest(scheme, max_distance, pages, options.database)
+        return Path(options.new_directory), manifest
+    address = redis_address(options)
+    if address is None or options.database is not None:
+        options.wrong_usage("give NEW_DIRECTORY, or --redis and --redis-key without --database")
+        raise AssertionError  # pragma: no cover - wrong_usage exits
+    return address, new_redis_manifest(scheme, max_distance, expected_pages=pages)
 
 
 def run(options: argparse.Namespace) -> int:
     """Import the records, and return the exit code."""
     from scrapy_simhash.errors import SimhashError
-    from scrapy_simhash.index import new_manifest
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
     from scrapy_simhash.maintenance.export import import_entries
     from scrapy_simhash.maintenance.record_files import read_records
 
-    if not options.new_directory or not options.file:
+    if options.new_directory == "" or not options.file:
         raise SimhashError("a file or directory without a name: an empty variable of the shell?")
     chosen = scheme_and_distance(options)
-    manifest = new_manifest(
-        chosen.scheme,
-        chosen.max_distance,
-        options.pages or DEFAULT_EXPECTED_PAGES,
-        options.database,
-    )
+    pages = options.pages or DEFAULT_EXPECTED_PAGES
+    where, manifest = _place(options, chosen, pages)
     with progress("records") as on_progress:
         count = import_entries(
-            Path(options.new_directory),
+            where,
             manifest,
             read_records(options.file),
             on_progress=on_progress,
         )
     if options.json:
-        result = {"index": options.new_directory, "file": options.file, "entries": count}
+        result = {"index": str(where), "file": options.file, "entries": count}
         show_json(result)
     else:
-        show(f"{count:,} entries imported to {options.new_directory}")
+        show(f"{count:,} entries imported to {where}")
     return 0

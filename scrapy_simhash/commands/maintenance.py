@@ -11,7 +11,8 @@ from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.commands._options import (
     add_index_command,
     choose_tables,
-    index_directory,
+    index_location,
+    other_location,
     point_in_time,
     preset_option,
     whole,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.maintenance.rewriting import RewriteResult
+    from scrapy_simhash.maintenance.sources import Location
 
 
 class MaintenanceCommand(NamedTuple):
@@ -46,40 +48,40 @@ class MaintenanceCommand(NamedTuple):
             self.add_arguments(parser)
 
 
-def _show_json(directory: Path, result: dict[str, Any]) -> None:
-    show_json({"index": str(directory), **result})
+def _show_json(where: Location, result: dict[str, Any]) -> None:
+    show_json({"index": str(where), **result})
 
 
 def _show_rewritten(
-    options: argparse.Namespace, directory: Path, kept: RewriteResult, **more: Any
+    options: argparse.Namespace, where: Location, kept: RewriteResult, **more: Any
 ) -> None:
     """Show what was removed from an index, and what it holds now."""
     if options.json:
-        _show_json(directory, {**more, **asdict(kept)})
+        _show_json(where, {**more, **asdict(kept)})
         return
     if kept.removed_entries or kept.removed_near_duplicates:
         removed = f"removed    {kept.removed_entries:,} entries"
         if kept.removed_near_duplicates:
             removed += f", {kept.removed_near_duplicates:,} lines of the near-duplicate log"
         show(removed)
-    _show_size(kept.entries, kept.near_duplicates, directory)
+    _show_size(kept.entries, kept.near_duplicates, where)
 
 
-def _show_size(entries: int, near_duplicates: int, directory: Path) -> None:
+def _show_size(entries: int, near_duplicates: int, where: Location) -> None:
     show(
         f"the index  {entries:,} entries, {near_duplicates:,} lines of the near-duplicate log, "
-        f"in {directory}"
+        f"in {where}"
     )
 
 
 def _check(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.check import check
 
-    directory = index_directory(options)
+    where = index_location(options)
     with progress("entries") as on_progress:
-        report = check(directory, on_progress=on_progress)
+        report = check(where, on_progress=on_progress)
     if options.json:
-        _show_json(directory, asdict(report))
+        _show_json(where, asdict(report))
         return 1 if report.problems else 0
     show(
         f"{report.entries:,} entries, {report.records:,} records in buckets, "
@@ -89,14 +91,20 @@ def _check(options: argparse.Namespace) -> int:
         show(f"{report.buffered:,} entries get their records at the next opening")
     for problem in report.problems:
         show(f"problem: {problem}")
-    show("problems found: repair the index" if report.problems else "no problems found")
+    if not report.problems:
+        show("no problems found")
+    elif isinstance(where, Path):
+        show("problems found: repair the index")
+    else:
+        show("problems found: export the index, and import it under another name")
     return 1 if report.problems else 0
 
 
 def _repair(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.repair import repair
+    from scrapy_simhash.maintenance.sources import require_directory
 
-    directory = index_directory(options)
+    directory = require_directory(index_location(options), "repair")
     with progress("entries") as on_progress:
         report = repair(directory, on_progress=on_progress)
     if options.json:
@@ -114,35 +122,37 @@ def _repair(options: argparse.Namespace) -> int:
 def _compact(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.rebuild import compact
 
-    directory = index_directory(options)
-    before_bytes, after_bytes = compact(directory)
+    where = index_location(options)
+    before_bytes, after_bytes = compact(where)
     if options.json:
-        _show_json(directory, {"before_bytes": before_bytes, "after_bytes": after_bytes})
+        _show_json(where, {"before_bytes": before_bytes, "after_bytes": after_bytes})
     else:
-        show(f"{before_bytes:,} bytes before, {after_bytes:,} bytes now, in {directory}")
+        show(f"{before_bytes:,} bytes before, {after_bytes:,} bytes now, in {where}")
     return 0
 
 
 def _add_merge_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("other", metavar="OTHER", help="directory of the index of a later crawl")
+    parser.add_argument(
+        "other",
+        metavar="OTHER",
+        help="directory of the index of a later crawl, or redis://host:6379/0#name",
+    )
 
 
 def _merge(options: argparse.Namespace) -> int:
     from scrapy_simhash.commands._settings import page_scope
-    from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.maintenance.merge import merge
 
-    directory = index_directory(options)
-    if not options.other:  # Path("") is the working directory
-        raise SimhashError("the name of a directory is empty: an empty variable of the shell?")
+    where = index_location(options)
+    other = other_location(options.other, options)
     with progress("entries") as on_progress:
         kept = merge(
-            directory,
-            Path(options.other),
+            where,
+            other,
             in_scope=page_scope(options.settings),
             on_progress=on_progress,
         )
-    _show_rewritten(options, directory, kept, merged=options.other)
+    _show_rewritten(options, where, kept, merged=str(other))
     return 0
 
 
@@ -172,37 +182,44 @@ def _add_expire_arguments(parser: argparse.ArgumentParser) -> None:
 def _expire(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.remove import expire
 
-    directory = index_directory(options)
+    where = index_location(options)
     with progress("entries") as on_progress:
-        kept = expire(directory, options.before_s, log=options.log, on_progress=on_progress)
-    _show_rewritten(options, directory, kept, not_seen_since=shown_time(options.before_s))
+        kept = expire(where, options.before_s, log=options.log, on_progress=on_progress)
+    _show_rewritten(options, where, kept, not_seen_since=shown_time(options.before_s))
     return 0
 
 
 def _add_remove_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "keys",
-        nargs="+",
+        nargs="*",
         metavar="KEY",
         help="the page's URL, or the identity that it was given; - reads one from each line of "
         "standard input",
     )
+    parser.add_argument("--all", action="store_true", help="delete the whole index")
 
 
 def _remove(options: argparse.Namespace) -> int:
-    from scrapy_simhash.maintenance.remove import remove
+    from scrapy_simhash.maintenance.remove import delete, remove
 
-    directory = index_directory(options)
+    where = index_location(options)
+    if options.all == bool(options.keys):
+        options.wrong_usage("give keys, or --all")
+    if options.all:
+        delete(where)
+        show(f"deleted {where}") if not options.json else _show_json(where, {"deleted": True})
+        return 0
     keys = list(dict.fromkeys(_keys(options.keys)))
-    removed = remove(directory, keys)
+    removed = remove(where, keys)
     there = set(removed)
     missing = [key for key in keys if key not in there]
     if options.json:
-        _show_json(directory, {"removed": removed, "missing": missing})
+        _show_json(where, {"removed": removed, "missing": missing})
     else:
         for key in missing:
             note(f"no entry: {key}")
-        show(f"removed {len(removed):,} of {len(keys):,} entries from {directory}")
+        show(f"removed {len(removed):,} of {len(keys):,} entries from {where}")
     return 1 if missing else 0
 
 
@@ -249,8 +266,9 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _rebuild(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.rebuild import rebuild
+    from scrapy_simhash.maintenance.sources import require_directory
 
-    directory = index_directory(options)
+    directory = require_directory(index_location(options), "rebuild")
     if options.preset is not None:
         return _reindex(options, directory)
     if options.drop_without_text:
@@ -350,8 +368,9 @@ directory first if it matters. If the command is interrupted, start it again.
             "expire",
             "remove pages that were not seen for some time",
             """\
-Removes the entries of pages that no crawl has seen since a given time. The index is rewritten
-atomically: if the command is interrupted, nothing has changed.
+Removes the entries of pages that no crawl has seen since a given time. An index in a directory is
+rewritten atomically: if the command is interrupted, nothing has changed. An index in Redis is
+changed while crawls go on; if the command is interrupted, start it again.
 
   {program} expire --not-seen-for 90d
   {program} expire --not-seen-since 2026-01-31 --log
@@ -363,11 +382,13 @@ atomically: if the command is interrupted, nothing has changed.
             "remove",
             "remove pages from an index",
             """\
-Removes the entries of pages from an index, all in one write. The pages represent no others any
-more, and count as new when a crawl sees them again. The near-duplicate log stays.
+Removes the entries of pages from an index; from one in a directory, all in one write. The pages
+represent no others any more, and count as new when a crawl sees them again. The near-duplicate log
+stays.
 
   {program} remove https://example.com/blocked
   grep /search? urls.txt | {program} remove -
+  {program} remove --all --redis-key shop:simhash
 
 The exit code is 1 if a page has no entry; the others are removed all the same.
 """,
@@ -402,9 +423,11 @@ SIMHASH_KEEP_TEXT has stored. The result is what a crawl of the same pages would
             """\
 Merges another index into this one, as if the other crawl had come after this one. Pages that the
 other crawl saw count as seen now, and replace near-duplicates that only this index has. The
-near-duplicate logs are joined. The other index stays as it is. This one is replaced atomically.
+near-duplicate logs are joined. The other index stays as it is. This one is replaced atomically; in
+Redis it is changed in place, and no crawl may use it.
 
   {program} merge --index archive/ .scrapy/simhash/spiders/news
+  {program} merge --index archive/ redis://host:6379/0#news:simhash
 
 Both must have the same scheme. The tables and k of this index stay. SIMHASH_SCOPE applies. Don't
 merge into the index of a crawl that is paused (JOBDIR).
@@ -418,6 +441,7 @@ merge into the index of a crawl that is paused (JOBDIR).
             """\
 Makes the database free the space of overwritten and deleted rows now; it also does so by itself
 over time. Takes as much time and temporary disk space as a copy of the index. Can be interrupted.
+In Redis, removes the records of pages that are gone or have changed, while crawls go on.
 
   {program} compact --index .scrapy/simhash/spiders/news
 """,

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands._options import add_index_command, index_directory, whole
+from scrapy_simhash.commands._options import add_index_command, index_location, whole
 from scrapy_simhash.commands._output import (
     match_unconfirmed_because,
     note,
@@ -113,13 +113,12 @@ def _ask(options: argparse.Namespace) -> _Answer:
         scheme_settings,
     )
     from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
-    from scrapy_simhash.index import index_url, open_index
-    from scrapy_simhash.index.offline import read_manifest
     from scrapy_simhash.maintenance.explain import foresee
+    from scrapy_simhash.maintenance.sources import manifest_of, opened_index
     from scrapy_simhash.verdict import Verdict
 
-    directory = index_directory(options)
-    made = read_manifest(directory)
+    where = index_location(options)
+    made = manifest_of(where)
     bits = made.scheme.bits
     if options.max_distance is not None and options.max_distance >= bits:
         options.wrong_usage(
@@ -139,9 +138,7 @@ def _ask(options: argparse.Namespace) -> _Answer:
         name, key = options.page, options.key
     if page.fingerprint is None:
         return _Answer(name, page, bits, made.max_distance, confirmation, None, "keep")
-    with open_index(
-        index_url(directory), max_distance=options.max_distance, confirmation=confirmation
-    ) as index:
+    with opened_index(where, max_distance=options.max_distance, confirmation=confirmation) as index:
         among = page_scope(options.settings)(key or name)
         evidence = evidence_of(key or "", page)
         foreseen = foresee(index, key, page.fingerprint, evidence, in_scope=among)

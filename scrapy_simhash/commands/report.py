@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_directory, whole
+from scrapy_simhash.commands._options import add_index_command, index_location, whole
 from scrapy_simhash.commands._output import is_standard, show, show_bytes, show_json
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     from scrapy_simhash.report.page import render
     from scrapy_simhash.report.writing import report_data, write_report
 
-    directory = index_directory(options)
+    where = index_location(options)
     to_standard = is_standard(options.file)
     if not options.file or (not to_standard and Path(options.file).is_dir()):
         raise SimhashError(f"{options.file or 'a file without a name'}: name a file to write")
@@ -71,13 +71,13 @@ def run(options: argparse.Namespace) -> int:
         "max_text_bytes": options.max_text_bytes,
     }
     if to_standard:
-        show_bytes(render(report_data(directory, **report_options)).encode())
+        show_bytes(render(report_data(where, **report_options)).encode())
         return 0
-    data = write_report(Path(options.file), directory, **report_options)
+    data = write_report(Path(options.file), where, **report_options)
     index = data["index"]
     if options.json:
         result = {
-            "index": str(directory),
+            "index": str(where),
             "file": options.file,
             "representatives": index["representatives"],
             "near_duplicates": index["near_duplicates"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._options import add_index_command, index_directory, whole
+from scrapy_simhash.commands._options import add_index_command, index_location, whole
 from scrapy_simhash.commands._output import percent, progress, show, show_json
 from scrapy_simhash.documents.escaping import escaped
 
@@ -50,27 +50,25 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Show the statistics, and return the exit code."""
     from scrapy_simhash.maintenance.duplication import duplication
-    from scrapy_simhash.maintenance.rewriting import opened_source
+    from scrapy_simhash.maintenance.sources import opened_source
     from scrapy_simhash.maintenance.statistics import statistics
 
-    directory = index_directory(options)
-    with opened_source(directory) as source:
+    where = index_location(options)
+    with opened_source(where) as source:
         doubled = duplication(source)
     with progress("rows") as on_progress:
-        found = statistics(directory, on_progress=on_progress)
+        found = statistics(where, on_progress=on_progress)
     if options.json:
-        show_json(_as_json(str(directory), found, doubled, options.top))
+        show_json(_as_json(str(where), found, doubled, options.top))
     else:
-        _show(str(directory), found, doubled, options)
+        _show(str(where), found, doubled, options)
     return 0
 
 
-def _as_json(
-    directory: str, found: IndexStatistics, doubled: Duplication, top: int
-) -> dict[str, Any]:
+def _as_json(where: str, found: IndexStatistics, doubled: Duplication, top: int) -> dict[str, Any]:
     made = found.manifest
     return {
-        "index": directory,
+        "index": where,
         "database": made.database,
         "scheme": made.scheme.id,
         "max_distance": made.max_distance,
@@ -105,10 +103,10 @@ def _as_json(
 
 
 def _show(
-    directory: str, found: IndexStatistics, doubled: Duplication, options: argparse.Namespace
+    where: str, found: IndexStatistics, doubled: Duplication, options: argparse.Namespace
 ) -> None:
     made = found.manifest
-    show(f"index            {escaped(directory)}, {found.file_bytes:,} bytes in {made.database}")
+    show(f"index            {escaped(where)}, {found.file_bytes:,} bytes in {made.database}")
     show(f"scheme           {made.scheme.id}, k = {made.max_distance}")
     show(f"a copy           {_rule(made.confirmation)}")
     show(f"tables           {made.plan}, checks of {made.check_bits} bits")

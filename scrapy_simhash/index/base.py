@@ -50,7 +50,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Observation:
-    """What `Index.observe` found.
+    """The result of `Index.observe`.
 
     :param kind: ``new``; ``near-duplicate`` of `representative`; ``unchanged`` (the same key
         again with the same text, see `scrapy_simhash.index.rules`); ``changed`` (the same key
@@ -109,13 +109,11 @@ class Index(Protocol):
     and may be called from any thread. All raise StorageError (or a subclass) where the storage
     fails and IndexClosed after `close`.
 
-    **This crawl and earlier ones.** An index remembers when each entry was last met. Unless it
-    is opened as `incremental`, entries not met since then are no grounds to call a page a
-    near-duplicate: their pages may be gone, and the copy is the content now. So the same pages
-    are near-duplicates as with an empty index; what earlier crawls stored only tells unchanged
-    and changed pages from new ones. A new page takes the place of unmet entries that it is a copy
-    of.
-    Incremental, all entries count.
+    **This crawl and earlier ones.** An index records when a crawl last saw each entry. By default,
+    an entry that this crawl has not seen yet cannot make a page a near-duplicate, because its page
+    may be gone. So the near-duplicates are the same as with an empty index; entries of earlier
+    crawls only distinguish unchanged and changed pages from new ones. A new page replaces the
+    entries of earlier crawls that it is a copy of. With `incremental`, all entries count.
     """
 
     def observe(
@@ -128,9 +126,9 @@ class Index(Protocol):
     ) -> Observation:
         """Query and add in one step.
 
-        ``new`` and ``changed`` pages, and ``unchanged`` ones that this crawl meets for the first
-        time, are *pending* until `confirm` or `discard`: in memory alone, and seen by queries. A
-        near-duplicate is not stored, but logged with its representative. The nearest
+        ``new`` and ``changed`` pages, and ``unchanged`` ones that this crawl sees for the first
+        time, are *pending* until `confirm` or `discard`: queries find them, but they are not
+        stored. A near-duplicate is not stored, but logged with its representative. The nearest
         representative wins, and among equals the oldest. A similar page is logged, too.
 
         :param key: the page's identity, such as its URL; not empty.
@@ -140,8 +138,8 @@ class Index(Protocol):
         """
 
     def supersede(self, observed: Observation) -> None:
-        """Let a near-duplicate take the place of its representative: it is pending, and `confirm`
-        stores it and removes the other, which is then logged as its near-duplicate.
+        """Make a near-duplicate pending as the successor of its representative. `confirm` stores
+        it, removes the representative, and logs that one as its near-duplicate.
         """
 
     def confirm(self, observed: Observation | str) -> None:
@@ -159,7 +157,7 @@ class Index(Protocol):
         """
 
     def acted(self, observed: Observation, action: Action) -> None:
-        """Say in the near-duplicate log what was done with a page. Not logged: does nothing."""
+        """Record the action on a page in the near-duplicate log. No effect if it is not logged."""
 
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
         """Return all stored and pending pages within `max_distance`: the confirmed ones first,
@@ -170,7 +168,7 @@ class Index(Protocol):
         """
 
     def close(self) -> None:
-        """Give the index back; pending observations are forgotten. Harmless when repeated."""
+        """Close the index and discard pending observations. A second call has no effect."""
 
     def __len__(self) -> int:
         """Return the number of stored entries; pending ones don't count."""
@@ -189,7 +187,7 @@ class Entry(NamedTuple):
     """A representative as it is stored.
 
     :param number: the sequence of the observation that made it: its age.
-    :param met: the sequence at which a crawl last met it.
+    :param met: the sequence at which a crawl last saw it.
     :param first_seen_s: Unix time, as is `last_seen_s`.
     :param ordinal: where its store keeps it, from 0; -1 before it is stored.
     :param evidence: of the page, without certainty.
@@ -206,10 +204,10 @@ class Entry(NamedTuple):
 
 
 class Store(Protocol):
-    """Where entries are kept. Decides nothing: `ObservingIndex` does.
+    """A storage of entries. `ObservingIndex` makes the decisions.
 
     Every write carries the sequence that comes next, so that a reopened store never gives twice
-    a number that it has seen. Calls come one at a time.
+    a number that it has seen. Callers serialize calls.
     """
 
     @property

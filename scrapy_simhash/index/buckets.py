@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.plan import TablePlan
 
-# A bucket's open row takes records until it has so many, which then go to a closed row.
+# A bucket's open row takes this many records, which then move to a closed row.
 OPEN_ROW_RECORDS = 64
 CLOSED_ROW_RECORDS = 512
 # What a generation of the buffer may hold in records; about twice that with Python's objects.
 BUFFER_BYTES = 32 << 20
-# Spilling goes on once in so many entries.
+# One spill step runs per this many entries.
 SPILL_EVERY = 8
 _MIN_CAPACITY = 4096
 _RECENT_PAGES = 256
@@ -85,7 +85,7 @@ class Buckets:
 
     @property
     def frozen(self) -> bool:
-        """Whether records wait to be spilled."""
+        """True if records wait to be spilled."""
         return self._buffer.frozen
 
     def find_near(
@@ -230,8 +230,8 @@ class Buckets:
         self._in_rows = True
 
     def may_repeat(self, below: int) -> None:
-        """There may be rows, and in them records of entries below that ordinal: after a crash, or
-        a write of which nobody knows. With 0, there are none.
+        """Expect rows with records of entries below an ordinal, after a crash or a write whose
+        outcome is unknown. 0 means that there are none.
         """
         self._in_rows = below > 0
         self._repeated_below = below

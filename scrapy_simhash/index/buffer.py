@@ -73,7 +73,7 @@ class Buffer:
         return sum(len(slots) for slots in self._young)
 
     def capacity(self, buffer_bytes: int) -> int:
-        """Return how many entries a generation of so many bytes takes; in dicts they take more."""
+        """Return how many entries fit into a generation of `buffer_bytes`; dicts need more."""
         entry_bytes = sum(
             width * (1 if isinstance(slots, list) else _SPARSE_COST)
             for width, slots in zip(self._record_bytes, self._young, strict=True)
@@ -82,7 +82,7 @@ class Buffer:
 
     @property
     def frozen(self) -> bool:
-        """Whether there is an older generation."""
+        """True if there is an older generation."""
         return bool(self._old)
 
     def add(self, prefixes: Sequence[int], records: Sequence[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Which records of some buckets are looked for: passes over packed records."""
+"""Search packed records of buckets for candidates, in passes over whole arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table plan costs, and the cheapest one that finds enough.
+"""Estimate the cost of table plans, and choose the cheapest that finds enough.
 
 ``python benchmarks/index.py --cost-model --sizes …`` measures plans and fits the constants. Those
 below are rounded, and within a fifth of what was measured where most records are in rows: 4 and 19
@@ -24,7 +24,7 @@ CANDIDATE_WORD_US = 0.026
 PROBED_PAGE_US = 130.0
 PROBE_US = 0.13
 PROBED_CANDIDATE_US = 0.042
-# An index may outgrow what is expected; tables that are probed are chosen for so many times that.
+# An index may outgrow its expected size: probed tables are chosen for this multiple of it.
 HEADROOM = 10
 # A check lets a candidate that only chance brought through less often than this.
 _MAX_CHANCE = 1e-5
@@ -55,7 +55,7 @@ def check_bits(bits: int, max_distance: int) -> int:
 
 
 def cost_us(plan: TablePlan, max_distance: int, pages: int) -> float:
-    """CPU time to query and insert a page in an index of so many, in µs."""
+    """Return the CPU time in µs to query and insert a page in an index of `pages` pages."""
     if plan.prefix_bits:
         compared = PROBED_CANDIDATE_US * met_candidates(plan, pages)
         return PROBED_PAGE_US + PROBE_US * plan.probes + compared

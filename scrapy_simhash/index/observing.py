@@ -1,8 +1,8 @@
-"""ObservingIndex: decides what an observation is, whatever the store.
+"""ObservingIndex: classifies observations, for every store.
 
-Several crawlers of one process may look at one store, each through an ObservingIndex of its own:
-they share entries, pending pages and the order of observations (`SharedStore`), and differ in
-when they began, and in whether earlier crawls count.
+Several crawlers of one process can use one store, each through its own ObservingIndex. They share
+entries, pending pages and the order of observations (`SharedStore`); each has its own start, and
+its own choice whether earlier crawls count.
 """
 
 from __future__ import annotations
@@ -185,8 +185,9 @@ class ObservingIndex(CrawlIndex):
             return self._open().store.near_duplicates(self.crawl_start if this_crawl else 0)
 
     def sync(self) -> None:
-        """With the policy ``everysec``: bring what was confirmed to the disk now. To be called
-        from a thread of its own, for it holds up neither this index nor the other threads.
+        """Sync confirmed pages to the disk, with the policy ``everysec``.
+
+        Call it from a separate thread: it blocks neither this index nor other threads.
         """
         self._open().store.sync()
 
@@ -262,7 +263,7 @@ class ObservingIndex(CrawlIndex):
             shared.store.log(line, shared.next_sequence)
 
     def _superseded(self, pending: Pending, entry: Entry) -> Neighbour | None:
-        """Return the representative whose place a page takes; None if its content has changed."""
+        """Return the representative that a page replaces; None if its content has changed."""
         key = pending.supersedes
         if key is None or self._shared.pending.of_key(key):
             return None
@@ -270,7 +271,7 @@ class ObservingIndex(CrawlIndex):
         return None if stored is None else self.rules.copy_of(entry, stored)
 
     def _yielding(self, pending: Pending, entry: Entry) -> list[Entry]:
-        """Entries of earlier crawls that this page takes the place of."""
+        """Return the entries of earlier crawls that this page replaces."""
         if self.incremental or pending.supersedes is not None:
             return []
         shared = self._shared

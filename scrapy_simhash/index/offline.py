@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import IndexLocked, StorageError
+from scrapy_simhash.errors import IndexLocked, IndexMissing, StorageError
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import REPAIRING, Manifest
@@ -30,7 +30,7 @@ def read_manifest(directory: Path, *, older: bool = False) -> Manifest:
     except OSError as error:
         raise StorageError(str(directory), f"it cannot be read ({error})") from error
     if manifest is None:
-        raise StorageError(str(directory), "there is no index: give the directory that holds one")
+        raise IndexMissing(str(directory), "there is no index: give the directory that holds one")
     return manifest
 
 

@@ -7,7 +7,7 @@ that prefix. Two fingerprints within m - c bits of each other leave at least c b
 Beyond it the chance is a matter of counting, and `expected_recall` counts.
 
 A table may be cut again (example 3.1 of the paper, section 3.1.1): the bits
-outside the chosen blocks are cut in inner blocks, of which one more comes to the front. With 64
+outside the chosen blocks are cut in inner blocks, and one of these also comes to the front. With 64
 bits, 4 blocks, one chosen, and 4 inner blocks that makes 16 tables of 28-bit prefixes.
 
 Example, 8 bits in 4 blocks, one chosen: 4 tables of 2-bit prefixes. 0b11_01_10_00 and
@@ -48,7 +48,7 @@ class TablePlan:
     :param inner_blocks: number of blocks that the other bits are cut in, one of which follows
         the chosen ones; 0 if they are not cut.
     :param prefix_bits: of tables that are probed (`scrapy_simhash.index.probing`): `blocks` tables,
-        each with so many bits of its own; 0 if the bits are cut in blocks.
+        each with a prefix of this many bits; 0 if the bits are cut in blocks.
     :param probes: buckets that are asked in all probed tables together.
     :raises PlanError: there are fewer bits than blocks, fewer blocks than chosen, or more than
         4096 tables.
@@ -194,7 +194,7 @@ def fewest_tables(
     """Return the plan with the fewest blocks that finds enough of the pairs at a distance.
 
     More blocks find more, but mean more tables and shorter prefixes. Return None if no prefixes of
-    so many bits find enough.
+    at least `min_prefix_bits` find enough.
     """
     most = min(max(chosen, chosen * bits // min_prefix_bits), bits)
     while comb(most, chosen) > MAX_TABLES:
@@ -232,7 +232,7 @@ def _cut(bits: list[Block], parts: int) -> list[tuple[Block, ...]]:
 
 @lru_cache(maxsize=1024)
 def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> float:
-    # Missed are the subsets of so many bits that leave fewer than `chosen` blocks untouched. A
+    # A subset of `distance` bits is missed if it leaves fewer than `chosen` blocks untouched. A
     # polynomial counts in its coefficient of x**d the subsets of d bits of a block, but for the
     # empty one. It is one integer, in which each coefficient has so many bits that none carries
     # into the next: products are one operation.

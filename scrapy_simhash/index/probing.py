@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
 
 CERTAINTY_SCALE = 64
-# Bits of a prefix that may be flipped at once are among so many of the least certain.
+# Only this many of the least certain bits of a prefix are flipped at once.
 _UNCERTAIN_BITS = 6
 # Chances are those of pairs at this share of differing bits, where probes matter most.
 _TYPICAL_SHARE = 40 / 256

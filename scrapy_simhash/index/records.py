@@ -71,10 +71,10 @@ _FINGERPRINT_AT = _SEQUENCE_BYTES + _TIME_BYTES
 
 @dataclass(frozen=True)
 class State:
-    """What the state row says as of the last time that it was written.
+    """The state row, as last written.
 
-    Entries with ordinals from `next_ordinal` on came later; those from `first_buffered` on are in
-    no bucket yet, or not in all.
+    Entries with ordinals from `next_ordinal` on are newer than the row. Entries from
+    `first_buffered` on may be missing from some or all buckets.
     """
 
     next_sequence: int

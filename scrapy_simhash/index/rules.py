@@ -1,10 +1,10 @@
-"""What an observation is, decided in one place, without a store.
+"""Classify observations in one place, without a store.
 
 Two pages within k bits whose resemblance and names confirm it (`scrapy_simhash.confirmation`) are
 copies. A page under its own key has the same text if it is within k bits and resembles what is
-stored: names say nothing here, for a page that is renamed is still that page.
+stored. Names are ignored here, because a renamed page is still the same page.
 
-`ObservingIndex`, merge, rebuild for another scheme, and explain all ask `decide`.
+`ObservingIndex`, `RedisIndex`, merge, reindex and explain all call `decide`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Neighbour(NamedTuple):
 
 
 class Own(NamedTuple):
-    """What is known under the key of a page.
+    """The last known entry of a page's key, compared with the page.
 
     :param same: the page has the same text.
     """
@@ -60,13 +60,13 @@ class Own(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What an observation is.
+    """The kind of an observation, with its reasons.
 
-    :param nearest: the representative of a near-duplicate; of a new or changed page, what it is
-        similar to; else None.
-    :param provisional: nothing that counts and that the page is a copy of is stored yet.
-    :param yielding: entries whose place the page takes when it is stored: they don't count, and
-        it is a copy of them.
+    :param nearest: the representative of a near-duplicate; the similar entry of a new or changed
+        page; else None.
+    :param provisional: all entries that count and that the page is a copy of are pending.
+    :param yielding: entries that the page replaces when it is stored: they don't count, and the
+        page is a copy of them.
     """
 
     kind: ObservationKind
@@ -80,7 +80,7 @@ _NEW = Decision("new")
 
 @dataclass(frozen=True)
 class Rules:
-    """What makes a copy.
+    """The conditions for a page to be a copy.
 
     :param max_distance: k, inclusive.
     """
@@ -140,12 +140,12 @@ def decide(
     neighbours: Callable[[], tuple[Sequence[Neighbour], Sequence[Neighbour]]],
     counts: Callable[[Entry], bool],
 ) -> Decision:
-    """Decide what an observation is.
+    """Return the decision on an observed page.
 
-    :param own: what is known under its key; None if nothing is.
+    :param own: the last known entry of its key, or None.
     :param neighbours: returns the entries of other keys within k bits, nearest first: those that
-        are stored, and those that are pending. Asked only where the key does not decide.
-    :param counts: whether an entry counts: met since the crawl began, or the crawl is incremental.
+        are stored, and those that are pending. Called only if `own` does not decide.
+    :param counts: returns True for entries seen by this crawl, and in incremental crawls for all.
     """
     if own is not None and own.same and counts(own.entry):
         return Decision("unchanged")
@@ -173,7 +173,7 @@ def decide(
 def yielding_entries(
     neighbours: Iterable[Neighbour], counts: Callable[[Entry], bool]
 ) -> list[Entry]:
-    """Return the entries whose place a page takes: copies that don't count."""
+    """Return the entries that a page replaces: copies that don't count."""
     return [one.entry for one in neighbours if one.confirmed and not counts(one.entry)]
 
 

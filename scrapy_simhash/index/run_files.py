@@ -1,4 +1,4 @@
-"""What the database says of the files of runs (`scrapy_simhash.index.runs`)."""
+"""The database row that names and describes the files of `scrapy_simhash.index.runs`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ KEY_HASH_BITS = 32
 
 @dataclass(frozen=True)
 class RunFile:
-    """What the database says of a run's file.
+    """A run's file.
 
-    :param bits: of a prefix that its directories know.
+    :param bits: leading bits of a prefix by which its directories are sorted.
     :param starts: where the directory of each table begins, in words of 32 bits.
     :param pages: how many it holds.
     :param first: the ordinals from here on, up to `stop`, are in it.
@@ -38,7 +38,7 @@ class RunFile:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """What the database says of all files.
+    """All files of runs, and the pages' file.
 
     :param pages: (rows, checksum) of each part of the pages' file.
     :param stop: lower ordinals are in runs.

@@ -8,11 +8,11 @@ them; a look-up in the database for each would cost ten times as much.
 - A *run* holds, for each table and for page keys, the positions sorted by their leading bits, and
   a directory that says where each bucket begins.
 
-The youngest pages are in memory: the last ones are compared one and all, the others are a run.
-When these are many, they are frozen, and merged bit by bit with the runs in files, of which there
-are two at most: one that holds nearly all, and a small one. A file is whole and on the disk before
-the row of the database that names it (`records.RUNS_KEY`) is written, so an interruption leaves
-the old runs. Removed entries stay in runs until these are merged: a row for each says so.
+The newest pages are in memory. Queries compare the last few one by one; the others are a run. When
+the memory is full, these pages are frozen and merged in small steps with the runs in files. There
+are at most two such runs, a large and a small one. A file is complete and synced before the
+database row that names it (`records.RUNS_KEY`) is written, so an interruption leaves the old runs.
+Removed entries stay in runs until the next merge; a row for each marks it as removed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.plan import TablePlan
 
-# Pages that are compared one and all, until they are sorted into the run in memory.
+# The newest pages, compared one by one until they are sorted into the run in memory.
 YOUNG_PAGES = 2048
 # Pages in memory, in each of two generations. Many are sorted again and again; few mean that the
 # runs in files are merged more often.
@@ -68,7 +68,7 @@ _WORDS_OF_A_BYTE = 4
 
 
 class _Field(NamedTuple):
-    """Where a table's prefix is in the row of a page: in one word of 64 bits, or two.
+    """The place of a table's prefix in the row of a page: in one word of 64 bits, or in two.
 
     :param factor: the prefix is multiplied by it, modulo 2**width: see `_FACTOR`.
     """
@@ -206,7 +206,7 @@ class Runs:
 
     @property
     def frozen(self) -> bool:
-        """Whether pages wait to be spilled."""
+        """True if pages wait to be spilled."""
         return self._waiting
 
     def find_near(
@@ -235,7 +235,7 @@ class Runs:
         return self._near(np.concatenate(rows), packed, max_distance, probes)
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
-        """Do the same, all at once."""
+        """Yield the result of `find_near` in one step."""
         yield self.find_near(fingerprint, max_distance)
 
     def find_key(self, key: str) -> list[int]:
@@ -380,7 +380,7 @@ class Runs:
 
     @property
     def stop(self) -> int:
-        """Entries with lower ordinals are in files."""
+        """The first ordinal that is not in files."""
         return self._files.stop
 
     def page(self, position: int) -> tuple[int, int, int]:
@@ -392,7 +392,7 @@ class Runs:
 
     @property
     def runs(self) -> list[Run]:
-        """What is in files; page keys are the last table."""
+        """The runs in files; page keys are the last table."""
         return self._runs
 
     @property
@@ -423,8 +423,9 @@ class Runs:
     ) -> set[int]:
         """Return the ordinals of the pages within the distance that are in a bucket that is probed.
 
-        Others are met by the way: in memory, and where a directory knows fewer bits. What is found
-        must not depend on how far pages are sorted.
+        The rows include pages of other buckets: all recent ones in memory, and neighbours where a
+        directory has fewer bits than the prefix. The result must not depend
+        on how far pages are sorted.
         """
         # Column by column: numpy is slow at rows of a few words. Half of the bits are enough to
         # tell that most are too far.
@@ -468,7 +469,7 @@ class Runs:
         self._sorted = Run(np.concatenate(parts), bits, starts, len(rows))
 
     def _bits(self, pages: int) -> int:
-        """Return how many bits a directory of so many pages knows: one page or two in a bucket."""
+        """Return the bits of a directory of `pages` pages, for one or two pages in a bucket."""
         return max(1, min(pages.bit_length() - 1, self._plan.prefix_bits))
 
     def _rows(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:

@@ -141,6 +141,10 @@ class TableStore:
         for row, value in self._database.rows(records.entry_row(0), b"F"):
             yield self._decoded(records.decode_entry, int.from_bytes(row[1:], "big"), value)
 
+    def skip_to(self, next_sequence: int) -> None:
+        """Give no lower number to an observation any more."""
+        self.remove((), max(next_sequence, self.next_sequence))
+
     def remove(self, entries: Sequence[Entry], next_sequence: int) -> None:
         """Delete stored entries: all or none. `next_sequence` is never given twice."""
         try:
@@ -321,7 +325,7 @@ class TableStore:
             self._database.write([row], sync=True)
 
     def _spill(self, slot_count: int | None = None) -> bool:
-        """Move the records of so many slots to rows. False: none is left, or some failed."""
+        """Move records of some slots to rows. Return False if none is left or a write failed."""
         spilling = self._buckets.spill(slot_count)
         if spilling is not None:
             done: Any

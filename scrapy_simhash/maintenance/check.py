@@ -15,15 +15,16 @@ from scrapy_simhash.index import records
 from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, opened_runs
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, State
+from scrapy_simhash.index.redis import RedisAddress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.runs import Runs
+    from scrapy_simhash.maintenance.sources import Location
 
 MAX_PROBLEMS = 100
 
@@ -49,13 +50,21 @@ class CheckReport:
             self.problems.append(text)
 
 
-def check(directory: Path, *, on_progress: Callable[[], object] = lambda: None) -> CheckReport:
+def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) -> CheckReport:
     """Compare all rows of an index with each other, and return what was found.
 
     :param on_progress: called for each entry.
     :raises IndexCorrupt: its files cannot be read; `repair` keeps what it can read.
     :raises StorageError: the index is missing or open elsewhere.
     """
+    if isinstance(where, RedisAddress):
+        report = CheckReport()
+        from scrapy_simhash.maintenance.redis_check import check_in_redis
+
+        with where.open() as index:
+            check_in_redis(index, report, on_progress)
+        return report
+    directory = where
     with opened_database(directory) as (manifest, database):
         runs = opened_runs(directory, manifest, database) if manifest.plan.prefix_bits else None
         report = _Check(database, manifest, on_progress, runs).run()

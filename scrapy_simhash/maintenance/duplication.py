@@ -19,7 +19,7 @@ from scrapy_simhash.fingerprint import hamming_distance
 
 if TYPE_CHECKING:
     from scrapy_simhash.index.base import Entry, NearDuplicate
-    from scrapy_simhash.maintenance.rewriting import Source
+    from scrapy_simhash.maintenance.sources import Source
 
 
 @dataclass

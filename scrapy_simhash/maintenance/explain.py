@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import NO_EVIDENCE
-from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.index.base import Entry
-from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.rules import Neighbour, decide
+from scrapy_simhash.maintenance.sources import opened_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from scrapy_simhash.confirmation import Evidence
     from scrapy_simhash.index.base import Match, NearDuplicate, ObservationKind
     from scrapy_simhash.index.observing import ObservingIndex
+    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.maintenance.sources import Location
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,12 @@ class Explanation:
     copies: Sequence[NearDuplicate]
 
 
-def explain(directory: Path, key: str) -> Explanation:
+def explain(where: Location, key: str) -> Explanation:
     """Ask an index about a page; reads the near-duplicate log from its beginning.
 
-    :raises StorageError: the index cannot be used; a crawl that runs has it to itself.
+    :raises StorageError: the index cannot be used; a crawl that runs has a directory to itself.
     """
-    read_manifest(directory)  # or it would be made
-    with open_index(index_url(directory)) as index:
+    with opened_index(where) as index:
         lines = [line for line in index.near_duplicates() if key in (line.key, line.representative)]
         return Explanation(
             key,
@@ -80,7 +79,7 @@ class Prediction:
 
 
 def foresee(
-    index: ObservingIndex,
+    index: ObservingIndex | RedisIndex,
     key: str | None,
     fingerprint: int,
     evidence: Evidence = NO_EVIDENCE,

@@ -21,14 +21,16 @@ from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 from scrapy_simhash.errors import SchemeError, SimhashError
 from scrapy_simhash.fingerprint import from_hex, to_hex
 from scrapy_simhash.index.base import Entry
-from scrapy_simhash.maintenance.rewriting import making, opened_source
+from scrapy_simhash.maintenance.rewriting import making
+from scrapy_simhash.maintenance.sources import Location, opened_source
 from scrapy_simhash.sketch import SKETCH_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.redis.manifest import RedisManifest
+    from scrapy_simhash.scheme import Scheme
 
 MAX_TIME_S = (1 << 32) - 1
 MAX_NAME_BYTES = 64
@@ -75,12 +77,12 @@ class Given(NamedTuple):
     record: Mapping[str, Any]
 
 
-def entry_records(directory: Path) -> Iterator[EntryRecord]:
+def entry_records(where: Location) -> Iterator[EntryRecord]:
     """Yield the entries of an index, oldest first.
 
     :raises StorageError: the index is missing, open elsewhere, or cannot be read.
     """
-    with opened_source(directory) as source:
+    with opened_source(where) as source:
         scheme = source.manifest.scheme
         copies = Counter(line.representative for line in source.near_duplicates() if line.confirmed)
         for entry in source.entries_by_age():
@@ -98,9 +100,9 @@ def entry_records(directory: Path) -> Iterator[EntryRecord]:
             )
 
 
-def near_duplicate_records(directory: Path) -> Iterator[NearDuplicateRecord]:
+def near_duplicate_records(where: Location) -> Iterator[NearDuplicateRecord]:
     """Yield the lines of the near-duplicate log, oldest first; see `entry_records` for errors."""
-    with opened_source(directory) as source:
+    with opened_source(where) as source:
         scheme = source.manifest.scheme
         for line in source.near_duplicates():
             yield NearDuplicateRecord(
@@ -119,23 +121,23 @@ def near_duplicate_records(directory: Path) -> Iterator[NearDuplicateRecord]:
 
 
 def import_entries(
-    directory: Path,
-    manifest: Manifest,
+    where: Location,
+    manifest: Manifest | RedisManifest,
     given: Iterable[Given],
     *,
     on_progress: Callable[[], object] = lambda: None,
 ) -> int:
     """Create an index from records, oldest first, and return their number. All or nothing.
 
-    :param manifest: manifest of the new index.
+    :param manifest: manifest of the new index, of a kind that fits its place.
     :raises SimhashError: a record is invalid or repeated; the message names its place.
-    :raises StorageError: the directory is not empty, or the disk fails.
+    :raises StorageError: the directory is not empty, the name is taken, or the disk fails.
     """
     now_s = int(time.time())
-    with making(directory, manifest) as store:
+    with making(where, manifest) as store:
         for number, (place, record) in enumerate(given, 1):
             try:
-                entry = _entry(record, manifest, number, now_s)
+                entry = _entry(record, manifest.scheme, number, now_s)
             except (KeyError, TypeError, ValueError) as error:
                 missing = f"it has no {error}" if isinstance(error, KeyError) else error
                 raise SimhashError(f"{place}: {missing}; nothing was imported") from error
@@ -148,20 +150,20 @@ def import_entries(
         return len(store)
 
 
-def _entry(record: Mapping[str, Any], manifest: Manifest, number: int, now_s: int) -> Entry:
-    key, scheme = record["key"], record.get("scheme")
+def _entry(record: Mapping[str, Any], scheme: Scheme, number: int, now_s: int) -> Entry:
+    key, named = record["key"], record.get("scheme")
     if not isinstance(key, str) or not key:
         raise TypeError(f"the key of a page is a text that is not empty, not {key!r}")
-    if scheme is not None and scheme != manifest.scheme.id:
+    if named is not None and named != scheme.id:
         raise SchemeError(
-            f"its scheme is {scheme!r}, that of the index {manifest.scheme.id!r}: their "
+            f"its scheme is {named!r}, that of the index {scheme.id!r}: their "
             "fingerprints cannot be compared"
         )
     last_seen_s = _time(record, "last_seen_s", _time(record, "first_seen_s", now_s))
     first_seen_s = _time(record, "first_seen_s", last_seen_s)
     if last_seen_s < first_seen_s:
         raise ValueError(f"last_seen_s {last_seen_s} is before first_seen_s {first_seen_s}")
-    fingerprint = from_hex(record["fingerprint"], manifest.scheme.bits)
+    fingerprint = from_hex(record["fingerprint"], scheme.bits)
     evidence = _evidence(record)
     return Entry(number, key, fingerprint, number, first_seen_s, last_seen_s, evidence=evidence)
 

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexMismatch, StorageError
-from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.records import MAX_SEQUENCE
+from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rules import Rules, decide
 from scrapy_simhash.index.texts import copy_texts
-from scrapy_simhash.maintenance.rewriting import (
-    RewriteResult,
-    copy_all,
-    opened_source,
-    rewriting,
-)
+from scrapy_simhash.maintenance.redis_store import changing_in_redis
+from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_all, rewriting
+from scrapy_simhash.maintenance.sources import manifest_of, opened_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from scrapy_simhash.index.base import Entry, NearDuplicate
     from scrapy_simhash.index.rules import Neighbour
-    from scrapy_simhash.maintenance.rewriting import Rewriting
+    from scrapy_simhash.index.tables import TableStore
+    from scrapy_simhash.maintenance.redis_store import RedisStore
+    from scrapy_simhash.maintenance.sources import Location
 
 
 def merge(
-    directory: Path,
-    other: Path,
+    where: Location,
+    other: Location,
     *,
     in_scope: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
     on_progress: Callable[[], object] = lambda: None,
@@ -39,37 +39,57 @@ def merge(
     that they are copies of, and pages of both are unchanged, or changed. So it is what a crawl
     with this index would have left, if it met each page once (of pages that it met more often,
     the other index knows the last content alone). Pages of the other are not compared with each
-    other again. The other index stays as it is.
+    other again. The other index stays as it is. In Redis, this one is changed in place, and no
+    crawl may use it; if interrupted, the merge can be done again.
 
     :param in_scope: the scope of a page, see `Index.observe`; None for all.
     :raises IndexMismatch: they have different schemes.
     :raises StorageError: see `expire`; of either.
     """
-    if directory.resolve() == other.resolve():
+    if _resolved(where) == _resolved(other):
         raise StorageError(str(other), "an index is not merged with itself: give another one")
-    mine, theirs = read_manifest(directory), read_manifest(other)
+    mine, theirs = manifest_of(where), manifest_of(other)
     if mine.scheme != theirs.scheme:
         raise IndexMismatch(
             str(other),
-            f"its fingerprints are of the scheme {theirs.scheme.id}, those of {directory} of "
+            f"its fingerprints are of the scheme {theirs.scheme.id}, those of {where} of "
             f"{mine.scheme.id}: they cannot be compared; nothing was changed",
         )
     kept = RewriteResult()
-    with opened_source(other) as later, rewriting(directory) as rewritten:
-        copy_all(rewritten.source, rewritten.store, kept, on_progress)
+    with opened_source(other) as later, _changing(where, on_progress) as store:
         rules = Rules(mine.max_distance, mine.confirmation)
-        merging = _Merging(rewritten, rules, in_scope)
+        merging = _Merging(store, str(where), rules, in_scope)
         for entry in later.entries_by_age():
             merging.meet(entry)
             on_progress()
         for line in later.near_duplicates():
             merging.log(line)
-            kept.near_duplicates += 1
         merging.end(later.next_sequence)
-        kept.entries, kept.removed_entries = len(rewritten.store), merging.yielded
-    # Not before: an interrupted merge changes nothing.
-    copy_texts(other, theirs.database, directory, mine.database)
+        kept.entries, kept.removed_entries = len(store), merging.yielded
+        kept.near_duplicates = sum(1 for _ in store.near_duplicates(0))
+    if isinstance(where, Path) and isinstance(other, Path):
+        # Not before: an interrupted merge changes nothing.
+        copy_texts(other, theirs.database, where, mine.database)
     return kept
+
+
+@contextmanager
+def _changing(
+    where: Location, on_progress: Callable[[], object]
+) -> Iterator[TableStore | RedisStore]:
+    """Yield a store that holds the index: a new one in a directory, itself in Redis."""
+    if isinstance(where, RedisAddress):
+        with changing_in_redis(where) as changed:
+            yield changed
+        return
+    with rewriting(where) as (source, store):
+        copy_all(source, store, RewriteResult(), on_progress)
+        store.skip_to(source.next_sequence)
+        yield store
+
+
+def _resolved(where: Location) -> object:
+    return where.resolve() if isinstance(where, Path) else where
 
 
 class _Merging:
@@ -77,15 +97,16 @@ class _Merging:
 
     def __init__(
         self,
-        rewritten: Rewriting,
+        store: TableStore | RedisStore,
+        location: str,
         rules: Rules,
         in_scope: Callable[[str], Callable[[str], bool] | None],
     ) -> None:
-        self._store = rewritten.store
-        self._location = rewritten.source.location
+        self._store = store
+        self._location = location
         self._in_scope = in_scope
         self._rules = rules
-        self._began = max(rewritten.source.next_sequence, rewritten.store.next_sequence)
+        self._began = store.next_sequence
         self.yielded = 0
 
     def meet(self, entry: Entry) -> None:
@@ -119,7 +140,7 @@ class _Merging:
 
     def end(self, next_sequence: int) -> None:
         """No number of the other index is given again, either."""
-        self._store.remove((), max(self._store.next_sequence, self._later(next_sequence)))
+        self._store.skip_to(self._later(next_sequence))
 
     def _later(self, sequence: int) -> int:
         later = self._began - 1 + sequence

@@ -10,9 +10,10 @@ from scrapy_simhash.index.cost import check_bits
 from scrapy_simhash.index.manifest import FORMAT_VERSION
 from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.plan import MIN_RECALL
+from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.texts import copy_texts
 from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_all, rewriting
-from scrapy_simhash.maintenance.statistics import file_bytes
+from scrapy_simhash.maintenance.sources import Location, file_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,8 +68,14 @@ def rebuild(
     return kept
 
 
-def compact(directory: Path) -> tuple[int, int]:
+def compact(where: Location) -> tuple[int, int]:
     """Let the database drop what was overwritten and deleted: (bytes before, bytes after)."""
+    if isinstance(where, RedisAddress):
+        with where.open() as index:
+            before_bytes = index.memory_bytes()
+            index.compact()
+            return before_bytes, index.memory_bytes()
+    directory = where
     path = read_manifest(directory).database_path(directory)
     before_bytes = file_bytes(path)
     with opened_database(directory) as (_, database):

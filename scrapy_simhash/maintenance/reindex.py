@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.tables import TableStore
-    from scrapy_simhash.maintenance.rewriting import Source
+    from scrapy_simhash.maintenance.sources import Source
     from scrapy_simhash.scheme import Scheme
 
 

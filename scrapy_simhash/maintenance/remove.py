@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.index import index_url, reset_index
 from scrapy_simhash.index.offline import opened_database, require_whole
+from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.index.texts import opened_texts
 from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_entry, rewriting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
+
+    from scrapy_simhash.maintenance.sources import Location
 
 
 def expire(
-    directory: Path,
+    where: Location,
     before_s: int,
     *,
     log: bool = False,
     on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
-    """Remove the entries that no crawl has met since.
+    """Remove the entries that no crawl has met since, and in Redis all records of pages that are
+    gone. There, crawls may go on.
 
     :param before_s: Unix time; who was last seen at that second stays.
     :param log: remove older lines of the near-duplicate log, too.
@@ -29,6 +33,16 @@ def expire(
     :raises StorageError: there is no index, it is open elsewhere, damaged, or the disk fails.
     """
     kept = RewriteResult()
+    if isinstance(where, RedisAddress):
+        with where.open() as index:
+            kept.removed_entries = index.expire(before_s, on_progress)
+            if log:
+                kept.removed_near_duplicates = index.expire_log(before_s)
+            index.compact()
+            kept.entries = len(index)
+            kept.near_duplicates = sum(1 for _ in index.lines())
+        return kept
+    directory = where
     with rewriting(directory) as (source, store):
         for entry in source.entries():
             if entry.last_seen_s < before_s:
@@ -52,11 +66,27 @@ def expire(
     return kept
 
 
-def remove(directory: Path, keys: Iterable[str]) -> list[str]:
-    """Remove the entries of pages, all or none; returns the keys that there were.
+def delete(where: Location) -> None:
+    """Delete an index, and nothing else.
 
-    The near-duplicate log stays: it says what happened.
+    :raises IndexLocked: a crawl uses it.
     """
+    if isinstance(where, RedisAddress):
+        with where.open() as index:
+            index.delete()
+        return
+    reset_index(index_url(where))
+
+
+def remove(where: Location, keys: Iterable[str]) -> list[str]:
+    """Remove the entries of pages; returns the keys that there were. In a directory, all or none.
+
+    The near-duplicate log stays: it says what happened. In Redis, so do pages that a crawl handles.
+    """
+    if isinstance(where, RedisAddress):
+        with where.open() as index:
+            return [key for key in keys if index.forget(key)]
+    directory = where
     require_whole(directory)
     with opened_database(directory) as (manifest, database):
         path = manifest.database_path(directory)

@@ -9,89 +9,31 @@ from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index import records
-from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, FORMAT_VERSION, databases
 from scrapy_simhash.index.offline import opened_database, require_whole
+from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.index.texts import texts_path
+from scrapy_simhash.maintenance.redis_store import making_in_redis
+from scrapy_simhash.maintenance.sources import DatabaseSource, Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from scrapy_simhash.index.base import Entry, NearDuplicate
-    from scrapy_simhash.index.database import Database
+    from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.redis.manifest import RedisManifest
+    from scrapy_simhash.maintenance.redis_store import RedisStore
 
 
 # Marks a directory whose index is incomplete and has no manifest yet.
 _MAKING = f".{FILE_NAME}.making"
-
-
-class Source:
-    """The entries and log of an open database, in this format version or an older one.
-
-    :param location: directory of the index, for errors.
-    :raises IndexCorrupt: the state row cannot be decoded; iterating raises it for other rows.
-    """
-
-    def __init__(self, database: Database, manifest: Manifest, location: str) -> None:
-        self.manifest = manifest
-        self.location = location
-        self._database = database
-        self._width_bytes = manifest.plan.bits // 8
-        current = manifest.version == FORMAT_VERSION
-        self._decode_entry = records.decode_entry if current else records.decode_entry_of_format_2
-        self._decode_near_duplicate = (
-            records.decode_near_duplicate if current else records.decode_near_duplicate_of_format_2
-        )
-        value = database.get(records.STATE_KEY)
-        try:
-            state = records.decode_state(bytes(24) if value is None else value)
-        except ValueError as error:
-            raise corrupt(location, error) from error
-        self.next_sequence = max(state.next_sequence, 1)
-        # Include entries that were written after the state row.
-        for entry in self._entries(state.next_ordinal):
-            self.next_sequence = max(self.next_sequence, entry.met + 1)
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield all entries in arbitrary order."""
-        return self._entries(0)
-
-    def entries_by_age(self) -> Iterator[Entry]:
-        """Yield all entries, oldest first."""
-        import numpy as np
-
-        ages = np.array([(entry.number, entry.ordinal) for entry in self.entries()], np.uint64)
-        ages = ages.reshape(-1, 2)
-        for ordinal in ages[np.argsort(ages[:, 0], kind="stable"), 1]:
-            row = records.entry_row(int(ordinal))
-            yield self._decoded_entry(int(ordinal), self._database.get(row) or b"")
-
-    def near_duplicates(self) -> Iterator[NearDuplicate]:
-        """Yield the lines of the near-duplicate log, oldest first."""
-        for row, value in self._database.rows(b"N", b"O"):
-            number = int.from_bytes(row[1:], "big")
-            try:
-                yield self._decode_near_duplicate(number, value, self._width_bytes)
-            except ValueError as error:
-                raise corrupt(self.location, error) from error
-
-    def _entries(self, first_ordinal: int) -> Iterator[Entry]:
-        for row, value in self._database.rows(records.entry_row(first_ordinal), b"F"):
-            yield self._decoded_entry(int.from_bytes(row[1:], "big"), value)
-
-    def _decoded_entry(self, ordinal: int, value: bytes) -> Entry:
-        try:
-            return self._decode_entry(ordinal, value, self._width_bytes)
-        except ValueError as error:
-            raise corrupt(self.location, error) from error
 
 
 @dataclass
@@ -110,16 +52,8 @@ class RewriteResult:
 class Rewriting(NamedTuple):
     """The old index and the store of the new one, which starts empty."""
 
-    source: Source
+    source: DatabaseSource
     store: TableStore
-
-
-@contextmanager
-def opened_source(directory: Path) -> Iterator[Source]:
-    """Open an index exclusively, and yield its content."""
-    require_whole(directory)
-    with opened_database(directory) as (manifest, database):
-        yield Source(database, manifest, str(directory))
 
 
 @contextmanager
@@ -135,13 +69,13 @@ def rewriting(directory: Path, *, older: bool = False, **changes: Any) -> Iterat
     require_whole(directory)
     try:
         with opened_database(directory, older=older) as (made, old):
-            source = Source(old, made, location)
+            source = DatabaseSource(old, made, location)
             _delete_leftovers(directory, made)
             changes["version"] = FORMAT_VERSION
             new = replace(made, generation=made.generation + 1, **changes)
             with _new_store(directory, new) as store:
                 yield Rewriting(source, store)
-                store.remove((), max(source.next_sequence, store.next_sequence))
+                store.skip_to(source.next_sequence)
             new.replace(directory)
         with suppress(StorageError):  # the next rewrite deletes them
             _delete_leftovers(directory, new)
@@ -149,12 +83,21 @@ def rewriting(directory: Path, *, older: bool = False, **changes: Any) -> Iterat
         raise StorageError(location, f"it cannot be rewritten ({error})") from error
 
 
-@contextmanager
-def making(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
-    """Yield an empty store in a new directory; it becomes an index only on success.
+def making(
+    where: Location, manifest: Manifest | RedisManifest
+) -> AbstractContextManager[TableStore | RedisStore]:
+    """Yield an empty store in a new place; it becomes an index only on success.
 
-    :raises StorageError: the directory is not empty, or the disk fails.
+    :param manifest: of a kind that fits the place.
+    :raises StorageError: the directory is not empty, the name is taken, or the storage fails.
     """
+    if isinstance(where, RedisAddress):
+        return making_in_redis(where, cast("RedisManifest", manifest))
+    return _making(where, cast("Manifest", manifest))
+
+
+@contextmanager
+def _making(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
     location = str(directory)
     try:
         marker = directory / _MAKING
@@ -207,7 +150,10 @@ def copy_entry(store: TableStore, entry: Entry) -> None:
 
 
 def copy_all(
-    source: Source, store: TableStore, result: RewriteResult, on_progress: Callable[[], object]
+    source: DatabaseSource,
+    store: TableStore,
+    result: RewriteResult,
+    on_progress: Callable[[], object],
 ) -> None:
     """Copy all entries and log lines to a store.
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.offline import opened_database, opened_runs
+from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.run_files import KEY_HASH_BITS
+from scrapy_simhash.maintenance.sources import Location, file_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.runs import Runs
 
 ROW_KINDS = {
@@ -24,6 +28,15 @@ ROW_KINDS = {
     "page keys": (b"K", b"L"),
     "near-duplicates": (b"N", b"O"),
     "state": (b"S", b"T"),
+}
+
+# Kinds of keys in Redis with their letter, and what is asked about each key.
+REDIS_KINDS = {
+    "entries": ("e", ("MEMORY USAGE",)),
+    "buckets": ("t", ("MEMORY USAGE", "STRLEN")),
+    "pending pages": ("p", ("MEMORY USAGE",)),
+    "near-duplicates": ("l", ("MEMORY USAGE",)),
+    "state": ("n", ("MEMORY USAGE",)),
 }
 
 
@@ -61,9 +74,13 @@ class TableStatistics:
 
 @dataclass
 class IndexStatistics:
-    """The statistics of an index. `page_key_bytes` is part of the values of entries."""
+    """The statistics of an index.
 
-    manifest: Manifest
+    :param page_key_bytes: part of the values of entries.
+    :param file_bytes: of an index in Redis, those in the memory of the server.
+    """
+
+    manifest: Manifest | RedisManifest
     entries: int
     page_key_bytes: int
     buffered: int
@@ -73,19 +90,18 @@ class IndexStatistics:
     tables: list[TableStatistics]
 
 
-def file_bytes(path: Path) -> int:
-    """Size of the files in a folder."""
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-
-
 def statistics(
-    directory: Path, *, on_progress: Callable[[], object] = lambda: None
+    where: Location, *, on_progress: Callable[[], object] = lambda: None
 ) -> IndexStatistics:
     """Read all rows of an index, and return its statistics.
 
     :param on_progress: called for each row.
     :raises StorageError: the index is missing, open elsewhere, or cannot be read.
     """
+    if isinstance(where, RedisAddress):
+        with where.open() as index:
+            return _of_server(index, on_progress)
+    directory = where
     with opened_database(directory) as (manifest, database):
         try:
             return _counted(directory, manifest, database, on_progress)
@@ -119,6 +135,43 @@ def _counted(
         buffered=buffered,
         next_sequence=max([state.next_sequence, *(entry.met + 1 for entry in later)]),
         file_bytes=file_bytes(manifest.database_path(directory)),
+        rows=rows,
+        tables=tables,
+    )
+
+
+def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexStatistics:
+    layout = index.layout
+    tables = [
+        TableStatistics(f"table {number}", bits)
+        for number, bits in enumerate(index.plan.prefix_widths_bits)
+    ]
+    by_head = {layout.table(number): table for number, table in enumerate(tables)}
+    rows = {}
+    for kind, (name, length) in REDIS_KINDS.items():
+        rows[kind] = counted = RowStatistics()
+        for key, (size, *lengths) in index.server.each(layout.pattern(name), *length):
+            on_progress()
+            counted.rows += 1
+            counted.key_bytes += len(key)
+            counted.value_bytes += max((size or 0) - len(key), 0)
+            if name == "t":
+                table = by_head[key[: key.index(b"}") + 1]]
+                records_in_bucket = lengths[0] // layout.record_bytes
+                table.used += 1
+                table.records += records_in_bucket
+                table.largest = max(table.largest, records_in_bucket)
+    entries = page_key_bytes = 0
+    for entry in index.entries():
+        entries += 1
+        page_key_bytes += len(records.encode_key(entry.key))
+    return IndexStatistics(
+        manifest=index.manifest,
+        entries=entries,
+        page_key_bytes=page_key_bytes,
+        buffered=0,
+        next_sequence=index.next_sequence,
+        file_bytes=sum(one.key_bytes + one.value_bytes for one in rows.values()),
         rows=rows,
         tables=tables,
     )

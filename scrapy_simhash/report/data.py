@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index.texts import MAX_CHARACTERS
 from scrapy_simhash.maintenance.duplication import duplication
-from scrapy_simhash.report.places import places
+from scrapy_simhash.report.breakdown import break_down
 from scrapy_simhash.report.selection import select
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import NearDuplicate
     from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.maintenance.duplication import Duplication
-    from scrapy_simhash.maintenance.rewriting import Source
+    from scrapy_simhash.maintenance.sources import Source
 
 MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000
@@ -40,7 +40,6 @@ def build(
     source: Source,
     texts: Texts | None,
     *,
-    file_bytes: int,
     crawl: Mapping[str, Any] | None = None,
     cluster_limit: int = 0,
     max_pages: int = MAX_PAGES,
@@ -49,7 +48,6 @@ def build(
     """Return the data of a report.
 
     :param texts: stored texts of the index; None if none are stored.
-    :param file_bytes: size of the index on disk.
     :param crawl: facts about the crawl that has just ended, from
         `scrapy_simhash.crawl.crawl_report`.
     :param cluster_limit: clusters with more near-duplicates are floods; 0 means no limit.
@@ -67,8 +65,8 @@ def build(
     pages = selection.pages
     numbers_of_pages = {page.key: number for number, page in enumerate(pages)}
     shown_texts, titles, of_text, no_room = _texts(texts, numbers_of_pages, doubled, max_text_bytes)
-    found_at = places(source, doubled)
-    numbers = found_at.numbers_of([*numbers_of_pages])
+    tables = break_down(source, doubled)
+    numbers = tables.numbers_of([*numbers_of_pages])
     made = source.manifest
     floods = [found for found in doubled.clusters if 0 < cluster_limit < len(found) - 1]
     return {
@@ -80,7 +78,7 @@ def build(
             "bits": made.scheme.bits,
             "max_distance": max_distance,
             "tables": str(made.plan),
-            "file_bytes": file_bytes,
+            "file_bytes": source.size_bytes(),
             "representatives": doubled.representatives,
             "near_duplicates": doubled.near_duplicates,
             "clusters": len(doubled.clusters),
@@ -91,7 +89,7 @@ def build(
         "timeline": _timeline(source, doubled),
         "distances": [doubled.distances[distance] for distance in range(max_distance + 1)],
         "farther": sum(n for distance, n in doubled.distances.items() if distance > max_distance),
-        **found_at._asdict(),
+        **tables._asdict(),
         "similar": [
             {
                 "key": line.key,

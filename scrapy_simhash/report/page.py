@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SCRIPTS = (
     "words", "pages", "grouping", "choice", "table", "histogram", "resemblance", "difference",
-    "moved", "runs",
+    "moved_paragraphs", "runs",
     "rows", "compare", "csv", "main",
 )  # fmt: skip
 _VERDICTS = (

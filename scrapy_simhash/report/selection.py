@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.base import NearDuplicate
     from scrapy_simhash.maintenance.duplication import Duplication, IndexCluster
-    from scrapy_simhash.maintenance.rewriting import Source
+    from scrapy_simhash.maintenance.sources import Source
 
 
 class ListedPage(NamedTuple):

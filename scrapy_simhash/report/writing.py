@@ -6,10 +6,9 @@ import errno
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.files import replaced
-from scrapy_simhash.index.offline import read_manifest
+from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.texts import opened_texts
-from scrapy_simhash.maintenance.rewriting import opened_source
-from scrapy_simhash.maintenance.statistics import file_bytes
+from scrapy_simhash.maintenance.sources import Location, opened_source
 from scrapy_simhash.report.data import build
 from scrapy_simhash.report.page import render
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def write_report(path: Path, directory: Path, **options: Any) -> Mapping[str, Any]:
+def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, Any]:
     """Write the report of an index atomically, and return its data.
 
     :param options: `crawl`, `cluster_limit`, `max_pages` and `max_text_bytes` of `build`.
@@ -27,7 +26,7 @@ def write_report(path: Path, directory: Path, **options: Any) -> Mapping[str, An
     """
     if not path.parent.is_dir():  # fail before the work, which may take long
         raise OSError(errno.ENOENT, "its directory does not exist", str(path))
-    data = report_data(directory, **options)
+    data = report_data(where, **options)
     content = render(data).encode()
     try:
         if path.exists() and not path.is_file():
@@ -40,9 +39,10 @@ def write_report(path: Path, directory: Path, **options: Any) -> Mapping[str, An
     return data
 
 
-def report_data(directory: Path, **options: Any) -> dict[str, Any]:
+def report_data(where: Location, **options: Any) -> dict[str, Any]:
     """Return the data of a report; see `build`, and `write_report` for the errors."""
-    manifest = read_manifest(directory)
-    size = file_bytes(manifest.database_path(directory))
-    with opened_source(directory) as source, opened_texts(directory, manifest.database) as texts:
-        return build(source, texts, file_bytes=size, **options)
+    with opened_source(where) as source:
+        if isinstance(where, RedisAddress):  # which stores no texts
+            return build(source, None, **options)
+        with opened_texts(where, source.manifest.database) as texts:
+            return build(source, texts, **options)

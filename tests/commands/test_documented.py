@@ -13,7 +13,7 @@ from scrapy_simhash.commands.main import SUBCOMMANDS, build_parser
 DOCS = Path(__file__).parents[2] / "docs"
 COMMANDS = (DOCS / "commands.md").read_text(encoding="utf-8")
 # Said once, at the beginning of the page.
-COMMON = {"--help", "--json", "--index", "--spider"}
+COMMON = {"--help", "--json", "--index", "--spider", "--redis", "--redis-key", "--redis-cluster"}
 
 
 def parsers_of(parser):

@@ -172,7 +172,7 @@ def patiently(task: Task, call, *arguments):
 
 def _send_twice(index: RedisIndex, share: float, rng: random.Random) -> None:
     """Send some commands twice, as a client does whose first answer was lost."""
-    server = index._server
+    server = index.server
     run, call = server.run, server.call
 
     def twice(send):
@@ -189,9 +189,9 @@ def _send_twice(index: RedisIndex, share: float, rng: random.Random) -> None:
 def _wait_for_all(index: RedisIndex, task: Task, family: int) -> None:
     """All workers go on at the same time."""
     name = f"{task.name} begin {family}"
-    index._server.call("INCR", name)
+    index.server.call("INCR", name)
     until = time.monotonic() + 60
-    while int(index._server.call("GET", name)) < task.workers and time.monotonic() < until:
+    while int(index.server.call("GET", name)) < task.workers and time.monotonic() < until:
         time.sleep(0.001)
 
 

@@ -214,7 +214,7 @@ def test_a_write_that_fails_changes_nothing(stored, monkeypatch):
 
     with monkeypatch.context() as patch:
         if isinstance(stored, RedisIndex):
-            patch.setattr(stored._server, "run", fail)
+            patch.setattr(stored.server, "run", fail)
         else:
             patch.setattr(stored._shared.store, "write", fail)
         with pytest.raises(StorageError, match="full"):

@@ -26,7 +26,8 @@ from scrapy_simhash.maintenance.export import Given, entry_records, import_entri
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import compact, rebuild
 from scrapy_simhash.maintenance.remove import expire, remove
-from scrapy_simhash.maintenance.rewriting import opened_source, rewriting
+from scrapy_simhash.maintenance.rewriting import rewriting
+from scrapy_simhash.maintenance.sources import opened_source
 from tests.index.backends import (
     BITS,
     INSTALLED_KINDS,

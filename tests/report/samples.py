@@ -8,7 +8,7 @@ from collections import Counter
 from functools import cache
 from itertools import combinations_with_replacement
 
-from scrapy_simhash.report.places import Places
+from scrapy_simhash.report.breakdown import Breakdown
 from scrapy_simhash.url_patterns import url_pattern
 
 BITS, MAX_DISTANCE = 256, 36
@@ -155,10 +155,10 @@ def placed(report, **tables):
     numbers that its pages have in them.
     """
     rows = {name: tables.get(name, report.get(name, [])) for name in ("hosts", "patterns", "pairs")}
-    counts = {name: len(found) for name, found in rows.items()} | tables.get("place_counts", {})
-    found_at = Places(**rows, place_counts=counts)
-    numbers = found_at.numbers_of(report["pages"]["key"])
-    report.update(found_at._asdict())
+    counts = {name: len(found) for name, found in rows.items()} | tables.get("row_counts", {})
+    breakdown = Breakdown(**rows, row_counts=counts)
+    numbers = breakdown.numbers_of(report["pages"]["key"])
+    report.update(breakdown._asdict())
     report["names"] = {"hosts": numbers["hosts"], "patterns": numbers["patterns"]}
     report["pages"].update(host=numbers["of_host"], pattern=numbers["of_pattern"])
     return report

@@ -316,7 +316,7 @@ def test_moved_paragraphs_among_changes(opened):
         )
     )
     said = compared(watched)
-    assert "in both, of which 1 paragraph (11 words) moved" in said
+    assert "in both, including 1 paragraph (11 words) moved" in said
     assert marked(watched, "ins.moved") == [fourth]
     assert marked(watched, "del:not(.moved)") == ["rain", third.removesuffix(".")]
     assert marked(watched, "ins:not(.moved)") == ["hail", "And a word more"]

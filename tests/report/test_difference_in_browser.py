@@ -17,7 +17,7 @@ def differences(browser):
     assets = files("scrapy_simhash.report") / "assets"
     source = "".join(
         (assets / name).read_text(encoding="utf-8")
-        for name in ("difference.js", "moved.js", "runs.js", "rows.js")
+        for name in ("difference.js", "moved_paragraphs.js", "runs.js", "rows.js")
     )
     page.evaluate(
         f"""() => {{ {source}

@@ -261,7 +261,7 @@ def test_what_was_left_out_is_said():
 def test_tables_say_how_many_rows_there_would_be():
     report = copy.deepcopy(small_report())
     assert "These are the first" not in Read(render(report)).text
-    report["place_counts"] = {"hosts": 3, "patterns": 1_500, "pairs": len(report["pairs"])}
+    report["row_counts"] = {"hosts": 3, "patterns": 1_500, "pairs": len(report["pairs"])}
     read = Read(render(report))
     count = len(report["patterns"])
     assert f"These are the first {count} of 1,500." in read.text

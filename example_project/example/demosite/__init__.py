@@ -1,7 +1,7 @@
 """A small news site, served on this machine, that is full of near-duplicate pages.
 
-Its texts, with their near-duplicates as a crawler meets them, are its own; which page is a
-near-duplicate of which is known and can be compared with what a crawl has found.
+Its texts were written for it. The manifest lists which pages are near-duplicates of each other, so
+that the result of a crawl can be scored.
 """
 
 from .build import build_site

@@ -46,7 +46,7 @@ _PREFIX = {"print": "print", "syndicated": "wire", "reordered": "quick"}
 
 
 def plant_path(plant: Plant, article: Article) -> str:
-    """Return the path under which a near-duplicate is met."""
+    """Return the path of a near-duplicate."""
     if plant.kind == "session":
         return f"{article.path}?sid={number_for(article.path + ' session', 2**32):08x}"
     if plant.kind == "mirror":

@@ -133,7 +133,7 @@ class Frames:
     def plain(
         self, path: str, text: Text, *, zh: bool, extra: str = "", kind: str = "about"
     ) -> str:
-        """Return a page of the paper itself: about, contact, or what stands for a missing page."""
+        """Return a page of the paper itself: about, contact, or a soft 404."""
         content = f'<div class="text">\n<h1>{escape(text.title)}</h1>\n{prose(text)}\n{extra}</div>'
         return self.section(path, text, content, zh=zh, kind=kind)
 

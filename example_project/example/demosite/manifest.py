@@ -1,4 +1,4 @@
-"""The manifest: which pages of the site are near-duplicates of which."""
+"""The manifest: the families of near-duplicates among the pages of the site."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Site:
 
     @property
     def start_urls(self) -> str:
-        """Where a crawl of both hosts starts, as the spider takes it."""
+        """The start URLs of both hosts, in the form that the spider takes."""
         return f"{self.main_url},{self.mirror_url}"
 
     def find(self, role: str, path: str) -> Page | None:

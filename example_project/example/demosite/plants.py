@@ -1,4 +1,4 @@
-"""What a planted near-duplicate is."""
+"""The type of a planted near-duplicate."""
 
 from __future__ import annotations
 

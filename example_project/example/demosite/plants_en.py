@@ -1,4 +1,4 @@
-"""The English near-duplicates: which article, how it is met again, and what differs in it.
+"""The English near-duplicates: the article, the kind of copy, and the edits.
 
 The edits are sized so that the resemblances spread from 0.80 to 0.99; `python -m
 example.demosite --check` prints what each comes to.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from .plants import Plant
 from .text import add, cut, headline, order, swap, without_captions
 
-# The same URL with a session id: fetched a little later, and updated meanwhile.
+# The same URL with a session id: fetched a little later, after an update.
 SESSIONS = (
     Plant("session", "en-ferry", (swap("240 passengers", "236 passengers"),)),
     Plant(

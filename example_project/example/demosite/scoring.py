@@ -1,4 +1,4 @@
-"""How many of the planted near-duplicates a crawl found."""
+"""Count the planted near-duplicates that a crawl found."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def score(
     `found` has the pairs (URL of the reported page, URL of its representative), `crawled` all
     URLs that were fetched, the reported ones included, in the order of the crawl.
 
-    Of each family of which n >= 2 members were crawled, n - 1 are planted: all but the one that
+    In each family with n >= 2 crawled members, n - 1 count as planted: all but the one that
     was kept. This is the first member that was not reported, for with concurrent requests the
     order of the responses is not known for certain; failing that the first that was reported
     wrongly, failing that the first. A planted page is found if it was reported with a

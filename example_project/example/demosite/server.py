@@ -119,7 +119,7 @@ class DemoServer:
 
     @property
     def start_urls(self) -> str:
-        """Where a crawl of both hosts starts, as the spider takes it."""
+        """The start URLs of both hosts, in the form that the spider takes."""
         return self.site.start_urls
 
     def fetched(self) -> list[str]:
@@ -127,5 +127,5 @@ class DemoServer:
         return list(self._fetched)
 
     def forget(self) -> None:
-        """Begin the list of pages sent anew."""
+        """Clear the list of pages sent."""
         self._fetched.clear()

@@ -7,10 +7,19 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.errors import IndexForeign, IndexMismatch, PlanError, SchemeError
+from scrapy_simhash.errors import (
+    IndexForeign,
+    IndexMismatch,
+    IndexMissing,
+    PlanError,
+    SchemeError,
+    StorageError,
+)
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
+from scrapy_simhash.index.redis.urls import masked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +58,7 @@ def open_redis_index(
     lease_s: float = DEFAULT_LEASE_S,
     cluster: bool = False,
     parameters: Mapping[str, Any] | None = None,
+    create: bool = True,
 ) -> RedisIndex:
     """Open an index, or create it. For what is not said here, see `scrapy_simhash.open_index`.
 
@@ -60,29 +70,21 @@ def open_redis_index(
     :param lease_s: how long pages of a crawler that has died stay pending.
     :param cluster: the server is one of a Redis cluster.
     :param parameters: further parameters of redis-py's client.
+    :param create: if False, the index must exist.
     :raises SchemeError: redis-py is not installed, or the URL or the name is not valid.
     :raises IndexMismatch: the index was created with another scheme or plan, or another process of
         the crawl has other settings.
     :raises IndexForeign: something else is stored under the name.
     :raises StorageError: the server cannot be reached, refuses us, or may evict keys.
     """
-    try:
-        from scrapy_simhash.index.redis.server import Server
-    except ImportError as error:
-        raise SchemeError(
-            f"an index in Redis needs the package redis, which cannot be imported ({error}): "
-            "pip install scrapy-simhash[redis]"
-        ) from error
+    if not lease_s > 0:
+        raise SchemeError(f"a lease of {lease_s} s: more than 0 is needed")
+    server = _connected(url, name, parameters, cluster=cluster)
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.rules import Rules
 
-    if not name or "{" in name or "}" in name:
-        raise SchemeError(f"{name!r} is no name of an index in Redis: a text without braces is")
-    if not lease_s > 0:
-        raise SchemeError(f"a lease of {lease_s} s: more than 0 is needed")
-    server = Server(url, name, cluster=cluster, parameters=parameters)
     try:
-        wanted = _Wanted(scheme, max_distance, plan, expected_pages, confirmation)
+        wanted = _Wanted(create, scheme, max_distance, plan, expected_pages, confirmation)
         manifest = _manifest(server, name, wanted)
         distance = manifest.max_distance if max_distance is None else max_distance
         rules = Rules(distance, manifest.confirmation if confirmation is None else confirmation)
@@ -121,9 +123,84 @@ def choose_redis_plan(bits: int, max_distance: int, expected_pages: int) -> Tabl
     return choose_plan(bits, max_distance, expected_pages, probing=False)
 
 
+@dataclass(frozen=True)
+class RedisAddress:
+    """The place of an index; `str` shows it without secrets.
+
+    For the parameters see `open_redis_index`.
+    """
+
+    url: str = field(repr=False)
+    name: str
+    cluster: bool = False
+    parameters: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        masked(self.url)  # refuses other URLs
+
+    def __str__(self) -> str:
+        return f"{masked(self.url)} {self.name}"
+
+    def open(self, **options: Any) -> RedisIndex:
+        """Open the index, which must exist, with options of `open_redis_index`."""
+        return open_redis_index(
+            self.url,
+            self.name,
+            cluster=self.cluster,
+            parameters=self.parameters,
+            create=False,
+            **options,
+        )
+
+    def make(self, manifest: RedisManifest) -> RedisIndex:
+        """Make a new index.
+
+        :raises StorageError: there is one.
+        """
+        from scrapy_simhash.index.redis.layout import state_key
+
+        server = _connected(self.url, self.name, self.parameters, cluster=self.cluster)
+        try:
+            made = server.call("SET", state_key(self.name, "manifest"), manifest.to_json(), "NX")
+        finally:
+            server.close()
+        if not made:
+            raise StorageError(str(self), "there is an index of that name: choose a new name")
+        return self.open()
+
+    def delete(self) -> bool:
+        """Delete the index, and no other key. Return False if there was none.
+
+        :raises IndexLocked: crawls use it.
+        """
+        try:
+            index = self.open()
+        except IndexMissing:
+            return False
+        with index:
+            index.delete()
+        return True
+
+
+def _connected(
+    url: str, name: str, parameters: Mapping[str, Any] | None, *, cluster: bool
+) -> Server:
+    if not name or "{" in name or "}" in name:
+        raise SchemeError(f"{name!r} is no name of an index in Redis: a text without braces is")
+    try:
+        from scrapy_simhash.index.redis.server import Server
+    except ImportError as error:
+        raise SchemeError(
+            f"an index in Redis needs the package redis, which cannot be imported ({error}): "
+            "pip install scrapy-simhash[redis]"
+        ) from error
+    return Server(url, name, cluster=cluster, parameters=parameters)
+
+
 class _Wanted(NamedTuple):
     """The arguments of `open_redis_index` that an index is made with."""
 
+    create: bool
     scheme: Scheme | None
     max_distance: int | None
     plan: TablePlan | None
@@ -139,7 +216,9 @@ def _manifest(server: Server, name: str, wanted: _Wanted) -> RedisManifest:
     key = state_key(name, "manifest")
     text = _text(server, key)
     if text is None:
-        made = _new_manifest(wanted)
+        if not wanted.create:
+            raise IndexMissing(server.location, "there is no index of that name")
+        made = new_redis_manifest(*wanted[1:])
         # Another process may be faster.
         server.call("SET", key, made.to_json(), "NX")
         text = _text(server, key) or ""
@@ -176,13 +255,19 @@ def _text(server: Server, key: bytes) -> str | None:
     return None if value is None else value.decode("utf-8", "replace")
 
 
-def _new_manifest(wanted: _Wanted) -> RedisManifest:
+def new_redis_manifest(
+    scheme: Scheme | None,
+    max_distance: int | None,
+    plan: TablePlan | None = None,
+    expected_pages: int = DEFAULT_EXPECTED_PAGES,
+    confirmation: Confirmation | None = None,
+) -> RedisManifest:
+    """Return the manifest of a new index. For the parameters see `open_redis_index`."""
     from scrapy_simhash.index import preset_confirmation
     from scrapy_simhash.index.redis.layout import ENTRIES_PER_GROUP, SHARD_BITS
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
 
-    scheme, max_distance, plan, expected_pages, confirmation = wanted
     if scheme is None:
         scheme = preset(DEFAULT_PRESET).scheme
     if max_distance is None:

@@ -24,26 +24,23 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass, replace
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from scrapy_simhash.confirmation import NO_EVIDENCE
-from scrapy_simhash.errors import IndexClosed, IndexCorrupt, StorageError
+from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, make_observation, matches
 from scrapy_simhash.index.probing import Prober, Probes
 from scrapy_simhash.index.records import (
-    decode_entry,
-    decode_near_duplicate,
     encode_entry,
-    encode_near_duplicate,
 )
 from scrapy_simhash.index.redis import scripts
+from scrapy_simhash.index.redis.content import RedisContent
 from scrapy_simhash.index.redis.layout import (
-    LOG_CHUNK,
     RECORD_DIGEST_BYTES,
     Group,
     digest_of,
@@ -57,11 +54,9 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.confirmation import Evidence
     from scrapy_simhash.index.base import Action
-    from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.index.rules import Rules
-    from scrapy_simhash.scheme import Scheme
 
 DEFAULT_LEASE_S = 60.0
 _ADMITTED, _SEARCH_AGAIN = 1, 2
@@ -70,7 +65,6 @@ _STORED, _LEASE_ENDED = 1, 2
 _MAX_TRIES = 3
 # Records of pages whose crawler has not written them are written by others after so many more.
 _MAX_LAG = 200
-_LOADED_AT_ONCE = 100
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +116,7 @@ class _Seen:
     pending: list[tuple[int, Entry]]
 
 
-class RedisIndex(CrawlIndex):
+class RedisIndex(CrawlIndex, RedisContent):
     """An `Index` on a Redis server; see that protocol for the contract.
 
     Methods may be called from several threads, and wait for the network.
@@ -143,34 +137,18 @@ class RedisIndex(CrawlIndex):
         lease_s: float = DEFAULT_LEASE_S,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(rules=rules, incremental=incremental, crawl_start=crawl_start, clock=clock)
-        self._server = server
-        self._manifest = manifest
-        self._layout = manifest.layout(name)
+        CrawlIndex.__init__(
+            self, rules=rules, incremental=incremental, crawl_start=crawl_start, clock=clock
+        )
+        RedisContent.__init__(self, server, manifest, name)
         self._prober = Prober(manifest.plan) if manifest.plan.prefix_bits else None
-        self._max_check_distance = self._layout.max_check_distance(rules.max_distance)
+        self._max_check_distance = self.layout.max_check_distance(rules.max_distance)
         self._lease_ms = max(int(1000 * lease_s), 1)
         self._lock = Lock()
         self._mine: dict[int, _Pending] = {}
-        self._closing = Event()
         self._renewing: Thread | None = None
         self.lost_leases = 0
         """Pages whose lease had ended when they were confirmed."""
-
-    @property
-    def scheme(self) -> Scheme:
-        """The scheme that the index was made with."""
-        return self._manifest.scheme
-
-    @property
-    def plan(self) -> TablePlan:
-        """The tables that the index was made with."""
-        return self._manifest.plan
-
-    @property
-    def location(self) -> str:
-        """The server and the name of the index, without secrets."""
-        return self._server.location
 
     def observe(
         self,
@@ -244,7 +222,7 @@ class RedisIndex(CrawlIndex):
             self._release(page)
             if page.observation.similar_to is not None:
                 sequence = page.observation.sequence
-                self._server.call("HDEL", self._layout.log(sequence), sequence)
+                self.server.call("HDEL", self.layout.log(sequence), sequence)
 
     def acted(self, observed: Observation, action: Action) -> None:
         """See `Index.acted`."""
@@ -252,11 +230,11 @@ class RedisIndex(CrawlIndex):
             return
         self._require_open()
         sequence = observed.sequence
-        value = self._server.call("HGET", self._layout.log(sequence), sequence)
+        value = self.server.call("HGET", self.layout.log(sequence), sequence)
         if value is not None:
             line = self._decoded_line(sequence, value)
             if line.key == observed.key:
-                self._write_line(replace(line, action=action))
+                self.write_line(replace(line, action=action))
 
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
         """See `Index.query`."""
@@ -267,64 +245,20 @@ class RedisIndex(CrawlIndex):
         seen = self._look(b"", fingerprint, candidates, (), None)
         return matches(self.rules.neighbours(evidence, seen.stored + seen.pending))
 
-    def entry(self, key: str) -> Entry | None:
-        """Return what is stored under a key, or None."""
+    def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
+        """Return (distance, entry) of the stored entries that the tables find within a distance of
+        at most k.
+        """
         self._require_open()
-        digest = digest_of(key)
-        value = self._group(digest).entries.get(digest)
-        return None if value is None else self._own(value, key)
+        records = self._search(self._buckets_to_ask(fingerprint, NO_EVIDENCE))
+        candidates = self._candidates(records, fingerprint, b"")
+        stored = self._look(b"", fingerprint, candidates, (), None).stored
+        return [found for found in stored if found[0] <= max_distance]
 
     def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
         """Return the near-duplicate log, oldest first; of this crawl alone, or of all."""
         self._require_open()
-        return self._lines(self.crawl_start if this_crawl else 0)
-
-    def load(self, entries: Iterable[Entry]) -> int:
-        """Store entries of another index as they are, but those of pages that have one here.
-
-        No crawl may use this index meanwhile: entries are not compared.
-
-        :return: how many were stored.
-        """
-        self._require_open()
-        loaded = last = 0
-        batch: list[Entry] = []
-        for entry in entries:
-            batch.append(entry)
-            last = max(last, entry.number, entry.met)
-            if len(batch) == _LOADED_AT_ONCE:
-                loaded += self._load(batch)
-                batch = []
-        loaded += self._load(batch)
-        sequence = self._layout.order[0]
-        missing = last - int(self._server.call("GET", sequence) or 0)
-        if missing > 0:
-            self._server.call("INCRBY", sequence, missing)
-        return loaded
-
-    def _load(self, entries: Sequence[Entry]) -> int:
-        layout, keys, arguments = self._layout, list[bytes](), list[bytes]()
-        for entry in entries:
-            digest = digest_of(entry.key)
-            group, _, count = layout.group_keys(layout.group_of(digest))
-            keys += (group, count)
-            arguments += (
-                digest,
-                encode_entry(entry, layout.width_bytes),
-                layout.buckets(self.plan.prefixes(entry.fingerprint)),
-                layout.record(digest, entry.fingerprint),
-            )
-        if not self._server.cluster:
-            head = (layout.head, layout.prefix_bytes)
-            return int(self._server.run(scripts.LOAD_MANY, keys, (*head, *arguments)))
-        loaded = 0
-        for at in range(len(entries)):
-            digest, value, buckets, record = arguments[4 * at : 4 * at + 4]
-            for table, part in layout.by_table(buckets).items():
-                rows = (layout.head, part, layout.prefix_bytes, record)
-                self._server.run(scripts.APPEND, (layout.table(table),), rows)
-            loaded += self._server.run(scripts.LOAD, keys[2 * at : 2 * at + 2], (digest, value))
-        return loaded
+        return self.lines(self.crawl_start if this_crawl else 0)
 
     def close(self) -> None:
         """See `Index.close`."""
@@ -339,15 +273,7 @@ class RedisIndex(CrawlIndex):
             for page in pages:
                 self._release(page)
         finally:
-            self._server.close()
-
-    def __len__(self) -> int:
-        self._require_open()
-        return sum(int(value or 0) for value in self._server.values(self._layout.counts))
-
-    def _require_open(self) -> None:
-        if self._closing.is_set():
-            raise IndexClosed(self.location, "used after close()")
+            self.server.close()
 
     # Deciding.
 
@@ -399,41 +325,41 @@ class RedisIndex(CrawlIndex):
         """Return (sequence, number of the last admission before that is surely in the tables, own
         group if it was read, records of the buckets).
         """
-        layout = self._layout
+        layout = self.layout
         sequence, admitted, _, unwritten = layout.order
-        if not self._server.cluster:
+        if not self.server.cluster:
             group = layout.group_keys(layout.group_of(digest))[:2]
-            (number, since, _, (packed, *pending)), values = self._server.run_and_get(
+            (number, since, _, (packed, *pending)), values = self.server.run_and_get(
                 scripts.OBSERVE,
                 (sequence, admitted, unwritten, *group),
                 layout.get(buckets),
             )
             return number, since, parsed_group(packed, pending), b"".join(filter(None, values))
-        number, since, last = self._server.run(scripts.BEGIN, (sequence, admitted, unwritten))
+        number, since, last = self.server.run(scripts.BEGIN, (sequence, admitted, unwritten))
         if last - since > _MAX_LAG:
             self._write_records_of_others(since + _MAX_LAG // 2)
         return number, since, None, self._search(buckets)
 
     def _since(self) -> int:
         """Return the number that `_begin` returns, where nothing is searched."""
-        sequence, admitted, _, unwritten = self._layout.order
-        _, since, _ = self._server.run(scripts.BEGIN, (sequence, admitted, unwritten))
+        sequence, admitted, _, unwritten = self.layout.order
+        _, since, _ = self.server.run(scripts.BEGIN, (sequence, admitted, unwritten))
         return int(since)
 
     def _search(self, buckets: Probes) -> bytes:
         """Return the records of buckets."""
-        if not self._server.cluster:
-            return b"".join(filter(None, self._server.get(self._layout.get(buckets))))
+        if not self.server.cluster:
+            return b"".join(filter(None, self.server.get(self.layout.get(buckets))))
         # The buckets of a table are in one slot.
         return b"".join(
             record
-            for names in self._layout.names(buckets).values()
-            for record in filter(None, self._server.call("MGET", *names))
+            for names in self.layout.names(buckets).values()
+            for record in filter(None, self.server.call("MGET", *names))
         )
 
     def _candidates(self, records: bytes, fingerprint: int, own: bytes) -> set[bytes]:
         """Return the first bytes of the digests of other pages that may be within k."""
-        near = self._layout.near(records, fingerprint, self._max_check_distance)
+        near = self.layout.near(records, fingerprint, self._max_check_distance)
         near.discard(own[:RECORD_DIGEST_BYTES])
         return near
 
@@ -446,7 +372,7 @@ class RedisIndex(CrawlIndex):
         own_group: Group | None,
     ) -> _Seen:
         """Read a page's own group and those of candidates."""
-        layout = self._layout
+        layout = self.layout
         by_group: dict[int, list[bytes]] = {}
         for candidate in candidates:
             by_group.setdefault(layout.group_of(candidate), []).append(candidate)
@@ -485,24 +411,6 @@ class RedisIndex(CrawlIndex):
         if distance <= self.max_distance:
             to.append((distance, entry))
 
-    def _groups(self, numbers: Sequence[int]) -> dict[int, Group]:
-        """Read groups."""
-        if not numbers:
-            return {}
-        keys = [self._layout.group_keys(number)[:2] for number in numbers]
-        if self._server.cluster:
-            answers = [self._server.run(scripts.LOOK, pair)[0] for pair in keys]
-        else:
-            answers = self._server.run(scripts.LOOK, [name for pair in keys for name in pair])
-        return {
-            number: parsed_group(packed, pending)
-            for number, (packed, *pending) in zip(numbers, answers, strict=True)
-        }
-
-    def _group(self, digest: bytes) -> Group:
-        number = self._layout.group_of(digest)
-        return self._groups([number])[number]
-
     # Taking and giving back a place.
 
     def _take(
@@ -515,7 +423,7 @@ class RedisIndex(CrawlIndex):
         max_distance: int | None = None,
     ) -> list[Any]:
         """Ask for admission; once admitted, the page is pending and in the tables."""
-        layout, observation = self._layout, page.observation
+        layout, observation = self.layout, page.observation
         sequence, digest, fingerprint = observation.sequence, page.digest, page.entry.fingerprint
         _, admitted, recent, unwritten = layout.order
         pending = layout.group_keys(layout.group_of(digest))[1]
@@ -525,9 +433,9 @@ class RedisIndex(CrawlIndex):
         distance = self.max_distance if max_distance is None else max_distance
         judged = b"".join(one.to_bytes(8, "big") for one in known)
         buckets = layout.buckets(self.plan.prefixes(fingerprint)) if rows else b""
-        if not self._server.cluster:
+        if not self.server.cluster:
             record = layout.record(digest, fingerprint)
-            answer: list[Any] = self._server.run(
+            answer: list[Any] = self.server.run(
                 scripts.TAKE,
                 (admitted, recent, pending),
                 (
@@ -536,8 +444,8 @@ class RedisIndex(CrawlIndex):
                 ),
             )
         else:
-            self._server.run(scripts.HOLD, (pending,), (field, self._lease_ms, entry))
-            answer = self._server.run(
+            self.server.run(scripts.HOLD, (pending,), (field, self._lease_ms, entry))
+            answer = self.server.run(
                 scripts.ADMIT,
                 (admitted, recent, unwritten),
                 (member, since, distance, judged),
@@ -545,7 +453,7 @@ class RedisIndex(CrawlIndex):
             if answer[0] == _ADMITTED:
                 self._write_records(member, buckets)
             else:
-                self._server.call("HDEL", pending, field)
+                self.server.call("HDEL", pending, field)
         if answer[0] == _ADMITTED:
             page.renewed_s = time.monotonic()
             with self._lock:
@@ -557,28 +465,25 @@ class RedisIndex(CrawlIndex):
 
     def _write_records(self, member: bytes, buckets: bytes) -> None:
         """Append the records of an admitted page, let it count, and say that all is written."""
-        layout = self._layout
+        layout = self.layout
         sequence, digest, fingerprint = layout.parsed_member(member)
-        record = layout.record(digest, fingerprint)
-        for table, part in layout.by_table(buckets).items():
-            arguments = (layout.head, part, layout.prefix_bytes, record)
-            self._server.run(scripts.APPEND, (layout.table(table),), arguments)
+        self._append(buckets, layout.record(digest, fingerprint))
         pending = layout.group_keys(layout.group_of(digest))[1]
-        self._server.run(scripts.MARK, (pending,), (field_of(sequence, digest),))
-        self._server.call("ZREM", layout.order[3], member)
+        self.server.run(scripts.MARK, (pending,), (field_of(sequence, digest),))
+        self.server.call("ZREM", layout.order[3], member)
 
     def _write_records_of_others(self, up_to: int) -> None:
         """Write the records of pages whose crawlers have not."""
-        members = self._server.call("ZRANGEBYSCORE", self._layout.order[3], "-inf", up_to)
+        members = self.server.call("ZRANGEBYSCORE", self.layout.order[3], "-inf", up_to)
         for member in members:
-            fingerprint = self._layout.parsed_member(member)[2]
-            self._write_records(member, self._layout.buckets(self.plan.prefixes(fingerprint)))
+            fingerprint = self.layout.parsed_member(member)[2]
+            self._write_records(member, self.layout.buckets(self.plan.prefixes(fingerprint)))
 
     def _release(self, page: _Pending) -> None:
         """Remove a pending page."""
-        pending = self._layout.group_keys(self._layout.group_of(page.digest))[1]
+        pending = self.layout.group_keys(self.layout.group_of(page.digest))[1]
         sequence = page.observation.sequence
-        self._server.call("HDEL", pending, field_of(sequence, page.digest))
+        self.server.call("HDEL", pending, field_of(sequence, page.digest))
         with self._lock:
             self._mine.pop(sequence, None)
 
@@ -599,12 +504,12 @@ class RedisIndex(CrawlIndex):
                 pages = [page for page in self._mine.values() if page.renewed_s < before_s]
             by_key: dict[bytes, list[_Pending]] = {}
             for page in pages:
-                name = self._layout.group_keys(self._layout.group_of(page.digest))[1]
+                name = self.layout.group_keys(self.layout.group_of(page.digest))[1]
                 by_key.setdefault(name, []).append(page)
             try:
                 for name, some in by_key.items():
                     fields = [field_of(one.observation.sequence, one.digest) for one in some]
-                    self._server.run(scripts.RENEW, (name,), (self._lease_ms, *fields))
+                    self.server.run(scripts.RENEW, (name,), (self._lease_ms, *fields))
                     for page in some:
                         page.renewed_s = time.monotonic()
             except StorageError as error:
@@ -637,7 +542,7 @@ class RedisIndex(CrawlIndex):
         """Store an entry. Return it; None if a later observation of its page is stored; False if
         the lease has ended.
         """
-        layout, digest, key = self._layout, page.digest, page.observation.key
+        layout, digest, key = self.layout, page.digest, page.observation.key
         keys = layout.group_keys(layout.group_of(digest))
         field = field_of(page.observation.sequence, digest)
         expected = page.stored
@@ -648,7 +553,7 @@ class RedisIndex(CrawlIndex):
                 return None
             entry = self._merged(page.entry, stored)
             value = encode_entry(entry, layout.width_bytes)
-            answer = self._server.run(scripts.SETTLE, keys, (field, digest, expected, value))
+            answer = self.server.run(scripts.SETTLE, keys, (field, digest, expected, value))
             if answer[0] == _STORED:
                 with self._lock:
                     self._mine.pop(page.observation.sequence, None)
@@ -656,6 +561,10 @@ class RedisIndex(CrawlIndex):
             if answer[0] == _LEASE_ENDED:
                 return False
             expected = answer[1]
+            # The page may have relied on the records of the entry that was here.
+            fingerprint = page.entry.fingerprint
+            buckets = layout.buckets(self.plan.prefixes(fingerprint))
+            self._append(buckets, layout.record(digest, fingerprint))
 
     def _observed_again(self, page: _Pending) -> _Pending | None:
         """Observe a page again whose lease has ended; None if it needs no place any more."""
@@ -680,8 +589,8 @@ class RedisIndex(CrawlIndex):
             other, value = self._read(page.supersedes)
             neighbour = None if other is None else self.rules.copy_of(entry, other)
             if neighbour is not None and self._removed(neighbour.entry, value):
-                sequence = int(self._server.call("INCR", self._layout.order[0]))
-                self._write_line(self._log_line(neighbour.entry, sequence, entry.key, neighbour))
+                sequence = int(self.server.call("INCR", self.layout.order[0]))
+                self.write_line(self._log_line(neighbour.entry, sequence, entry.key, neighbour))
             return
         if self.incremental:
             return
@@ -692,58 +601,9 @@ class RedisIndex(CrawlIndex):
             if other is not None and not self._counts(other) and self.rules.copy_of(entry, other):
                 self._removed(other, value)
 
-    def _read(self, key: str) -> tuple[Entry | None, bytes]:
-        digest = digest_of(key)
-        value = self._group(digest).entries.get(digest, b"")
-        return (self._own(value, key) if value else None), value
-
-    def _removed(self, entry: Entry, value: bytes) -> bool:
-        """Remove an entry, unless it has changed or its page is pending. Return whether."""
-        digest = digest_of(entry.key)
-        keys = self._layout.group_keys(self._layout.group_of(digest))
-        return bool(self._server.run(scripts.REMOVE, keys, (digest, value)))
-
     # The near-duplicate log, and decoding.
 
     def _log(self, observation: Observation, nearest: Neighbour) -> None:
-        self._write_line(
+        self.write_line(
             self._log_line(observation, observation.sequence, nearest.entry.key, nearest)
         )
-
-    def _write_line(self, line: NearDuplicate) -> None:
-        value = encode_near_duplicate(line, self._layout.width_bytes)
-        self._server.call("HSET", self._layout.log(line.sequence), line.sequence, value)
-
-    def _lines(self, since: int) -> Iterator[NearDuplicate]:
-        self._require_open()
-        last = int(self._server.call("GET", self._layout.order[0]) or 0)
-        for first in range(since - since % LOG_CHUNK, last + 1, LOG_CHUNK):
-            self._require_open()
-            found = self._server.call("HGETALL", self._layout.log(first))
-            for sequence, value in sorted((int(field), value) for field, value in found.items()):
-                if sequence >= since:
-                    self._require_open()
-                    yield self._decoded_line(sequence, value)
-
-    def _own(self, value: bytes, key: str) -> Entry:
-        """Return the entry of a key."""
-        entry = self._decoded(value)
-        if entry.key != key:
-            raise StorageError(
-                self.location,
-                f"the keys {key!r} and {entry.key!r} have the same digest: give one of the pages "
-                "another key",
-            )
-        return entry
-
-    def _decoded(self, value: bytes) -> Entry:
-        try:
-            return decode_entry(-1, value, self._layout.width_bytes)
-        except ValueError as error:
-            raise IndexCorrupt(self.location, f"an entry cannot be read: {error}") from error
-
-    def _decoded_line(self, sequence: int, value: bytes) -> NearDuplicate:
-        try:
-            return decode_near_duplicate(sequence, value, self._layout.width_bytes)
-        except ValueError as error:
-            raise IndexCorrupt(self.location, f"its log cannot be read: {error}") from error

@@ -28,6 +28,7 @@ first 6 of these the shard. Several entries share a key, because a key takes 80 
 
 from __future__ import annotations
 
+import re
 import struct
 from functools import cached_property
 from hashlib import blake2b
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.probing import Probes
 
+# Kinds of keys with a part in braces of their own, and keys that an index has once.
+KINDS = "tepnl"
+STATES = ("manifest", "sequence", "crawls", "admitted", "recent", "unwritten")
 DIGEST_BYTES = 8
 RECORD_DIGEST_BYTES = 4
 SHARD_BITS = 6
@@ -96,6 +100,7 @@ class Layout:
         self.width_bytes = plan.bits // 8
         self.prefix_bytes = -(-max(plan.prefix_widths_bits) // 8)
         self.check_bytes = min(self.width_bytes, _MAX_CHECK_BYTES)
+        self.record_bytes = RECORD_DIGEST_BYTES + self.check_bytes
         self._padding = bytes(-self.width_bytes % 4)
         self.head = self.name + b":t{"
         self._check_type = next(f"<u{n}" for n in (4, 2, 1) if not self.check_bytes % n)
@@ -122,15 +127,24 @@ class Layout:
         number = int.from_bytes(digest[:DIGEST_BYTES].ljust(DIGEST_BYTES, b"\0"), "big")
         return number >> _DIGEST_BITS - self.group_bits
 
+    def shard_of(self, group: int) -> int:
+        """Return the number of the shard of a group, whose keys are in one slot."""
+        return group >> self.group_bits - SHARD_BITS
+
     def group_keys(self, group: int) -> tuple[bytes, bytes, bytes]:
         """Return the names of a group's entries, pending pages and count."""
-        shard = b"%d}" % (group >> self.group_bits - SHARD_BITS)
+        shard = b"%d}" % self.shard_of(group)
         number = group.to_bytes(_GROUP_BYTES, "big")
         return (
             self.name + b":e{" + shard + number,
             self.name + b":p{" + shard + number,
             self.name + b":n{" + shard,
         )
+
+    def pattern(self, kinds: str) -> bytes:
+        """Return the pattern of all keys of some kinds, such as "t", for SCAN."""
+        name = re.sub(rb"([\\*?\[\]])", rb"\\\1", self.name)
+        return name + b":[" + kinds.encode() + b"]{*"
 
     @property
     def counts(self) -> list[bytes]:
@@ -210,7 +224,7 @@ class Layout:
         """Return the first bytes of the digests of records whose check is near a fingerprint's."""
         if not records:
             return set()
-        rows = np.frombuffer(records, np.uint8).reshape(-1, RECORD_DIGEST_BYTES + self.check_bytes)
+        rows = np.frombuffer(records, np.uint8).reshape(-1, self.record_bytes)
         checks = np.ascontiguousarray(rows[:, RECORD_DIGEST_BYTES:]).view(self._check_type)
         wanted = fingerprint & (1 << 8 * self.check_bytes) - 1
         query = np.frombuffer(wanted.to_bytes(self.check_bytes, "little"), self._check_type)

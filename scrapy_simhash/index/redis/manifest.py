@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.errors import IndexForeign, IndexMismatch, SimhashError
@@ -29,6 +29,13 @@ class RedisManifest:
     max_distance: int
     confirmation: Confirmation
     group_bits: int
+
+    database: ClassVar[str] = "redis"
+
+    @property
+    def check_bits(self) -> int:
+        """Width of the fingerprint check in a record."""
+        return 8 * self.layout("").check_bytes
 
     def layout(self, name: str) -> Layout:
         """Return the layout of an index of that name."""

@@ -248,6 +248,12 @@ if packed == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], 
 redis.call('DECR', KEYS[3])
 return 1
 """)
+# KEYS: bucket. ARGV: expected value, new value. Returns 1 if it was replaced.
+REPLACE = _script("""
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if ARGV[2] == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[2]) end
+return 1
+""")
 # KEYS: entries, count. ARGV: digest, value. Returns 1 if its page had no entry.
 LOAD = _script("return load(KEYS[1], KEYS[2], ARGV[1], ARGV[2])")
 # KEYS: entries and count of each entry. ARGV: head, width; digest, value, buckets, record of each.

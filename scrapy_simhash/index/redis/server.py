@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import redis
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 10.0
 _RETRIES = 3
+_SCANNED_AT_ONCE = 1000
 
 
 class Server:
@@ -151,6 +153,27 @@ class Server:
         """Carry out a command on one key."""
         with self._translated():
             return self._client.execute_command(*command)
+
+    def each(self, pattern: bytes, *commands: str) -> Iterator[tuple[bytes, list[Any]]]:
+        """Yield all keys that match a pattern, with the answers to commands on each, such as GET.
+
+        A key may come twice; one that is made or deleted meanwhile may come, or not.
+        """
+        with self._translated():
+            clients = [self._client]
+            if self.cluster:
+                primaries = self._client.get_primaries()
+                clients = [self._client.get_redis_connection(node) for node in primaries]
+            for client in clients:
+                found = client.scan_iter(match=pattern, count=_SCANNED_AT_ONCE)
+                while keys := list(islice(found, _SCANNED_AT_ONCE)):
+                    with client.pipeline(transaction=False) as pipeline:
+                        for key in keys:
+                            for command in commands:
+                                pipeline.execute_command(command, key)
+                        answers = iter(pipeline.execute())
+                    for key in keys:
+                        yield key, [next(answers) for _ in commands]
 
     def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the values of keys, which may be in several slots."""

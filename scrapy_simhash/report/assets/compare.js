@@ -65,28 +65,28 @@ async function showComparison() {
   const words = texts.map((text) => (text ? wordsOf(visibleText(text.text)) : null));
   const keptShort = texts.some((text) => text && isKeptShort(text.text));
   const cutShort = words.some((some) => some && some.length === MOST_WORDS);
-  const apart = prints ? distanceBetween(prints, ...chosen, data.bits) : null;
-  const said = apart === null ? [] : [`Distance ${apart}.`];
+  const distance = prints ? distanceBetween(prints, ...chosen, data.bits) : null;
+  const sentences = distance === null ? [] : [`Distance ${distance}.`];
   comparison.differences = [];
   comparison.at = -1;
   byId("at-difference").textContent = "";
   if (words[0] && words[1]) {
-    said.push(`Similarity ${Math.floor(100 * resemblance(texts[0].text, texts[1].text) + 1e-9)}${NO_BREAK}%.`);
+    sentences.push(`Similarity ${Math.floor(100 * resemblance(texts[0].text, texts[1].text) + 1e-9)}${NO_BREAK}%.`);
     const { partner, isWhole, moved, edited, count } = alignedWithMoved(...words);
     const runs = runsOf(...words, partner, moved);
     byId("texts-compared").replaceChildren(...pairsOf(...words, runs, edited));
-    said.push(sumOf(runs, edited, count, keptShort ? "The stored parts are" : "The texts are"));
-    if (keptShort) said.push(`Only the first ${numbers.format(data.text_characters)} characters of a text are stored.`);
-    if (cutShort) said.push(`Only the first ${numbers.format(MOST_WORDS)} words are compared.`);
-    if (!isWhole) said.push("The comparison stopped early because it would take too long: some equal words are marked as different.");
+    sentences.push(sumOf(runs, edited, count, keptShort ? "The stored parts are" : "The texts are"));
+    if (keptShort) sentences.push(`Only the first ${numbers.format(data.text_characters)} characters of a text are stored.`);
+    if (cutShort) sentences.push(`Only the first ${numbers.format(MOST_WORDS)} words are compared.`);
+    if (!isWhole) sentences.push("The comparison stopped early because it would take too long: some equal words are marked as different.");
   } else {
     const sides = words.map(oneSide);
     const rows = Array.from(sides[0].length > sides[1].length ? sides[0] : sides[1],
       (_, row) => pairOf(sides[0][row] || [], sides[1][row] || [], false));
     byId("texts-compared").replaceChildren(...rows);
-    said.push("The report does not have both texts. Crawls store texts if SIMHASH_KEEP_TEXT = True; --max-text-bytes limits the texts in a report.");
+    sentences.push("The report does not have both texts. Crawls store texts if SIMHASH_KEEP_TEXT = True; --max-text-bytes limits the texts in a report.");
   }
-  byId("compared").textContent = said.join(" ");
+  byId("compared").textContent = sentences.join(" ");
   byId("texts-compared").scrollTop = 0;
   const none = comparison.differences.length === 0;
   for (const id of ["difference-before", "difference-after", "only"]) byId(id).disabled = none;
@@ -124,7 +124,7 @@ function sumOf(runs, edited, movedCount, theTexts) {
     return movedCount ? `${theTexts} equal but for their order: ${paragraphs} of ${both} moved.` : `${theTexts} equal: ${both}.`;
   }
   const others = `${numbers.format(sums.left)} only left, ${numbers.format(sums.right)} only right`;
-  return movedCount ? `${both} in both, of which ${paragraphs} moved; ${others}.` : `${both} in both; ${others}.`;
+  return movedCount ? `${both} in both, including ${paragraphs} moved; ${others}.` : `${both} in both; ${others}.`;
 }
 
 function goToDifference(step) {

@@ -30,8 +30,8 @@ function* csvOfPages() {
     const head = groups.heads[cluster], name = pages.key[head];
     yield [number, name, name, 0, 100, iso(pages.seen[head])];
     for (const page of membersInOrder(groups, cluster, choice.memberOrder)) {
-      const apart = groups.distance[page];
-      yield [number, pages.key[page], name, apart, percentOrNothing(similarityTo(page, head)),
+      const distance = groups.distance[page];
+      yield [number, pages.key[page], name, distance, percentOrNothing(similarityTo(page, head)),
         iso(pages.seen[page])];
     }
   }

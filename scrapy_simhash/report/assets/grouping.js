@@ -18,15 +18,15 @@ function asCrawled() {
 async function regrouped(k, { isStale, tell }) {
   const prints = await fingerprints();
   await breath();
-  const representative = new Int32Array(pages.count), apart = new Uint16Array(pages.count);
+  const representative = new Int32Array(pages.count), distances = new Uint16Array(pages.count);
   const { order, starts } = components();
   await breath();
   const first = firstEqual(prints);
   await breath();
-  if (k === 0) return grouped(k, first, apart);
+  if (k === 0) return grouped(k, first, distances);
   // By the first page with an equal fingerprint: its nearest leader, and how many it was compared with.
   const compared = new Int32Array(pages.count);
-  const nearest = new Int32Array(pages.count).fill(-1), nearestApart = new Uint16Array(pages.count);
+  const nearest = new Int32Array(pages.count).fill(-1), nearestDistance = new Uint16Array(pages.count);
   const leaders = new Int32Array(pages.count);
   let pause = performance.now() + SLICE_MS, work = 0, done = 0;
   const sizes = Array.from({ length: starts.length - 1 }, (_, number) => starts[number + 1] - starts[number]);
@@ -35,7 +35,7 @@ async function regrouped(k, { isStale, tell }) {
     let leaderCount = 0;
     for (let at = starts[component]; at < starts[component + 1]; at += 1) {
       const page = order[at], equal = first[page];
-      let leader = nearest[equal], best = leader < 0 ? k + 1 : nearestApart[equal];
+      let leader = nearest[equal], best = leader < 0 ? k + 1 : nearestDistance[equal];
       for (let place = compared[equal]; place < leaderCount && best > 0; place += 1) {
         const distance = distanceBetween(prints, page, leaders[place], best - 1);
         if (distance < best) {
@@ -52,7 +52,7 @@ async function regrouped(k, { isStale, tell }) {
       }
       compared[equal] = leaderCount;
       nearest[equal] = representative[page] = leader;
-      nearestApart[equal] = apart[page] = best;
+      nearestDistance[equal] = distances[page] = best;
       if (work > 50_000) {
         work = 0;
         if (performance.now() > pause) {
@@ -65,7 +65,7 @@ async function regrouped(k, { isStale, tell }) {
     }
     done += mostWork(sizes[component]);
   }
-  return grouped(k, representative, apart);
+  return grouped(k, representative, distances);
 }
 
 // Return the work for `count` pages that all become representatives: the slowest case, in which the
@@ -149,7 +149,7 @@ function grouped(k, representative, distance) {
   let nearDuplicates = 0;
   for (let page = 0; page < pages.count; page += 1) {
     if (representative[page] === page) continue;
-    const of = number[representative[page]], apart = distance[page];
+    const of = number[representative[page]], bits = distance[page];
     cluster[page] = of;
     // A representative that is itself a near-duplicate belongs to its own cluster.
     if (clusterOf[page] < 0) clusterOf[page] = of;
@@ -158,10 +158,10 @@ function grouped(k, representative, distance) {
     const alike = similarityTo(page, representative[page]);
     if (alike >= 0 && (leastAlike[of] < 0 || alike < leastAlike[of])) leastAlike[of] = alike;
     if (alike > mostAlike[of]) mostAlike[of] = alike;
-    if (apart < least[of]) least[of] = apart;
-    if (apart > most[of]) most[of] = apart;
+    if (bits < least[of]) least[of] = bits;
+    if (bits > most[of]) most[of] = bits;
     if (pages.seen[page] < seen[of]) seen[of] = pages.seen[page];
-    if (apart < distances.length) distances[apart] += 1;
+    if (bits < distances.length) distances[bits] += 1;
   }
   const { order, starts } = inOrder(cluster, counts);
   // The full size of a shortened cluster is known as crawled only, not for a smaller k.
@@ -180,8 +180,8 @@ function nearDuplicatesOf(groups, cluster) {
 
 function membersInOrder(groups, cluster, by) {
   const members = nearDuplicatesOf(groups, cluster).slice();
-  const apart = groups.distance;
-  if (by === "farthest") members.sort((one, other) => apart[other] - apart[one] || one - other);
-  if (by === "nearest") members.sort((one, other) => apart[one] - apart[other] || one - other);
+  const { distance } = groups;
+  if (by === "farthest") members.sort((one, other) => distance[other] - distance[one] || one - other);
+  if (by === "nearest") members.sort((one, other) => distance[one] - distance[other] || one - other);
   return members;
 }

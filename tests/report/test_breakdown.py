@@ -10,7 +10,7 @@ from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.index import index_url
 from scrapy_simhash.maintenance.duplication import duplication, host_of
 from scrapy_simhash.maintenance.rewriting import rewriting
-from scrapy_simhash.report.places import Places, places
+from scrapy_simhash.report.breakdown import Breakdown, break_down
 from scrapy_simhash.url_patterns import url_pattern
 
 K = 3
@@ -25,7 +25,7 @@ STORIES = (
 
 
 @pytest.fixture
-def found_at(tmp_path):
+def tables(tmp_path):
     with open_index(index_url(tmp_path / "index"), Scheme(bits=64), max_distance=K) as index:
         for number, story in enumerate(STORIES):
             for path in story:
@@ -33,11 +33,11 @@ def found_at(tmp_path):
                 if path == story[0]:
                     index.confirm(verdict)
     with rewriting(tmp_path / "index") as (source, _):
-        return places(source, duplication(source))
+        return break_down(source, duplication(source))
 
 
-def test_pairs_of_patterns_whichever_answered_first(found_at):
-    pairs = {tuple(row["patterns"]): row for row in found_at.pairs}
+def test_pairs_of_patterns_whichever_answered_first(tables):
+    pairs = {tuple(row["patterns"]): row for row in tables.pairs}
     counts = {pair: (row["near_duplicates"], row["clusters"]) for pair, row in pairs.items()}
     news, wire = "a.example/news/*.html", "a.example/wire/*"
     calendar = "a.example/calendar/*/*"
@@ -52,7 +52,7 @@ def test_pairs_of_patterns_whichever_answered_first(found_at):
     }
     assert pairs[news, wire]["examples"] == [f"{SITE}/news/1.html", f"{SITE}/wire/1"]
     assert pairs[session, session]["examples"] == [f"{SITE}/news/1.html?sid={n}" for n in (7, 8)]
-    for row in found_at.pairs:
+    for row in tables.pairs:
         assert [url_pattern(key) for key in row["examples"]] == row["patterns"]
 
 
@@ -67,9 +67,9 @@ def test_pairs_do_not_depend_on_the_order(tmp_path):
         for number, path in pages:
             index.confirm(index.observe(SITE + path, prints[number]))
     with rewriting(tmp_path / "index") as (source, _):
-        found_at = places(source, duplication(source))
+        tables = break_down(source, duplication(source))
     patterns = sorted({url_pattern(SITE + path) for _, path in pages})
-    found = {tuple(row["patterns"]): row for row in found_at.pairs}
+    found = {tuple(row["patterns"]): row for row in tables.pairs}
     assert sorted(found) == sorted(combinations(patterns, 2))
     assert {(row["near_duplicates"], row["clusters"]) for row in found.values()} == {(100, 100)}
 
@@ -81,31 +81,31 @@ def test_a_cluster_of_very_many_patterns_is_bounded(tmp_path):
             name = "a" if number < 3 else f"p{chr(97 + number % 26)}{chr(97 + number // 26)}"
             index.confirm(index.observe(f"{SITE}/{name}/{number}", 7))
     with rewriting(tmp_path / "index") as (source, _):
-        found_at = places(source, duplication(source))
+        tables = break_down(source, duplication(source))
     # 20 patterns have 190 pairs, and one of them more than one page.
-    assert found_at.place_counts == {"hosts": 1, "patterns": 298, "pairs": 191}
-    assert [len(rows) for rows in found_at[:3]] == [1, 100, 100]
-    assert found_at.pairs[0]["patterns"] == ["a.example/a/*"] * 2
-    assert found_at.pairs[0]["near_duplicates"] == 2
+    assert tables.row_counts == {"hosts": 1, "patterns": 298, "pairs": 191}
+    assert [len(rows) for rows in tables[:3]] == [1, 100, 100]
+    assert tables.pairs[0]["patterns"] == ["a.example/a/*"] * 2
+    assert tables.pairs[0]["near_duplicates"] == 2
 
 
-def test_each_near_duplicate_counts_in_one_row_of_a_table(found_at):
+def test_each_near_duplicate_counts_in_one_row_of_a_table(tables):
     near = sum(len(story) - 1 for story in STORIES)
-    for rows in (found_at.hosts, found_at.patterns):
+    for rows in (tables.hosts, tables.patterns):
         assert sum(row["near_duplicates"] for row in rows) == near
     expected = Counter(url_pattern(SITE + path) for story in STORIES for path in story[1:])
-    assert {row["pattern"]: row["near_duplicates"] for row in found_at.patterns} == expected
+    assert {row["pattern"]: row["near_duplicates"] for row in tables.patterns} == expected
     representatives = Counter(url_pattern(SITE + story[0]) for story in STORIES)
-    for row in found_at.patterns:
+    for row in tables.patterns:
         assert row["representatives"] == representatives[row["pattern"]]
 
 
-def test_pages_are_numbered_by_the_rows_of_the_tables(found_at):
+def test_pages_are_numbered_by_the_rows_of_the_tables(tables):
     keys = [f"{SITE}{path}" for story in STORIES for path in story]
     keys += ["https://b.example/x", "https://b.example:8080/x", "no URL"]
-    numbers = found_at.numbers_of(keys)
+    numbers = tables.numbers_of(keys)
     hosts, patterns = numbers["hosts"], numbers["patterns"]
-    rows = [row["pattern"] for row in found_at.patterns]
+    rows = [row["pattern"] for row in tables.patterns]
     assert patterns[: len(rows)] == rows
     assert hosts == ["a.example", "b.example", "b.example:8080", ""]
     assert [hosts[number] for number in numbers["of_host"]] == [host_of(key) for key in keys]
@@ -115,5 +115,5 @@ def test_pages_are_numbered_by_the_rows_of_the_tables(found_at):
 
 
 def test_of_nothing():
-    numbers = Places([], [], [], {}).numbers_of([])
+    numbers = Breakdown([], [], [], {}).numbers_of([])
     assert numbers == {"hosts": [], "patterns": [], "of_host": [], "of_pattern": []}

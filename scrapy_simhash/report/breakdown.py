@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from scrapy_simhash.maintenance.duplication import Duplication
-    from scrapy_simhash.maintenance.rewriting import Source
+    from scrapy_simhash.maintenance.sources import Source
 
 _TOP = 100
 # In a cluster with more patterns, only the most frequent ones are paired.
 _PATTERNS_PAIRED = 20
 
 
-class Places(NamedTuple):
+class Breakdown(NamedTuple):
     """The tables of a report as plain values, sorted by number of near-duplicates.
 
     :param hosts: near-duplicates and representatives of each host.
@@ -33,13 +33,13 @@ class Places(NamedTuple):
     :param pairs: for each pair of patterns, the number of clusters with both, the number of pages
         of the rarer pattern in these, and an example of each. For a pattern paired with itself,
         all its pages except one in each cluster.
-    :param place_counts: number of hosts, patterns and pairs, including those not listed.
+    :param row_counts: number of hosts, patterns and pairs, including those not listed.
     """
 
     hosts: list[dict[str, Any]]
     patterns: list[dict[str, Any]]
     pairs: list[dict[str, Any]]
-    place_counts: dict[str, int]
+    row_counts: dict[str, int]
 
     def numbers_of(self, keys: Sequence[str]) -> dict[str, Any]:
         """Return the names of hosts and patterns, and the host and pattern number of each key.
@@ -61,7 +61,7 @@ class Places(NamedTuple):
         }
 
 
-def places(source: Source, doubled: Duplication) -> Places:
+def break_down(source: Source, doubled: Duplication) -> Breakdown:
     """Return the tables of an index.
 
     :raises IndexCorrupt: a row cannot be decoded.
@@ -110,7 +110,7 @@ def places(source: Source, doubled: Duplication) -> Places:
         }
         for pattern in top
     ]
-    return Places(
+    return Breakdown(
         hosts,
         patterns,
         [

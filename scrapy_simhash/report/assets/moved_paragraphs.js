@@ -40,16 +40,16 @@ function alignedWithMoved(left, right) {
 
 // Return the moved paragraphs as pairs. Those that keep the most words in order count as unmoved.
 function movedPairs(lines, otherLines) {
-  const pairs = twins(lines, otherLines);
+  const pairs = matchParagraphs(lines, otherLines);
   const weights = pairs.map(([line, other]) => [other.number, line.to - line.from]);
   const staying = heaviestAscending(weights, otherLines.length);
   return pairs.filter((_, number) => !staying[number]);
 }
 
 // Pair paragraphs: equal ones that occur once on each side, then those that share the most runs.
-function twins(lines, otherLines) {
-  const others = new Map(onces(otherLines).map((line) => [line.text, line]));
-  const found = new Map(onces(lines).filter(({ text }) => others.has(text)).map((line) => [line, others.get(line.text)]));
+function matchParagraphs(lines, otherLines) {
+  const others = new Map(uniqueLines(otherLines).map((line) => [line.text, line]));
+  const found = new Map(uniqueLines(lines).filter(({ text }) => others.has(text)).map((line) => [line, others.get(line.text)]));
   const taken = new Set(found.values());
   const runs = new Map();
   for (const line of otherLines) {
@@ -63,10 +63,10 @@ function twins(lines, otherLines) {
       const other = runs.get(run);
       if (other && !taken.has(other)) votes.set(other, (votes.get(other) || 0) + 1);
     }
-    const [twin, count] = [...votes].reduce((best, one) => (one[1] > best[1] ? one : best), [null, 0]);
-    if (!twin || 2 * count < Math.max(mine.size, runsIn(twin).size)) continue;
-    found.set(line, twin);
-    taken.add(twin);
+    const [match, count] = [...votes].reduce((best, one) => (one[1] > best[1] ? one : best), [null, 0]);
+    if (!match || 2 * count < Math.max(mine.size, runsIn(match).size)) continue;
+    found.set(line, match);
+    taken.add(match);
   }
   return lines.filter((line) => found.has(line)).map((line) => [line, found.get(line)]);
 }
@@ -83,7 +83,7 @@ function linesOf(words) {
   return lines;
 }
 
-function onces(lines) {
+function uniqueLines(lines) {
   const times = new Map();
   for (const { text } of lines) times.set(text, (times.get(text) || 0) + 1);
   return lines.filter(({ text }) => times.get(text) === 1);

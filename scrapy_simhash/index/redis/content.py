@@ -1,0 +1,324 @@
+"""RedisContent: what an index in Redis holds, to read, load, expire, compact and delete it.
+
+All of it may be done while crawls use the index, but `load` and `delete`. Why `compact` is safe:
+docs/several-machines.md.
+"""
+
+from __future__ import annotations
+
+from tempfile import TemporaryFile
+from threading import Event
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexLocked, StorageError
+from scrapy_simhash.index.records import (
+    decode_entry,
+    decode_near_duplicate,
+    encode_entry,
+    encode_near_duplicate,
+)
+from scrapy_simhash.index.redis import scripts
+from scrapy_simhash.index.redis.layout import (
+    KINDS,
+    LOG_CHUNK,
+    STATES,
+    Group,
+    digest_of,
+    parsed_group,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.redis.manifest import RedisManifest
+    from scrapy_simhash.index.redis.server import Server
+    from scrapy_simhash.scheme import Scheme
+
+_LOADED_AT_ONCE = 100
+_GROUPS_AT_ONCE = 64
+
+
+class RedisContent:
+    """The part of a `RedisIndex` that does not observe: pages, tables and near-duplicate log.
+
+    :param name: of the index.
+    """
+
+    def __init__(self, server: Server, manifest: RedisManifest, name: str) -> None:
+        self.server = server
+        self.manifest = manifest
+        self.layout = manifest.layout(name)
+        self._closing = Event()
+
+    @property
+    def scheme(self) -> Scheme:
+        """The scheme that the index was made with."""
+        return self.manifest.scheme
+
+    @property
+    def plan(self) -> TablePlan:
+        """The tables that the index was made with."""
+        return self.manifest.plan
+
+    @property
+    def location(self) -> str:
+        """The server and the name of the index, without secrets."""
+        return self.server.location
+
+    @property
+    def next_sequence(self) -> int:
+        """The number of the next observation."""
+        return int(self.server.call("GET", self.layout.order[0]) or 0) + 1
+
+    def entry(self, key: str) -> Entry | None:
+        """Return what is stored under a key, or None."""
+        self._require_open()
+        return self._read(key)[0]
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield all stored entries in arbitrary order."""
+        for _, group in self.groups():
+            yield from map(self._decoded, group.entries.values())
+
+    def groups(self) -> Iterator[tuple[int, Group]]:
+        """Yield all groups of pages with their numbers."""
+        for first in range(0, 1 << self.layout.group_bits, _GROUPS_AT_ONCE):
+            self._require_open()
+            yield from self._groups(range(first, first + _GROUPS_AT_ONCE)).items()
+
+    def pending_pages(self) -> int:
+        """Return the number of pages that crawls handle now; dead crawlers handle none."""
+        return sum(len(group.pending) for _, group in self.groups())
+
+    def memory_bytes(self) -> int:
+        """Return the memory that the index takes in the server."""
+        found = self.server.each(self.layout.pattern(KINDS), "MEMORY USAGE")
+        return sum(size or 0 for _, (size,) in found)
+
+    def require_no_crawl(self) -> None:
+        """Raise an error if pages are pending.
+
+        :raises IndexLocked: there are some.
+        """
+        pending = self.pending_pages()
+        if pending:
+            raise IndexLocked(
+                self.location,
+                f"crawls use it ({pending} pending pages): wait for their end; nothing was changed",
+            )
+
+    def load(self, entries: Iterable[Entry]) -> int:
+        """Store entries of another index as they are, but those of pages that have one here.
+
+        No crawl may use this index meanwhile: entries are not compared.
+
+        :return: how many were stored.
+        """
+        self._require_open()
+        loaded = last = 0
+        batch: list[Entry] = []
+        for entry in entries:
+            batch.append(entry)
+            last = max(last, entry.number, entry.met)
+            if len(batch) == _LOADED_AT_ONCE:
+                loaded += self._load(batch)
+                batch = []
+        if batch:
+            loaded += self._load(batch)
+        self.skip_to(last + 1)
+        return loaded
+
+    def skip_to(self, next_sequence: int) -> None:
+        """Give no lower number to an observation any more."""
+        missing = next_sequence - self.next_sequence
+        if missing > 0:
+            self.server.call("INCRBY", self.layout.order[0], missing)
+
+    def forget(self, key: str) -> bool:
+        """Remove the entry of a page, unless there is none or the page is pending. Return whether.
+
+        Its records stay until `compact` removes them, and lead to nothing.
+        """
+        self._require_open()
+        entry, value = self._read(key)
+        return entry is not None and self._removed(entry, value)
+
+    def expire(self, before_s: int, on_progress: Callable[[], object] = lambda: None) -> int:
+        """Remove the entries of pages that no crawl has seen since, and return how many.
+
+        :param before_s: Unix time.
+        :param on_progress: called for each entry.
+        """
+        removed = 0
+        for _, group in self.groups():
+            for value in group.entries.values():
+                entry = self._decoded(value)
+                if entry.last_seen_s < before_s:
+                    removed += self._removed(entry, value)
+                on_progress()
+        return removed
+
+    def expire_log(self, before_s: int) -> int:
+        """Remove older lines of the near-duplicate log, and return how many."""
+        removed = 0
+        for line in self.lines():
+            if line.seen_at_s < before_s:
+                removed += self.server.call("HDEL", self.layout.log(line.sequence), line.sequence)
+        return removed
+
+    def compact(self) -> int:
+        """Remove records of pages that are gone from the tables, and return how many.
+
+        A bucket is replaced only if nobody has written to it since it was read, and after it was
+        read, all pages were.
+        """
+        layout, size = self.layout, self.layout.record_bytes
+        kind = f"S{size}"
+        removed = 0
+        with TemporaryFile() as buckets:
+            for name, (value,) in self.server.each(layout.pattern("t"), "GET"):
+                head = len(name).to_bytes(4, "big") + len(value or b"").to_bytes(4, "big")
+                buckets.write(head + name + (value or b""))
+            alive = np.unique(np.frombuffer(b"".join(self._records_of_pages()), kind))
+            buckets.seek(0)
+            while head := buckets.read(8):
+                name = buckets.read(int.from_bytes(head[:4], "big"))
+                value = buckets.read(int.from_bytes(head[4:], "big"))
+                packed = np.frombuffer(value, kind, len(value) // size)
+                rows, first = np.unique(packed, return_index=True)
+                at = np.searchsorted(alive, rows, "right") - 1
+                first = first[alive[at] == rows] if len(alive) else first[:0]
+                kept = b"".join(value[size * at : size * (at + 1)] for at in np.sort(first))
+                if kept != value and self.server.run(scripts.REPLACE, (name,), (value, kept)):
+                    removed += -(-(len(value) - len(kept)) // size)
+        return removed
+
+    def delete(self) -> None:
+        """Delete the index, and no other key. Pages must not be pending.
+
+        :raises IndexLocked: some are.
+        """
+        self.require_no_crawl()
+        for _ in self.server.each(self.layout.pattern(KINDS), "UNLINK"):
+            pass
+        # The manifest last: an interrupted deletion can be done again.
+        for state in reversed(STATES):
+            self.server.call("UNLINK", self.layout.state(state))
+
+    def lines(self, since: int = 0) -> Iterator[NearDuplicate]:
+        """Yield the near-duplicate log from a number on, oldest first."""
+        self._require_open()
+        for first in range(since - since % LOG_CHUNK, self.next_sequence, LOG_CHUNK):
+            self._require_open()
+            found = self.server.call("HGETALL", self.layout.log(first))
+            for sequence, value in sorted((int(field), value) for field, value in found.items()):
+                if sequence >= since:
+                    self._require_open()
+                    yield self._decoded_line(sequence, value)
+
+    def write_line(self, line: NearDuplicate) -> None:
+        """Write a line of the near-duplicate log, or replace that of its number."""
+        value = encode_near_duplicate(line, self.layout.width_bytes)
+        self.server.call("HSET", self.layout.log(line.sequence), line.sequence, value)
+
+    def __len__(self) -> int:
+        self._require_open()
+        return sum(int(value or 0) for value in self.server.values(self.layout.counts))
+
+    def _require_open(self) -> None:
+        if self._closing.is_set():
+            raise IndexClosed(self.location, "used after close()")
+
+    def _groups(self, numbers: Sequence[int]) -> dict[int, Group]:
+        """Read groups."""
+        layout = self.layout
+        by_slot: dict[int, list[int]] = {}
+        for number in numbers:
+            slot = layout.shard_of(number) if self.server.cluster else 0
+            by_slot.setdefault(slot, []).append(number)
+        groups = {}
+        for some in by_slot.values():
+            keys = [name for number in some for name in layout.group_keys(number)[:2]]
+            answers = self.server.run(scripts.LOOK, keys)
+            for number, (packed, *pending) in zip(some, answers, strict=True):
+                groups[number] = parsed_group(packed, pending)
+        return groups
+
+    def _group(self, digest: bytes) -> Group:
+        number = self.layout.group_of(digest)
+        return self._groups([number])[number]
+
+    def _read(self, key: str) -> tuple[Entry | None, bytes]:
+        digest = digest_of(key)
+        value = self._group(digest).entries.get(digest, b"")
+        return (self._own(value, key) if value else None), value
+
+    def _removed(self, entry: Entry, value: bytes) -> bool:
+        """Remove an entry, unless it has changed or its page is pending. Return whether."""
+        digest = digest_of(entry.key)
+        keys = self.layout.group_keys(self.layout.group_of(digest))
+        return bool(self.server.run(scripts.REMOVE, keys, (digest, value)))
+
+    def _records_of_pages(self) -> Iterator[bytes]:
+        """Yield the records of all stored and pending pages."""
+        for _, group in self.groups():
+            for digest, value in group.entries.items():
+                yield self.layout.record(digest, self._decoded(value).fingerprint)
+            for page in group.pending:
+                yield self.layout.record(page.digest, self._decoded(page.entry).fingerprint)
+
+    def _load(self, entries: Sequence[Entry]) -> int:
+        layout, keys, arguments = self.layout, list[bytes](), list[bytes]()
+        for entry in entries:
+            digest = digest_of(entry.key)
+            group, _, count = layout.group_keys(layout.group_of(digest))
+            keys += (group, count)
+            arguments += (
+                digest,
+                encode_entry(entry, layout.width_bytes),
+                layout.buckets(self.plan.prefixes(entry.fingerprint)),
+                layout.record(digest, entry.fingerprint),
+            )
+        if not self.server.cluster:
+            head = (layout.head, layout.prefix_bytes)
+            return int(self.server.run(scripts.LOAD_MANY, keys, (*head, *arguments)))
+        loaded = 0
+        for at in range(len(entries)):
+            digest, value, buckets, record = arguments[4 * at : 4 * at + 4]
+            self._append(buckets, record)
+            loaded += self.server.run(scripts.LOAD, keys[2 * at : 2 * at + 2], (digest, value))
+        return loaded
+
+    def _append(self, buckets: bytes, record: bytes) -> None:
+        """Append a record to packed buckets, table by table."""
+        layout = self.layout
+        for table, part in layout.by_table(buckets).items():
+            rows = (layout.head, part, layout.prefix_bytes, record)
+            self.server.run(scripts.APPEND, (layout.table(table),), rows)
+
+    def _own(self, value: bytes, key: str) -> Entry:
+        """Return the entry of a key."""
+        entry = self._decoded(value)
+        if entry.key != key:
+            raise StorageError(
+                self.location,
+                f"the keys {key!r} and {entry.key!r} have the same digest: give one of the pages "
+                "another key",
+            )
+        return entry
+
+    def _decoded(self, value: bytes) -> Entry:
+        try:
+            return decode_entry(-1, value, self.layout.width_bytes)
+        except ValueError as error:
+            raise IndexCorrupt(self.location, f"an entry cannot be read: {error}") from error
+
+    def _decoded_line(self, sequence: int, value: bytes) -> NearDuplicate:
+        try:
+            return decode_near_duplicate(sequence, value, self.layout.width_bytes)
+        except ValueError as error:
+            raise IndexCorrupt(self.location, f"its log cannot be read: {error}") from error

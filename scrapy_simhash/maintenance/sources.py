@@ -1,0 +1,237 @@
+"""Read an index as a whole: its entries and its near-duplicate log.
+
+An index is in a directory, or on a Redis server. `opened_source` and `opened_index` alone know the
+difference.
+"""
+
+from __future__ import annotations
+
+from array import array
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any, Protocol
+
+from scrapy_simhash.errors import StorageError
+from scrapy_simhash.index import index_url, open_index, records
+from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.manifest import FORMAT_VERSION
+from scrapy_simhash.index.offline import opened_database, read_manifest, require_whole
+from scrapy_simhash.index.redis import RedisAddress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from typing_extensions import Self
+
+    from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.index.database import Database
+    from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.index.redis.manifest import RedisManifest
+
+Location = Path | RedisAddress
+"""The place of an index."""
+
+
+class Source(Protocol):
+    """The entries and the near-duplicate log of an index.
+
+    Methods raise IndexCorrupt if something cannot be decoded.
+    """
+
+    location: str
+    next_sequence: int
+
+    @property
+    def manifest(self) -> Manifest | RedisManifest:
+        """The properties that the index was created with."""
+
+    def size_bytes(self) -> int:
+        """Return the size of the index, on disk or in the server's memory."""
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield all entries in arbitrary order."""
+
+    def entries_by_age(self) -> Iterator[Entry]:
+        """Yield all entries, oldest first."""
+
+    def near_duplicates(self) -> Iterator[NearDuplicate]:
+        """Yield the lines of the near-duplicate log, oldest first."""
+
+
+@contextmanager
+def opened_source(where: Location) -> Iterator[Source]:
+    """Yield the content of an index: a directory is locked, on a server crawls may go on.
+
+    :raises StorageError: the index is missing, open elsewhere, or cannot be read.
+    """
+    if isinstance(where, RedisAddress):
+        with where.open() as index, RedisSource(index) as source:
+            yield source
+        return
+    require_whole(where)
+    with opened_database(where) as (manifest, database):
+        yield DatabaseSource(database, manifest, str(where))
+
+
+def opened_index(
+    where: Location, **options: Any
+) -> AbstractContextManager[ObservingIndex | RedisIndex]:
+    """Open an index that exists, with options of `open_index`. For the errors see there."""
+    if isinstance(where, RedisAddress):
+        return where.open(**options)
+    read_manifest(where)  # else it would be created
+    return open_index(index_url(where), **options)
+
+
+def manifest_of(where: Location) -> Manifest | RedisManifest:
+    """Return the manifest of an index.
+
+    :raises StorageError: there is no index, or it cannot be read.
+    """
+    if isinstance(where, RedisAddress):
+        with where.open() as index:
+            return index.manifest
+    return read_manifest(where)
+
+
+def require_directory(where: Location, what: str) -> Path:
+    """Return the directory of an index.
+
+    :param what: what is to be done, for the message.
+    :raises StorageError: the index is on a Redis server.
+    """
+    if isinstance(where, RedisAddress):
+        raise StorageError(
+            str(where), f"{what} works on an index in a directory, not on one in Redis"
+        )
+    return where
+
+
+def file_bytes(path: Path) -> int:
+    """Return the size of the files in a folder."""
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+class DatabaseSource:
+    """The entries and log of an open database, in this format version or an older one.
+
+    :param location: directory of the index, for errors.
+    :raises IndexCorrupt: the state row cannot be decoded; iterating raises it for other rows.
+    """
+
+    def __init__(self, database: Database, manifest: Manifest, location: str) -> None:
+        self.manifest = manifest
+        self.location = location
+        self._database = database
+        self._width_bytes = manifest.plan.bits // 8
+        current = manifest.version == FORMAT_VERSION
+        self._decode_entry = records.decode_entry if current else records.decode_entry_of_format_2
+        self._decode_near_duplicate = (
+            records.decode_near_duplicate if current else records.decode_near_duplicate_of_format_2
+        )
+        value = database.get(records.STATE_KEY)
+        try:
+            state = records.decode_state(bytes(24) if value is None else value)
+        except ValueError as error:
+            raise corrupt(location, error) from error
+        self.next_sequence = max(state.next_sequence, 1)
+        # Include entries that were written after the state row.
+        for entry in self._entries(state.next_ordinal):
+            self.next_sequence = max(self.next_sequence, entry.met + 1)
+
+    def size_bytes(self) -> int:
+        """See `Source.size_bytes`."""
+        return file_bytes(self.manifest.database_path(Path(self.location)))
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield all entries in arbitrary order."""
+        return self._entries(0)
+
+    def entries_by_age(self) -> Iterator[Entry]:
+        """Yield all entries, oldest first."""
+        import numpy as np
+
+        ages = np.array([(entry.number, entry.ordinal) for entry in self.entries()], np.uint64)
+        ages = ages.reshape(-1, 2)
+        for ordinal in ages[np.argsort(ages[:, 0], kind="stable"), 1]:
+            row = records.entry_row(int(ordinal))
+            yield self._decoded_entry(int(ordinal), self._database.get(row) or b"")
+
+    def near_duplicates(self) -> Iterator[NearDuplicate]:
+        """Yield the lines of the near-duplicate log, oldest first."""
+        for row, value in self._database.rows(b"N", b"O"):
+            number = int.from_bytes(row[1:], "big")
+            try:
+                yield self._decode_near_duplicate(number, value, self._width_bytes)
+            except ValueError as error:
+                raise corrupt(self.location, error) from error
+
+    def _entries(self, first_ordinal: int) -> Iterator[Entry]:
+        for row, value in self._database.rows(records.entry_row(first_ordinal), b"F"):
+            yield self._decoded_entry(int.from_bytes(row[1:], "big"), value)
+
+    def _decoded_entry(self, ordinal: int, value: bytes) -> Entry:
+        try:
+            return self._decode_entry(ordinal, value, self._width_bytes)
+        except ValueError as error:
+            raise corrupt(self.location, error) from error
+
+
+class RedisSource:
+    """A `Source` of an index in Redis: the entries as they were when it was made, and the log."""
+
+    def __init__(self, index: RedisIndex) -> None:
+        self._index = index
+        self.location = index.location
+        self.next_sequence = index.next_sequence
+        # Crawls may go on, but several passes must see the same.
+        self._file = TemporaryFile()  # noqa: SIM115 - closed by close()
+        self._numbers, self._ends = array("Q"), array("Q", [0])
+        try:
+            for entry in index.entries():
+                self._numbers.append(entry.number)
+                value = records.encode_entry(entry, index.layout.width_bytes)
+                self._ends.append(self._ends[-1] + self._file.write(value))
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def manifest(self) -> RedisManifest:
+        """See `Source.manifest`."""
+        return self._index.manifest
+
+    def size_bytes(self) -> int:
+        """See `Source.size_bytes`."""
+        return self._index.memory_bytes()
+
+    def entries(self) -> Iterator[Entry]:
+        """See `Source.entries`."""
+        return map(self._entry, range(len(self._numbers)))
+
+    def entries_by_age(self) -> Iterator[Entry]:
+        """See `Source.entries_by_age`."""
+        import numpy as np
+
+        return map(self._entry, np.argsort(np.array(self._numbers), kind="stable").tolist())
+
+    def near_duplicates(self) -> Iterator[NearDuplicate]:
+        """See `Source.near_duplicates`."""
+        return (line for line in self._index.lines() if line.sequence < self.next_sequence)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def _entry(self, at: int) -> Entry:
+        start, end = self._ends[at], self._ends[at + 1]
+        self._file.seek(start)
+        return records.decode_entry(
+            -1, self._file.read(end - start), self._index.layout.width_bytes
+        )

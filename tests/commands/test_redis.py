@@ -1,0 +1,224 @@
+"""Commands on an index in Redis: the same answers as on a directory, and from one to the other."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from scrapy_simhash.index.redis import RedisAddress
+from scrapy_simhash.maintenance.check import check
+from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
+from tests.index.conftest import redis_server
+from tests.index.redis_servers import needs_redis
+
+__all__ = ["redis_server"]
+pytestmark = needs_redis
+
+
+@pytest.fixture
+def index(demo, folder):
+    """A copy of the demo's index, where a project outside of any project has it."""
+    return shutil.copytree(demo, folder / ".scrapy" / "simhash" / "spiders" / "site")
+
+
+@pytest.fixture
+def ran_json(run):
+    def run_it(*arguments, code=0):
+        ran = run(*arguments, "--json")
+        assert ran.code == code, ran.err
+        return json.loads(ran.out)
+
+    return run_it
+
+
+@pytest.fixture
+def address(redis_server):
+    """A name that no index has before or after a test."""
+    address = RedisAddress(redis_server.url, "site:simhash")
+    yield address
+    address.delete()
+
+
+@pytest.fixture
+def options(address):
+    return ("--redis", address.url, "--redis-key", address.name)
+
+
+@pytest.fixture
+def filled(ran_json, index, address, options):
+    """The demo's index, merged into a new one in Redis."""
+    Path("nothing.jsonl").write_text("")
+    assert ran_json("import", "nothing.jsonl", *options)["entries"] == 0
+    merged = ran_json("merge", str(index), *options)
+    assert merged["entries"] == len(list(entry_records(index)))
+    return address
+
+
+def without(found, *names):
+    return {name: value for name, value in found.items() if name not in names}
+
+
+def test_the_same_answers_as_of_a_directory(ran_json, run, index, filled, options):
+    here = ran_json("stats", "--index", index)
+    there = ran_json("stats", *options)
+    assert (there["index"], there["database"]) == (str(filled), "redis")
+    of_storage = ("index", "database", "plan", "check_bits", "file_bytes", "rows", "tables")
+    assert without(there, *of_storage) == without(here, *of_storage)
+    assert there["file_bytes"] > there["page_key_bytes"] > 0
+    for table in there["tables"]:
+        assert table["records"] == there["entries"] >= table["used"]
+    assert f"{there['file_bytes']:,} bytes in redis" in run("stats", "--tables", *options).out
+    for arguments in (("clusters",), ("clusters", "--similar"), ("clusters", "--max-distance", 20)):
+        assert ran_json(*arguments, *options) == ran_json(*arguments, "--index", index), arguments
+    line = next(iter(near_duplicate_records(index)))
+    for key in (line["key"], line["representative"]):
+        assert ran_json("explain", key, *options) == ran_json("explain", key, "--index", index)
+    fingerprint = line["fingerprint"]
+    assert (
+        ran_json("query", fingerprint, *options)["matches"]
+        == ran_json("query", fingerprint, "--index", index)["matches"]
+    )
+    assert ran_json("check", *options)["problems"] == []
+
+
+def test_the_report(ran_json, index, filled, options, folder):
+    here = ran_json("report", "here.html", "--index", index)
+    there = ran_json("report", "there.html", *options)
+    assert without(there, "index", "file") == without(here, "index", "file")
+    page = (folder / "there.html").read_text(encoding="utf-8")
+    assert str(filled) in page
+
+
+def test_there_and_back(ran_json, index, filled, options, folder):
+    assert list(entry_records(filled)) == list(entry_records(index))
+    assert list(near_duplicate_records(filled)) == list(near_duplicate_records(index))
+    ran_json("export", "there.jsonl.gz", *options)
+    ran_json("import", "there.jsonl.gz", "back")
+    fields = ("near_duplicates",)
+    there, back = list(entry_records(index)), list(entry_records(folder / "back"))
+    assert [without(one, *fields) for one in back] == [without(one, *fields) for one in there]
+    ran_json("import", "nothing.jsonl", "empty")
+    ran_json("merge", "--index", "empty", f"{filled.url}#{filled.name}")
+    assert list(entry_records(folder / "empty")) == there
+    assert list(near_duplicate_records(folder / "empty")) == list(near_duplicate_records(index))
+
+
+def test_merging_in_redis_is_merging_in_a_directory(ran_json, run, index, filled, options):
+    """An index is merged into itself, as the index of a later crawl; pages are unchanged."""
+    second = index.parent / "second"
+    shutil.copytree(index, second)
+    key = next(iter(entry_records(index)))["key"]
+    ran_json("remove", key, "--index", second)
+    ran_json("remove", key, *options)
+    here = ran_json("merge", index, "--index", second)
+    there = ran_json("merge", index, *options)
+    assert without(there, "index", "merged") == without(here, "index", "merged")
+    assert list(entry_records(filled)) == list(entry_records(second))
+    assert list(near_duplicate_records(filled)) == list(near_duplicate_records(second))
+    assert check(filled).problems == []
+
+
+def test_imports_are_all_or_nothing(ran_json, run, index, address, options):
+    ran_json("export", "pages.jsonl", "--index", index)
+    count = ran_json("import", "pages.jsonl", "--pages", "20000", *options)["entries"]
+    assert check(address).entries == count
+    with address.open() as opened:
+        assert opened.layout.group_bits == 10
+        assert opened.next_sequence > count
+    ran = run("import", "pages.jsonl", *options)
+    assert (ran.code, "there is an index of that name" in ran.err) == (1, True)
+    assert address.delete()
+    lines = Path("pages.jsonl").read_text().splitlines()
+    Path("twice.jsonl").write_text("\n".join([*lines, lines[3]]))
+    ran = run("import", "twice.jsonl", *options)
+    assert ran.code == 1
+    assert "came before; nothing was imported" in ran.err
+    assert not address.delete()
+
+
+def test_expire_remove_and_compact(ran_json, run, index, filled, options):
+    keys = [record["key"] for record in entry_records(filled)]
+    found = ran_json("remove", keys[0], "https://a.example/unknown", *options, code=1)
+    assert (found["removed"], found["missing"]) == ([keys[0]], ["https://a.example/unknown"])
+    sizes = ran_json("compact", *options)
+    assert sizes["after_bytes"] < sizes["before_bytes"]
+    found = ran_json("expire", "--not-seen-for", "52w", *options)
+    assert (found["removed_entries"], found["entries"]) == (0, len(keys) - 1)
+    found = ran_json("expire", "--not-seen-since", "2200-01-01", "--log", *options)
+    assert (found["removed_entries"], found["entries"]) == (len(keys) - 1, 0)
+    assert (found["removed_near_duplicates"] > 0, found["near_duplicates"]) == (True, 0)
+    report = check(filled)
+    assert (report.problems, report.records) == ([], 0)
+    assert run("remove", "--all", *options).code == 0
+    ran = run("stats", *options)
+    assert (ran.code, "there is no index of that name" in ran.err) == (1, True)
+
+
+def test_an_index_in_a_directory_is_removed_whole(run, index):
+    assert run("remove", "--index", index).code == 2
+    assert run("remove", "--all", "https://a.example/", "--index", index).code == 2
+    ran = run("remove", "--all", "--index", index)
+    assert (ran.code, ran.out) == (0, f"deleted {index}\n")
+    assert list(index.iterdir()) == []
+
+
+def test_crawls_stop_what_they_would_break(run, index, filled, options):
+    with filled.open() as crawl:
+        page = crawl.observe("https://a.example/pending", 5)
+        for arguments in (("merge", index), ("remove", "--all")):
+            ran = run(*arguments, *options)
+            assert (ran.code, "1 pending pages" in ran.err) == (1, True), arguments
+        assert run("expire", "--not-seen-for", "1s", *options).code == 0
+        crawl.confirm(page)
+        assert crawl.entry(page.key) is not None
+
+
+@pytest.mark.parametrize("command", ["repair", "rebuild"])
+def test_what_needs_a_directory_says_so(run, options, command):
+    ran = run(command, *options)
+    assert ran.code == 1
+    assert f"{command} works on an index in a directory, not on one in Redis" in ran.err
+
+
+def test_settings_name_the_index(run, filled, folder, redis_server, monkeypatch):
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = shop_settings\n")
+    (folder / "shop_settings.py").write_text(
+        f"SIMHASH_INDEX = 'redis'\nREDIS_URL = {redis_server.url!r}\nSIMHASH_RESET = True\n"
+        "SIMHASH_KEEP_TEXT = True\n"
+    )
+    monkeypatch.syspath_prepend(folder)
+    ran = run("stats", "--spider", "site")
+    assert (ran.code, ran.err) == (0, "")
+    assert str(filled) in ran.out
+    ran = run("stats")
+    assert (ran.code, "give --spider or --redis-key" in ran.err) == (1, True)
+    assert run("stats", "--redis-key", "site:simhash").code == 0
+    (folder / "empty").mkdir()
+    ran = run("stats", "--index", "empty")
+    assert (ran.code, "there is no index" in ran.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("stats", "--redis", "redis://:geheim@127.0.0.1:1/0", "--redis-key", "x"), 1, "reached"),
+        (("stats", "--redis", "http://:geheim@127.0.0.1:1/0", "--redis-key", "x"), 1, "URL"),
+        (("stats", "--redis", "redis://127.0.0.1:1"), 1, "--redis-key"),
+        (("stats", "--redis-key", "x"), 1, "SIMHASH_REDIS_URL"),
+        (("stats", "--redis-key", "x{", "--redis", "redis://127.0.0.1:1"), 1, "SIMHASH_REDIS_KEY"),
+        (("stats", "--redis-key", "x", "--index", "."), 2, "cannot be combined"),
+        (("clusters", "--redis-key", "x", "--file", "y"), 2, "cannot be combined"),
+        (("import", "f", "d", "--redis-key", "x"), 2, "cannot be combined"),
+        (("import", "f"), 2, "give NEW_DIRECTORY"),
+        (("merge", "redis://:geheim@127.0.0.1:1/0", "--index", "."), 1, "name of the index"),
+        (("merge", "", "--index", "."), 1, "empty"),
+    ],
+)
+def test_wrong_options_are_refused_without_secrets(run, arguments, code, message):
+    ran = run(*arguments)
+    assert ran.code == code
+    assert message in ran.err
+    assert "geheim" not in ran.err

@@ -1,0 +1,240 @@
+"""An index in Redis as a whole: read, expired, compacted and deleted, also while crawls go on."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from functools import partial
+
+import pytest
+
+from scrapy_simhash.errors import IndexLocked, IndexMissing, SchemeError, StorageError
+from scrapy_simhash.index.redis import RedisAddress, new_redis_manifest
+from scrapy_simhash.index.redis.layout import digest_of
+from scrapy_simhash.maintenance.check import CheckReport, check
+from scrapy_simhash.maintenance.redis_check import check_in_redis
+
+from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
+from .test_redis_index import client_of, disconnect
+
+A, B, C, D = FAR
+
+
+@pytest.fixture
+def redis():
+    return pytest.importorskip("redis")
+
+
+@pytest.fixture
+def address(redis_backend):
+    return RedisAddress(redis_backend.server.url, redis_backend.name, redis_backend.server.cluster)
+
+
+def store(index, *pages):
+    for key, fingerprint in pages:
+        index.confirm(index.observe(key, fingerprint))
+
+
+def records(index):
+    """How often each record is in the tables."""
+    size = index.layout.record_bytes
+    counted = Counter()
+    for _, (value,) in index.server.each(index.layout.pattern("t"), "GET"):
+        counted.update(value[at : at + size] for at in range(0, len(value), size))
+    return counted
+
+
+def problems(index):
+    report = CheckReport()
+    check_in_redis(index, report, lambda: None)
+    return report.problems
+
+
+def test_all_entries_are_read_from_all_groups(redis_backend, address):
+    rng = random.Random(1)
+    with redis_backend.open(incremental=True, expected_pages=8000) as index:
+        assert index.layout.group_bits == 8
+        for number in range(120):
+            index.confirm(index.observe(f"page {number}", rng.randrange(1 << 16)))
+        held = list(index.entries())
+        assert len(held) == len(index) > 20
+        assert all(index.entry(entry.key) == entry for entry in held)
+        assert {line.representative for line in index.lines()} <= {one.key for one in held}
+        pending = index.observe("pending", A)
+        assert index.pending_pages() == (pending.kind == "new")
+    report = check(address)
+    assert (report.problems, report.entries) == ([], len(held))
+    assert report.records == len(held) * PLAN.blocks
+
+
+def test_pages_that_were_not_seen_since_expire(redis_backend):
+    with redis_backend.open(incremental=True) as index:
+        index._clock = lambda: 1000
+        store(index, ("a", A), ("b", B), ("copy", flip(A, 0)))
+        index._clock = lambda: 2000
+        store(index, ("c", C), ("copy of b", flip(B, 0)))
+    with redis_backend.open(incremental=True) as index:
+        index._clock = lambda: 2000
+        store(index, ("a", A))
+        handled = index.observe("b", B)
+        assert index.expire(2000) == 0  # one is handled now
+        index.discard(handled)
+        assert index.expire(1000) == 0
+        assert index.expire(2000) == 1
+        assert sorted(entry.key for entry in index.entries()) == ["a", "c"]
+        assert len(index) == 2
+        assert index.expire_log(2000) == 1
+        assert [line.key for line in index.lines()] == ["copy of b"]
+        assert index.query(B) == []
+        assert index.observe("b again", B).kind == "new"
+
+
+def test_records_of_pages_that_are_gone_are_removed(redis_backend):
+    rng = random.Random(2)
+    with redis_backend.open(incremental=True) as index:
+        store(index, ("a", A), ("b", B), ("c", C))
+        index.discard(index.observe("failed", D))
+        for _ in range(5):
+            store(index, ("c", rng.randrange(1 << 16)))
+        assert index.forget("b")
+        assert not index.forget("b")
+        pending = index.observe("pending", D)
+        before = records(index)
+        removed = index.compact()
+        after = records(index)
+        assert removed == before.total() - after.total() > 2 * PLAN.blocks
+        kept = [("pending", D), *((one.key, one.fingerprint) for one in index.entries())]
+        assert len(kept) == 3
+        assert after == {
+            index.layout.record(digest_of(key), fingerprint): PLAN.blocks
+            for key, fingerprint in kept
+        }
+        assert index.compact() == 0
+        index.confirm(pending)
+        assert found(index.query(D)) == [("pending", D, 0)]
+        assert problems(index) == []
+
+
+def test_a_page_that_relied_on_records_that_went_writes_its_own(redis_backend):
+    with redis_backend.open() as earlier:
+        store(earlier, ("a", A))
+    with redis_backend.open() as index, redis_backend.open() as other:
+        take = index._take
+
+        def first(*arguments, **options):
+            assert options["rows"] is False
+            assert other.forget("a")
+            assert other.compact() == PLAN.blocks
+            return take(*arguments, **options)
+
+        index._take = first
+        page = index.observe("a", A)
+        assert index.query(A) == []
+        index.confirm(page)
+        assert found(index.query(A)) == [("a", A, 0)]
+        assert problems(index) == []
+
+
+def test_a_bucket_that_is_written_to_meanwhile_stays(redis_backend):
+    with redis_backend.open(incremental=True) as index, redis_backend.open() as other:
+        store(index, ("a", A), ("b", B))
+        index.forget("a")
+        read = index._records_of_pages
+
+        def then_another_comes():
+            held = list(read())
+            store(other, ("late", A))
+            return iter(held)
+
+        index._records_of_pages = then_another_comes
+        assert index.compact() == 0
+        assert found(index.query(A)) == [("late", A, 0)]
+        index._records_of_pages = read
+        assert index.compact() == PLAN.blocks
+        assert found(index.query(A)) == [("late", A, 0)]
+        assert problems(index) == []
+
+
+def test_what_a_check_finds(redis_backend):
+    with redis_backend.open() as index:
+        store(index, ("a", A), ("b", D))
+        layout, server = index.layout, index.server
+        bucket = layout.table(0) + index.plan.prefixes(A)[0].to_bytes(layout.prefix_bytes, "big")
+        server.call("DEL", bucket)
+        assert problems(index) == ["the entry of 'a' has no record in table 0"]
+        store(index, ("c", C))
+        server.call("INCR", layout.group_keys(layout.group_of(digest_of("b")))[2])
+        server.call("APPEND", layout.table(1) + b"\0", b"x")
+        server.call("HSET", layout.log(1), 1, b"?")
+        server.call("SET", layout.order[0], 1)
+        texts = " ".join(problems(index))
+        for part in ("counts 2 entries, there were 1", "whole records", "log", "come next"):
+            assert part in texts
+        assert index.compact() == 1  # the bytes that are no record
+        page = index.observe("pending", B)
+        assert "counts 2" not in " ".join(problems(index))
+        index.discard(page)
+        group = layout.group_keys(layout.group_of(digest_of("b")))[0]
+        server.call("SET", group, digest_of("other") + (3).to_bytes(4, "big") + b"???")
+        assert any("cannot be read" in one for one in problems(index))
+
+
+@pytest.mark.parametrize("name", ["x*[y]?\\:simhash", "shop"])
+def test_only_the_keys_of_the_index_are_deleted(redis_backend, redis, name):
+    redis_backend.name = name
+    server = redis_backend.server
+    address = RedisAddress(server.url, name, server.cluster)
+    assert address.delete() is False
+    client = client_of(redis_backend, redis)
+    theirs = [f"{name}:requests", f"{name}:t", f"{name}:x{{1}}", f"{name}:simhash:t{{0}}a"]
+    theirs += ["xx:simhash:t{0}a", "xay?\\:simhash:e{0}", "t{0}", "shop2:t{0}"]
+    try:
+        for key in theirs:
+            client.set(key, "theirs")
+        before = set(client.keys("*"))
+        with redis_backend.open(crawl="c") as index:
+            store(index, ("a", A), ("b", B), ("copy", A))
+            page = index.observe("pending", C)
+            with pytest.raises(IndexLocked, match="1 pending"):
+                address.delete()
+            index.discard(page)
+        assert set(client.keys("*")) > before
+        assert address.delete() is True
+        assert set(client.keys("*")) == before
+        with redis_backend.open() as index:
+            assert len(index) == 0
+            assert index.observe("a", A).kind == "new"
+        assert address.delete() is True
+    finally:
+        for key in theirs:
+            client.delete(key)
+        disconnect(client)
+
+
+def test_an_address_makes_and_opens_and_shows_no_secret(redis_backend, address):
+    with pytest.raises(IndexMissing, match="no index"):
+        address.open()
+    manifest = new_redis_manifest(SCHEME, K, PLAN, 1000)
+    with address.make(manifest) as index:
+        assert index.manifest == manifest
+        assert manifest.check_bits == 8 * index.layout.check_bytes
+    with pytest.raises(StorageError, match="there is an index"):
+        address.make(manifest)
+    with address.open(max_distance=2) as index:
+        assert index.max_distance == 2
+    secret = RedisAddress("redis://me:geheim@host:1/0", "x")
+    assert "geheim" not in f"{secret} {secret!r}"
+    assert str(secret) == "redis://host:1/0 x"
+    for wrong in (partial(RedisAddress, "http://x", "y"), RedisAddress(address.url, "{").open):
+        with pytest.raises(SchemeError):
+            wrong()
+
+
+def test_entries_within_a_distance(redis_backend):
+    with redis_backend.open(incremental=True) as index:
+        store(index, ("a", A), ("b", B))
+        index.observe("pending", C)
+        assert [entry.key for _, entry in index.within(flip(A, 0, 1), K)] == ["a"]
+        assert index.within(flip(A, 0, 1), 1) == []
+        assert index.within(C, K) == []
+        assert seen(index.observe("copy", flip(A, 0))) == ("near-duplicate", "a", 1)
