@@ -43,11 +43,13 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
     spider = crawler.spider
     extra = {"spider": spider}
     directory = settings.directory if settings.pages else settings.item_directory
+    redis = settings.redis
+    where = redis.address("page" if settings.pages else "item") if redis else directory
     try:
         name = "" if spider is None else str(spider.name)
         judged = "simhash" if settings.pages else "simhash/item"
         crawl = crawl_facts(crawler.stats.get_stats(), name, reason, judged)
-        write_report(path, directory, crawl=crawl, cluster_limit=settings.cluster_limit)
+        write_report(path, where, crawl=crawl, cluster_limit=settings.cluster_limit)
     except IndexLocked:
         if _is_open_here(index_url(directory, settings.index_kind)):
             logger.info(
@@ -71,11 +73,11 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
         crawler.stats.inc_value("simhash/errors/report")
         # A traceback would only bury the message.
         logger.error(  # noqa: TRY400
-            "simhash: the report %s was not written: %s. `scrapy simhash report --index %s` "
-            "writes a report of the index alone",
+            "simhash: the report %s was not written: %s. `scrapy simhash report %s` writes a "
+            "report of the index alone",
             path,
             error,
-            directory,
+            f"--redis-key {where.name}" if redis else f"--index {where}",
             extra=extra,
         )
     else:

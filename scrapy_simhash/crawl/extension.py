@@ -274,7 +274,7 @@ class SimhashExtension:
                     lane.what,
                     lane.detector.scheme,
                     settings,
-                    crawl_start=self._job.crawl_start(redis.location(lane.what)),
+                    crawl_start=self._job.crawl_start(str(redis.address(lane.what))),
                 ),
                 patience_s=redis.lease_s,
             )

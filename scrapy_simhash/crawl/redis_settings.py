@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.crawl.retries import MAX_WAITS
 from scrapy_simhash.errors import SchemeError, SettingsError
-from scrapy_simhash.index.redis import DEFAULT_LEASE_S, open_redis_index
+from scrapy_simhash.index.redis import DEFAULT_LEASE_S, RedisAddress, open_redis_index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +69,10 @@ class RedisSettings:
                 "the URL of a server is needed, such as redis://user:password@host:6379/0",
             )
         for name, why in (
-            ("SIMHASH_RESET", "other crawlers may use the index: use another SIMHASH_REDIS_KEY"),
+            (
+                "SIMHASH_RESET",
+                "other crawlers may use it: `scrapy simhash remove --all` deletes it",
+            ),
             ("SIMHASH_KEEP_TEXT", "an index in Redis stores no texts"),
         ):
             if read.boolean(name):
@@ -95,7 +98,7 @@ class RedisSettings:
             ),
         )
         try:
-            made.location("page")
+            made.address("page")
         except SchemeError as error:
             raise SettingsError("SIMHASH_REDIS_URL", "…", str(error)) from error
         return made
@@ -105,15 +108,10 @@ class RedisSettings:
         """How often an idle crawl waits for pages of others, which may have died."""
         return max(MAX_WAITS, 3 * self.lease_s // _IDLE_S)
 
-    def index_name(self, what: str) -> str:
-        """Return the name of the index of pages ("page") or of items ("item")."""
-        return self.name if what == "page" else f"{self.name}-items"
-
-    def location(self, what: str) -> str:
-        """Return the location of an index, as the index itself gives it; it holds no secret."""
-        from scrapy_simhash.index.redis.urls import masked
-
-        return f"{masked(self.url)} {self.index_name(what)}"
+    def address(self, what: str) -> RedisAddress:
+        """Return the place of the index of pages ("page") or of items ("item")."""
+        name = self.name if what == "page" else f"{self.name}-items"
+        return RedisAddress(self.url, name, self.cluster, self.parameters)
 
     def open(
         self, what: str, scheme: Scheme, settings: SimhashSettings, *, crawl_start: int | None
@@ -121,7 +119,7 @@ class RedisSettings:
         """Open an index. For what it raises, see `open_redis_index`."""
         return open_redis_index(
             self.url,
-            self.index_name(what),
+            self.address(what).name,
             scheme,
             max_distance=settings.max_distance,
             plan=settings.plan,

@@ -52,16 +52,13 @@ class TestSettings:
     def test_by_default_the_index_has_the_name_of_the_spider(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         redis = self.read(SIMHASH_REDIS_URL="redis://h/1").redis
-        assert (redis.index_name("page"), redis.index_name("item")) == (
-            "shop:simhash",
-            "shop:simhash-items",
-        )
-        assert redis.location("page") == "redis://h/1 shop:simhash"
+        addresses = [str(redis.address(what)) for what in ("page", "item")]
+        assert addresses == ["redis://h/1 shop:simhash", "redis://h/1 shop:simhash-items"]
         assert not list(tmp_path.iterdir()), "a directory was made"
 
     def test_one_name_for_all_spiders(self):
         redis = self.read(SIMHASH_REDIS_URL="redis://h", SIMHASH_SHARED=True).redis
-        assert redis.index_name("page") == "shared:simhash"
+        assert redis.address("page").name == "shared:simhash"
 
     @pytest.mark.parametrize(
         ("given", "url"),
@@ -105,7 +102,7 @@ class TestSettings:
 def test_a_crawl_and_the_next(site, tmp_path, redis_server, name):
     copies = [site.put(f"/one/{number}", story(1)) for number in range(3)]
     other = site.put("/other", story(2))
-    how = settings(redis_server.url, name)
+    how = settings(redis_server.url, name, SIMHASH_REPORT=str(tmp_path / "report.html"))
     first, again, incremental = run(
         tmp_path,
         *(
@@ -118,6 +115,8 @@ def test_a_crawl_and_the_next(site, tmp_path, redis_server, name):
     assert (again.stat("unchanged"), again.stat("dropped")) == (2, 2)
     assert incremental.stat("dropped") == 4
     assert first.stat("index/size") == 2
+    assert first.lines("INFO", "the report is in")
+    assert copies[0] in (tmp_path / "report.html").read_text()
     with open_redis_index(redis_server.url, name) as index:
         assert len(index) == 2
         assert {line.representative for line in index.near_duplicates()} == {copies[0]}
