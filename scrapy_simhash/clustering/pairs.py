@@ -153,8 +153,8 @@ class PairSearch:
                 same[starts[run] : ends[run] - 1] = False
                 found = self._of_set(members[starts[run] : ends[run]])
                 # Links must not be filtered: an earlier table may have found other links.
-                yield from found if self._links else self._first_met(found, number)
-            yield from self._first_met(self._neighbours(members, same), number)
+                yield from found if self._links else self._new_pairs(found, number)
+            yield from self._new_pairs(self._neighbours(members, same), number)
 
     def _neighbours(self, members: Positions, same: Flags) -> Iterator[Pairs]:
         """Yield the pairs in runs of equal prefixes.
@@ -174,7 +174,7 @@ class PairSearch:
             chained = chained[:-1] & same[step:-1]
             step += 1
 
-    def _first_met(self, pairs: Iterable[Pairs], number: int) -> Iterator[Pairs]:
+    def _new_pairs(self, pairs: Iterable[Pairs], number: int) -> Iterator[Pairs]:
         """Yield the pairs that share the prefix of this table, but of no earlier table."""
         assert self._plan is not None
         if self._plan.probes:

@@ -74,46 +74,46 @@ def _add_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="a file or folder")
     parser.add_argument("--index", metavar="DIR", help=_INDEX)
     parser.add_argument("--json", action="store_true", help="show the summary as JSON")
-    made = parser.add_argument_group(
+    creation = parser.add_argument_group(
         "the index", "These are fixed when it is created, and need not be given again."
     )
-    made.add_argument(
+    creation.add_argument(
         "--keep-text",
         action="store_true",
         default=None,
         help="store texts, to compare and show passages",
     )
-    made.add_argument(
+    creation.add_argument(
         "--unit",
         choices=("sentences", "runs"),
         help="sentences, or runs of about N characters, see --characters (default: sentences)",
     )
-    made.add_argument(
+    creation.add_argument(
         "--characters",
         metavar="N",
         type=whole(MIN_RUN_CHARACTERS, MAX_RUN_CHARACTERS),
         help=f"length of a run (default: {DEFAULT_RUN_CHARACTERS})",
     )
-    made.add_argument(
+    creation.add_argument(
         "--overlapping",
         action="store_true",
         default=None,
         help="begin each run in the middle of the previous one",
     )
-    made.add_argument(
+    creation.add_argument(
         "--bits",
         metavar="B",
         type=_bits,
         help="width of fingerprints: a multiple of 8 up to 512 (default: 256)",
     )
-    made.add_argument(
+    creation.add_argument(
         "--max-distance",
         metavar="K",
         type=whole(0, 511),
         help="greatest distance of fingerprints (default: "
         f"{DEFAULT_MAX_DISTANCE} of 256 bits, in proportion for others)",
     )
-    made.add_argument(
+    creation.add_argument(
         "--min-characters",
         metavar="N",
         type=whole(1),

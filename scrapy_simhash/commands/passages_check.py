@@ -90,10 +90,10 @@ def _show(report: PassageReport) -> None:
     show(f"{printable(report.document)}: {_share(report.known_share)} of it appears elsewhere")
     short = sum(passage.short for passage in report.passages)
     levels = Counter(passage.level for passage in found)
-    called = ", ".join(f"{levels[at]:,} {name}" for at, name in _LEVELS.items() if levels[at])
+    counts = ", ".join(f"{levels[at]:,} {name}" for at, name in _LEVELS.items() if levels[at])
     show(
         f"  {len(found):,} of {len(report.passages):,} passages appear elsewhere"
-        f"{called and ': '}{called}{f'; {short:,} too short to look up' if short else ''}"
+        f"{counts and ': '}{counts}{f'; {short:,} too short to look up' if short else ''}"
     )
     if found:
         how = "of the texts" if report.verified else "estimated from fingerprints"
@@ -117,10 +117,10 @@ def _show(report: PassageReport) -> None:
 
 def _show_passage(passage: CheckedPassage) -> None:
     show()
-    called = _LEVELS[passage.level]
+    level = _LEVELS[passage.level]
     if passage.level == "common":
-        called += f", in {passage.documents:,} documents"
-    show(f"  characters {passage.start:,} to {passage.end:,}, {called}")
+        level += f", in {passage.documents:,} documents"
+    show(f"  characters {passage.start:,} to {passage.end:,}, {level}")
     show(f"  | {printable(passage.text)}")
     for source in passage.sources:
         show(f"  {percent(source.similarity):>5}  {_place(source)}")

@@ -66,7 +66,7 @@ class Judge:
         key = record.key
         if key in self._keys:
             self.commit()
-        verdict = self._detector.judge(self._index, key, record.page, in_scope=self._among(key))
+        verdict = self._detector.judge(self._index, key, record.page, in_scope=self._in_scope(key))
         observation = verdict.observation
         dropped = observation is not None and self._is_dropped(verdict)
         line = {"key": key, **verdict.to_dict(), "dropped": dropped}
@@ -117,18 +117,18 @@ class Judge:
     def _is_dropped(self, verdict: Verdict) -> bool:
         if self._options.action != "drop":
             return False
-        if verdict.kind == "unchanged" and self._was_met(verdict.key):
+        if verdict.kind == "unchanged" and self._has_key_of_this_run(verdict.key):
             # A copy within this run. In a crawl, pages are fetched again on purpose.
             return True
         action, _ = self._policy.decide(verdict)
         return not action.items
 
-    def _was_met(self, key: str) -> bool:
-        """Return True if this run has met the key before."""
+    def _has_key_of_this_run(self, key: str) -> bool:
+        """Return True if this run has judged a record with this key before."""
         stored = self._index.entry(key)
         return stored is not None and stored.met >= self._index.crawl_start
 
-    def _among(self, key: str) -> Callable[[str], bool] | None:
+    def _in_scope(self, key: str) -> Callable[[str], bool] | None:
         return None if self._options.scope is None else self._options.scope(key)
 
     def _repeat(self, checkpoint: Checkpoint) -> None:
@@ -140,7 +140,7 @@ class Judge:
                 continue
             key, fingerprint = verdict["key"], int(verdict["fingerprint"], 16)
             observation = self._index.observe(
-                key, fingerprint, evidence_from(next(evidence)), in_scope=self._among(key)
+                key, fingerprint, evidence_from(next(evidence)), in_scope=self._in_scope(key)
             )
             if observation.similar_to is not None:
                 self._index.acted(observation, "passed")

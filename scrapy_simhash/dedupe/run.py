@@ -133,9 +133,8 @@ class _Run:
                 f"{name} ({old.get(name)} before)" for name in new if old.get(name) != new[name]
             ]
         return (
-            f"{self._state.directory} is of an interrupted run that differs in "
-            f"{', '.join(different)}: ask for the same to go on with it, or begin again with "
-            "--restart"
+            f"{self._state.directory} belongs to an interrupted run that differs in "
+            f"{', '.join(different)}: run its command again to go on, or begin again with --restart"
         )
 
     def _restart(self) -> None:

@@ -39,8 +39,8 @@ _MAX_SOURCES = 5
 # neighbours and their first documents are checked.
 _MAX_NEIGHBOURS = 64
 _MAX_DOCUMENTS = 32
-# A text of thousands of sentences that resemble each other has millions of pairs. Once so many
-# neighbours were found for a text, only the first that are found are looked at, not the nearest.
+# A text of thousands of similar sentences has millions of pairs. After this many neighbours, the
+# first neighbours of each further passage are checked, not the nearest.
 _MAX_NEIGHBOURS_OF_TEXT = 100_000
 
 
@@ -167,7 +167,7 @@ class Matcher:
     def _neighbours(
         self, fingerprint: int, max_distance: int, *, fast: bool
     ) -> Iterable[tuple[int, Entry]]:
-        # A short passage that two changed characters took farther away is found all the same.
+        # Two changed characters move a short passage beyond the distance of the tables.
         further = max_distance > self._scheme.max_distance
         if (fast and not further) or self._found > _MAX_NEIGHBOURS_OF_TEXT:
             return self._store.within_in_turn(fingerprint, max_distance)
@@ -190,7 +190,7 @@ class Matcher:
         """Return (number of documents with the passage, its sources in the first of them)."""
         store = self._store
         documents = store.passage(entry.ordinal, entry.fingerprint).documents
-        if own is not None and store.stands_in(entry.ordinal, entry.fingerprint, own):
+        if own is not None and store.is_in_document(entry.ordinal, entry.fingerprint, own):
             documents -= 1
         sources: list[Source] = []
         equal = 0

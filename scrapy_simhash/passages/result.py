@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Level = Literal["none", "medium", "high", "common"]
 
 DEFAULT_HIGH_SIMILARITY = 0.9
-# Of shares in reports and items, and of those that people read: a tenth of a percent.
+# Digits of shares in reports and items, and of those that are shown to people (0.1 %).
 SHARE_DIGITS = 4
 SHOWN_DIGITS = 3
 _MAX_SOURCES = 100
@@ -95,8 +95,9 @@ class PassageReport:
     passages: tuple[CheckedPassage, ...]
 
     def rounded(self, digits: int) -> PassageReport:
-        """Return the report with rounded shares. Shares of sources that add up to `known_share`
-        still do so; a share that would become 0 is left as it is.
+        """Return the report with rounded shares.
+
+        Shares of sources that add up to `known_share` still do so. No share is rounded to 0.
         """
         return replace(
             self,
@@ -116,7 +117,7 @@ class PassageReport:
         unit = 10**digits
         units = [math.floor(share * unit + 1e-6) for share in shares]
         missing = max(round(self.known_share * unit) - sum(units), 0)
-        # What is missing goes to those that lost most.
+        # The missing units go to the shares that lost most by rounding.
         lost = sorted(range(len(shares)), key=lambda at: units[at] - shares[at] * unit)
         for at in lost[:missing]:
             units[at] += 1

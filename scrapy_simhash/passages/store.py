@@ -136,7 +136,7 @@ class PassageStore:
         document = self.document(number)
         return document is not None and document.digest == rows.digest(text)
 
-    def stands_in(self, ordinal: int, fingerprint: int, number: int) -> bool:
+    def is_in_document(self, ordinal: int, fingerprint: int, number: int) -> bool:
         """Return True if a document has the passage of an entry."""
         row = rows.places_row(ordinal, number)
         value = self._database.get(row)
@@ -153,14 +153,14 @@ class PassageStore:
     ) -> list[tuple[int, Entry]]:
         """Return (distance, entry) of the passages within the distance, nearest first.
 
-        :param flipped: ask for each prefix with a flipped bit, too: slower, and finds those beyond
-            the distance that tables were chosen for.
+        :param flipped: also look up each prefix with one bit flipped, which is slower, but finds
+            passages beyond the distance of the tables.
         """
         found = self._index.within(fingerprint, max_distance, flipped=flipped)
         return sorted(found, key=_distance_and_age)
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """Yield the same lazily, in the order in which the tables find them."""
+        """Yield (distance, entry) of these passages lazily, in the order of the tables."""
         return self._index.within_in_turn(fingerprint, max_distance)
 
     def put(self, name: str, text: str, passages: Sequence[tuple[Span, int]]) -> bool:
