@@ -203,9 +203,9 @@ def _add_remove_arguments(parser: argparse.ArgumentParser) -> None:
 def _remove(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.remove import delete, remove
 
-    where = index_location(options)
     if options.all == bool(options.keys):
         options.wrong_usage("give keys, or --all")
+    where = index_location(options)
     if options.all:
         delete(where)
         show(f"deleted {where}") if not options.json else _show_json(where, {"deleted": True})

@@ -22,7 +22,7 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extraction import extract
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.scheme import PRESETS
-from scrapy_simhash.workers import child
+from scrapy_simhash.workers import pages
 from tests.dedupe.samples import http_response, read_lines, run, warc_record
 
 CHINESE = "开往岛上的渡船九点出发。船上可以带自行车、狗和邮件。请在开船前十分钟到达码头。"
@@ -82,8 +82,8 @@ def test_crawl_dedupe_and_files_have_the_same_text(body, tmp_path, monkeypatch):
     `passages` `Reading`.
     """
     text = response(body).text
-    message = b"".join(child.encoded(page_for_worker(response(body))))
-    assert child.decoded(message) == text  # in a worker of a crawl
+    message = b"".join(pages.encoded(page_for_worker(response(body))))
+    assert pages.decoded(message) == text  # in a worker of a crawl
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.html").write_bytes(body)
     if not body:
