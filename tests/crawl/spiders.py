@@ -221,16 +221,29 @@ def path_of(response: Response) -> str:
 
 
 class ItemsSpider(PagesSpider):
-    """Yields the items that are given for the path of a page."""
+    """Yields the items that are given for the path of a page.
 
-    def __init__(self, *args: Any, items: dict[str, list[Any]], **kwargs: Any) -> None:
+    :param pages_after_items: request a page once the page before has yielded its items, which
+        are not done with by then; so it is known in which order items begin.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        items: dict[str, list[Any]],
+        pages_after_items: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.items = items
+        self.pages_after_items = pages_after_items
 
     def parse(self, response: Response) -> Iterator[Any]:
         self.note(response)
         for item in self.items[path_of(response)]:
             yield {"url": response.url, **item}
+        if self.pages_after_items:
+            yield from islice(self.waiting, 1)
 
 
 class SameItemSpider(PagesSpider):

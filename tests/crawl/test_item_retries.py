@@ -10,9 +10,6 @@ from tests.crawl.pages import ARTICLES, page
 SETTINGS = {
     "SIMHASH_ITEM_FIELDS": ["text"],
     "ITEM_PIPELINES": {"tests.crawl.late_pipeline.LatePipeline": 300},
-    # The page whose items fail is crawled first.
-    "CONCURRENT_REQUESTS": 1,
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
 }
 
 
@@ -37,7 +34,7 @@ def results(every_index, site, module_path):
             requests=[site.url(path) for path in items],
             spider="tests.crawl.spiders.ItemsSpider",
             settings=SETTINGS | settings,
-            arguments={"items": items, "at_once": True},
+            arguments={"items": items, "pages_after_items": True},
             name=name,
         )
         for name, settings in {
