@@ -61,7 +61,7 @@ test-changed: .venv/ready
 
 # The quick ring of the crawls, with the oldest Scrapy that is supported.
 test-oldest: .venv-oldest/ready
-	$(WITH_WORKERS) $(IN_MEMORY) .venv-oldest/bin/python -m pytest $(PARALLEL) tests/crawl
+	$(IN_MEMORY) .venv-oldest/bin/python -m pytest $(PARALLEL) tests/crawl
 
 lint: .venv/ready-lint
 	.venv/bin/ruff check .
