@@ -40,7 +40,6 @@ ON_A_CLUSTER = {
     "test_contract.py",
     "test_redis_index.py",
     "test_redis_content.py",
-    "test_redis_concurrency.py",
 }
 _STARTED_S = time.monotonic()
 
@@ -57,11 +56,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.name in BOTH_DATABASES or not isinstance(item, pytest.Function):
+        if not isinstance(item, pytest.Function):
             continue
         identity = item.callspec.id if hasattr(item, "callspec") else ""
         if "redis-cluster" in identity and item.path.name not in ON_A_CLUSTER:
             item.add_marker(pytest.mark.thorough)
+        if item.path.name in BOTH_DATABASES:
+            continue
         parameters = identity.split("-")
         if OTHER_DATABASE in parameters and DEFAULT_DATABASE not in parameters:
             item.add_marker(pytest.mark.thorough)

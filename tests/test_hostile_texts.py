@@ -116,6 +116,7 @@ def test_no_more_than_thirty_marks_stand_in_a_row():
     assert safe == "a" + "\u034f".join("\u0316" * count + "\u0315" * count for count in counts)
 
 
+@pytest.mark.thorough
 def test_a_text_of_sentences_that_resemble_each_other_is_checked_in_time(tmp_path):
     def text():
         return " ".join(

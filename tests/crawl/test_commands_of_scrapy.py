@@ -51,7 +51,12 @@ def url(site):
     return site.url("/mill")
 
 
-@pytest.fixture(params=[ADDON, BY_HAND], ids=["addon", "by hand"])
+@pytest.fixture(
+    params=[
+        pytest.param(ADDON, id="addon", marks=pytest.mark.thorough),
+        pytest.param(BY_HAND, id="by hand"),
+    ]
+)
 def project(request, url, tmp_path):
     package = tmp_path / "shop"
     package.mkdir()

@@ -66,6 +66,7 @@ def test_children_do_not_share_their_random_numbers(run):
     assert len(set(numbers)) == 2
 
 
+@pytest.mark.thorough
 def test_one_that_dies_and_one_that_stays_do_not_end_the_others(run):
     assert run("die")[0] == -9
     assert run("0")[0] == 0

@@ -216,6 +216,7 @@ def test_a_server_that_goes_away(site, tmp_path, own_server):
     assert crawl.lines("WARNING", "Pages pass without a verdict until it answers")
 
 
+@pytest.mark.thorough
 def test_a_server_that_comes_back(site, tmp_path, own_server):
     port = own_server.ports[0]
     urls = [site.put(f"/{number}", story(number)) for number in range(3)]

@@ -237,7 +237,10 @@ def test_chains_of_near_duplicates_do_not_drift(index):
     assert list(representatives.values()) == [(1 << step) - 1 for step in (0, 4, 8, 12, 16)]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=settings().max_examples // 4,  # a pass over all back ends takes its time
+)
 @given(key=st.text(st.characters(exclude_categories=()), min_size=1))
 def test_keys_are_any_unicode_with_lone_surrogates(backend, key):
     with backend.open() as index:

@@ -234,9 +234,8 @@ class Crawl:
             self.index.confirm(observation)
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 2))]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_after_a_crash_at_any_write_all_is_there_that_was_confirmed(seed):
     content = {}
     early = 0

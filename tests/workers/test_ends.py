@@ -81,6 +81,7 @@ def test_idle_workers_end_with_a_parent_that_is_killed(tmp_path, code):
         eventually(lambda: all(map(is_gone, workers)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", ["arrive", "arrive_holding"])
 def test_workers_that_hang_end_soon_after_a_parent_that_is_killed(tmp_path, order):
     """Nobody is left who could end them, and they notice nothing."""
