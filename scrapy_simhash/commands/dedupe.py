@@ -46,6 +46,7 @@ of a crawl. Records that cannot be read or judged are kept.
   {program} mirror/ -o mirror-distinct
   zcat pages.jl.gz | {program} - -o - | wc -l
   {program} --index seen --incremental monday.jl -o monday-new.jl
+  {program} --against october.jl monday.jl -o monday-new.jl
 
 After an interruption, the same command goes on. The output appears when it is complete.
 """
@@ -214,6 +215,14 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
         help="records that the index knew before count as seen (default: SIMHASH_INCREMENTAL)",
     )
     judging.add_argument(
+        "--against",
+        metavar="KNOWN",
+        action="append",
+        default=[],
+        help="leave out copies of what KNOWN holds, too: an index, or a file or folder of records, "
+        "which may be given again. Nothing is written there",
+    )
+    judging.add_argument(
         "--keep-index",
         action="store_true",
         help=f"leave the index of this run in OUT{_STATE}/index",
@@ -232,6 +241,8 @@ def _check(options: argparse.Namespace) -> None:
         raise SimhashError("standard input is closed: name a file")
     if "-" in options.files and options.keep_index:
         options.wrong_usage("--keep-index does not work with standard input: use --index DIR")
+    if "-" in options.against:
+        options.wrong_usage("--against needs the name of a file or an index")
     if options.keep_index and options.index is not None:
         options.wrong_usage("--keep-index cannot be combined with --index, which is kept anyway")
     if options.keep_index and options.output == "-" and options.verdicts is None:
@@ -244,7 +255,7 @@ def _check(options: argparse.Namespace) -> None:
         )
     if options.verdicts == "-":
         options.wrong_usage("--verdicts needs the name of a file; -o - is for standard output")
-    if "" in (*options.files, options.output, options.verdicts, options.index):
+    if "" in (*options.files, *options.against, options.output, options.verdicts, options.index):
         raise SimhashError("a file without a name: an empty variable of the shell?")
 
 
@@ -272,6 +283,7 @@ def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
         keep_index=options.keep_index,
         overwrite=options.overwrite,
         restart=options.restart,
+        against=[Path(known) for known in options.against],
     )
 
 
@@ -295,6 +307,9 @@ def _show(summary: DedupeSummary, options: argparse.Namespace) -> None:
     show(f"records    {summary.records:,}")
     show(f"kept       {summary.kept:,}{where}")
     show(f"dropped    {summary.dropped:,}")
+    if options.against:
+        known = ", ".join(map(printable, options.against))
+        show(f"known      {summary.known:,} records have a copy in {known}")
     if summary.tagged:
         show(f"tagged     {summary.tagged:,}")
     if summary.similar:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_simhash.dedupe.fingerprinting import Fingerprinted
+    from scrapy_simhash.dedupe.known import KnownRecords
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import State
     from scrapy_simhash.index import Observation, ObservingIndex
@@ -32,6 +33,7 @@ class Judge:
 
     :param checkpoint: the checkpoint of an interrupted run, whose last batch is repeated.
     :param damaged: files that cannot be read to their ends, kept with each checkpoint.
+    :param known: records that count as seen, beside those of the index.
     :raises SimhashError: the index has entries that the state knows nothing about.
     """
 
@@ -42,11 +44,14 @@ class Judge:
         options: DedupeOptions,
         checkpoint: Checkpoint,
         damaged: dict[str, str],
+        *,
+        known: KnownRecords | None = None,
     ) -> None:
         self._state = state
         self._index = index
         self._options = options
         self._damaged = damaged
+        self._known = known
         self._detector = Detector(options.scheme, min_tokens=options.min_tokens)
         self._policy = Policy(action="drop", incremental=options.incremental)
         self.records = checkpoint.records_after
@@ -66,11 +71,19 @@ class Judge:
         key = record.key
         if key in self._keys:
             self.commit()
-        verdict = self._detector.judge(self._index, key, record.page, in_scope=self._in_scope(key))
+        known = None if self._known is None else self._known.verdict(key, record.page)
+        verdict = known or self._detector.judge(
+            self._index, key, record.page, in_scope=self._in_scope(key)
+        )
         observation = verdict.observation
-        dropped = observation is not None and self._is_dropped(verdict)
+        if known is not None:
+            dropped = self._options.action == "drop"
+        else:
+            dropped = observation is not None and self._is_dropped(verdict)
         line = {"key": key, **verdict.to_dict(), "dropped": dropped}
         del line["canonical"]  # records have none
+        if self._known is not None:
+            line["known"] = known is not None
         self._lines.append(json.dumps(line).encode("ascii") + b"\n")
         if observation is not None:
             self._keys.add(key)
@@ -136,7 +149,7 @@ class Judge:
         evidence = iter(checkpoint.evidence)
         for line in checkpoint.lines.splitlines():
             verdict: dict[str, Any] = json.loads(line)
-            if verdict["kind"] not in ("new", "changed", "unchanged"):
+            if verdict["kind"] not in ("new", "changed", "unchanged") or verdict.get("known"):
                 continue
             key, fingerprint = verdict["key"], int(verdict["fingerprint"], 16)
             observation = self._index.observe(

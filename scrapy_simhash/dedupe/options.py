@@ -99,6 +99,8 @@ class DedupePaths:
     """The files and folders of a run.
 
     :param inputs: files and folders.
+    :param against: an index, or files and folders, with records that count as seen; nothing is
+        written there.
     :param state: a folder for what an interrupted run needs to go on; deleted at the end.
     :param output: None for no output; `STANDARD_OUTPUT`.
     :param verdicts: a file for the verdicts, a JSON line for each record.
@@ -118,6 +120,7 @@ class DedupePaths:
     overwrite: bool = False
     restart: bool = False
     standard_input: Path | None = None
+    against: Sequence[Path] = ()
 
     @property
     def output_file(self) -> Path | None:

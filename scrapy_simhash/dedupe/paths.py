@@ -18,6 +18,7 @@ def check_paths(paths: DedupePaths) -> None:
 
     :raises SimhashError: paths overlap, or one cannot be written.
     """
+    read = (*paths.inputs, *paths.against)
     by_role = {
         "output": paths.output_file,
         "verdicts": paths.verdicts,
@@ -26,8 +27,8 @@ def check_paths(paths: DedupePaths) -> None:
     }
     written = [(role, path) for role, path in by_role.items() if path is not None]
     for _, out in written:
-        for path in paths.inputs:
-            if out.exists() and out.samefile(path):
+        for path in read:
+            if out.exists() and path.exists() and out.samefile(path):
                 raise SimhashError(f"{out} is an input: write to another file")
             if _lies_in(out, path):
                 raise SimhashError(f"{out} lies in {path}, which is read: write elsewhere")

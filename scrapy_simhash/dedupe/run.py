@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.fingerprinting import Job, make_job_spec
-from scrapy_simhash.dedupe.inputs import Inputs, changed
+from scrapy_simhash.dedupe.inputs import InputFile, Inputs, changed
 from scrapy_simhash.dedupe.judging import Judge
-from scrapy_simhash.dedupe.options import STANDARD_OUTPUT
+from scrapy_simhash.dedupe.known import index_among, opened_known
+from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupePaths
 from scrapy_simhash.dedupe.paths import check_free, check_paths, real
 from scrapy_simhash.dedupe.state import State
 from scrapy_simhash.dedupe.summary import DedupeSummary
@@ -25,7 +26,8 @@ from scrapy_simhash.index import index_url, open_index
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths
+    from scrapy_simhash.dedupe.known import KnownRecords
+    from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import Checkpoint
 
 # A worker gets a job at once. Jobs are small, so that no worker waits long for another.
@@ -118,12 +120,19 @@ class _Run:
         paths, out = self._paths, self._paths.output_file
         return {
             "inputs": [[str(f.path.absolute()), *f.state()] for f in self._inputs.files],
+            "against": self._spec_of_known(),
             "format": self._inputs.format,
             "output": str(paths.output if out is None else real(out)),
             "verdicts": None if paths.verdicts is None else str(real(paths.verdicts)),
             "index": None if paths.index is None else str(real(paths.index)),
             "options": json.loads(json.dumps(self._options.to_dict())),
         }
+
+    def _spec_of_known(self) -> list[list[Any]]:
+        against = self._paths.against
+        if (directory := index_among(against)) is not None:
+            return [[str(real(directory))]]
+        return [[str(path.absolute()), *InputFile.of(path).state()] for path in against]
 
     def _difference(self, before: dict[str, Any], spec: dict[str, Any]) -> str:
         different = [name for name in spec if before.get(name) != spec[name]]
@@ -199,7 +208,8 @@ class _Run:
                     f"the index holds {len(index):,} records of before, which do not count as "
                     "seen; with --incremental they do"
                 )
-            judge = Judge(state, index, options, checkpoint, inputs.damaged)
+            known = self._known(stack)
+            judge = Judge(state, index, options, checkpoint, inputs.damaged, known=known)
             job_spec = make_job_spec(inputs, options)
             jobs = _jobs(inputs, judge.records)
             if (count := self._worker_count()) > 1:
@@ -213,6 +223,21 @@ class _Run:
                 share = inputs.share_done()
                 self._on_progress(judge.records, round(judge.records / share) if share else None)
             self._summary.index_entries = judge.finish()
+
+    def _known(self, stack: ExitStack) -> KnownRecords | None:
+        """Return the records to compare with; files are first read into an index."""
+        state, against = self._state, self._paths.against
+        if not against:
+            return None
+        directory = index_among(against)
+        if directory is None:
+            directory = state.known
+            if state.known_state.exists() or not directory.exists():
+                paths = DedupePaths(inputs=against, state=state.known_state, index=directory)
+                summary = dedupe(paths, replace(self._options, incremental=False))
+                self._inputs.damaged.update(summary.damaged)
+                self._note(f"{summary.records:,} records were read to compare with")
+        return stack.enter_context(opened_known(directory, self._options))
 
     def _worker_count(self) -> int:
         if self._options.workers:

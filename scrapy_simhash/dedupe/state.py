@@ -9,6 +9,8 @@ A folder beside the output with
   repeat the changes of the index. An incomplete batch at the end is cut off, and the changes of
   the last complete batch are repeated; repeating them is idempotent.
 - ``index/``, unless the run was given one.
+- ``known/``, an index of the files that the run compares with, if it does. It is made by a run of
+  its own, whose state is ``known.dedupe/`` until the index is complete.
 - ``output``, a file or folder, and ``verdicts.new``: complete in the phase ``written``, and then
   moved into place.
 - ``lock``: exists as long as anything but an index that is kept.
@@ -79,6 +81,8 @@ class State:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.index = directory / "index"
+        self.known = directory / "known"
+        self.known_state = directory / "known.dedupe"
         self.output = directory / "output"
         self.verdicts = directory / "verdicts.new"
         self._spec = directory / "spec.json"
@@ -171,7 +175,10 @@ class State:
                 lines.clear()
 
     def _files(self) -> tuple[Path, ...]:
-        return self._spec, self._journal, self.output, self.verdicts
+        return (
+            *(self._spec, self._journal, self.output, self.verdicts),
+            *(self.known_state, self.known),
+        )
 
     def clear(self, *, keep_index: bool = False) -> None:
         """Delete everything but the lock."""

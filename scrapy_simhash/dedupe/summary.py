@@ -17,6 +17,7 @@ class DedupeSummary:
     :param dropped: duplicates that are left out.
     :param tagged: near-duplicates that are kept with tags.
     :param similar: kept records within k bits of another one that are no confirmed copies of it.
+    :param known: records whose content is in the set that the run compares with.
     :param kinds: records by kind of verdict.
     :param skipped: records without a verdict, by reason.
     :param went_on_after: records that an interrupted run had judged before.
@@ -28,6 +29,7 @@ class DedupeSummary:
     dropped: int = 0
     tagged: int = 0
     similar: int = 0
+    known: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     went_on_after: int = 0
@@ -47,6 +49,7 @@ class DedupeSummary:
             # Only the action ``tag`` keeps near-duplicates.
             self.tagged += verdict["kind"] == "near-duplicate"
         self.similar += verdict["similar_to"] is not None
+        self.known += verdict.get("known", False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return values for JSON."""

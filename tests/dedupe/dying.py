@@ -48,7 +48,9 @@ def main() -> None:
     setattr(where, name, dying)
     assert run_module.dedupe
     index = None if "own" in options else folder / "index"
-    run(folder, "in.jsonl", workers=int(options.get("workers", 1)), index=index)
+    known = [file for file in [folder / "known.jsonl"] if file.exists()]
+    workers = int(options.get("workers", 1))
+    run(folder, "in.jsonl", workers=workers, index=index, against=known)
 
 
 if __name__ == "__main__":
