@@ -14,6 +14,7 @@ import pytest
 
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import index_url, open_index
+from tests.crawl.harness import child_environment
 
 from .samples import json_lines, read_lines, records, run, text
 
@@ -202,6 +203,7 @@ def test_by_command(folder):
             *("--against", "known.jsonl", "--json"),
         ],
         cwd=folder,
+        env=child_environment(),
         capture_output=True,
         text=True,
         check=True,
