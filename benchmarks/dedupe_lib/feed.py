@@ -28,7 +28,9 @@ def write_feed(path: Path, count: int, *, words: int, html: bool, seed: int) -> 
     with path.open("w", encoding="ascii") as file:
         for number, (of, text) in enumerate(_texts(count, words, seed)):
             record: dict[str, object] = {"url": f"https://example.com/{number}", "of": of}
-            record["html" if html else "text"] = _page(number, text) if html else " ".join(text)
+            # Copies keep their heading: on one site, another makes another page.
+            heading = number if of is None else of
+            record["html" if html else "text"] = _page(heading, text) if html else " ".join(text)
             file.write(json.dumps(record) + "\n")
 
 

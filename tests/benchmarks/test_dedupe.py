@@ -39,7 +39,12 @@ def test_the_feed_is_what_it_says(feed, tmp_path, html):
     name = "html" if html else "text"
     for number, record in enumerate(records):
         assert record["of"] is None or record["of"] < number
-    if not html:
+    if html:
+        for copy in copies:
+            heading = f"<h1>Report {copy['of']}</h1>"
+            assert heading in copy[name]
+            assert heading in records[copy["of"]][name]
+    else:
         for copy in copies:
             words, original = copy[name].split(), records[copy["of"]][name].split()
             assert len(words) == len(original)
