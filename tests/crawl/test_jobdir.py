@@ -50,18 +50,18 @@ def test_without_a_directory_nothing_is_remembered(tmp_path):
 
 def test_a_job_knows_where_it_began_in_each_index(tmp_path):
     first = job(tmp_path / "job")
-    assert first.crawl_start(tmp_path / "pages") is None
+    assert first.crawl_start(str(tmp_path / "pages")) is None
     first.opened(FakeIndex(tmp_path / "pages", 7))
     first.opened(FakeIndex(tmp_path / "items", 0))
     again = job(tmp_path / "job")
-    assert [again.crawl_start(tmp_path / name) for name in ("pages", "items", "other")] == [
+    assert [again.crawl_start(str(tmp_path / name)) for name in ("pages", "items", "other")] == [
         7,
         0,
         None,
     ]
     # Another index comes into use later.
     again.opened(FakeIndex(tmp_path / "other", 9))
-    assert job(tmp_path / "job").crawl_start(tmp_path / "pages") == 7
+    assert job(tmp_path / "job").crawl_start(str(tmp_path / "pages")) == 7
     assert [path.name for path in (tmp_path / "job").iterdir()] == [FILE_NAME]
 
 
@@ -69,7 +69,7 @@ def test_a_job_knows_an_index_by_its_directory(tmp_path):
     directory = tmp_path / "index"
     with open_index(index_url(directory)) as index:
         job(tmp_path / "job").opened(index)
-        assert job(tmp_path / "job").crawl_start(directory) == index.crawl_start
+        assert job(tmp_path / "job").crawl_start(str(directory)) == index.crawl_start
 
 
 def test_a_finished_job_is_forgotten(tmp_path):
