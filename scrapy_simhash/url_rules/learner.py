@@ -1,0 +1,206 @@
+"""UrlRules: learns rules from the pages of a crawl, and says which requests they would spare.
+
+Each page that was handled is written to a table under its URL as the rules that apply rewrite it,
+and under what each further rule would make of it. A page that finds an entry there has an equal
+URL: the same content speaks for the rule, other content against it. Both are found in the same way,
+so the share of contradictions is that of the pages of a site, not of pages that somebody chose.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import lru_cache
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy_simhash.sites import registered_domain
+from scrapy_simhash.url_rules.rewriting import Rule, rewrite, rules_between, touched_by
+from scrapy_simhash.url_rules.seen import SLOTS, Seen, SeenTable, content_hash, variant_hash
+from scrapy_simhash.url_rules.site import Site
+from scrapy_simhash.url_rules.url_parts import UrlParts, url_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy_simhash.url_rules.rows import Rules
+
+DEFAULT_EXPLORE = 0.05
+MAX_SITES = 10_000
+_MAX_FOUND = 1_000
+
+
+class Equal(NamedTuple):
+    """A URL that rules make equal to one that was handled.
+
+    :param site: name of its site.
+    :param form: what the rules make of both.
+    :param rules: the rules that changed the URL.
+    :param explore: it is to be requested all the same, to test the rules.
+    """
+
+    site: str
+    form: UrlParts
+    rules: tuple[Rule, ...]
+    explore: bool
+
+
+class UrlRules:
+    """The rules of all sites of a crawl.
+
+    :param load: returns the stored rules of a site.
+    :param explore: share of equal URLs that are requested all the same. At first, and after a
+        contradiction, it is larger: 2 in n + 2 for a rule that was confirmed n times since.
+    :param slots: of the table of pages, with 16 bytes each.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[str], Rules] = lambda _site: {},
+        *,
+        explore: float = DEFAULT_EXPLORE,
+        slots: int = SLOTS,
+        random: Random | None = None,
+    ) -> None:
+        self._load = load
+        self._explore = explore
+        self._random = random or Random()  # noqa: S311 - a sample
+        self._seen = SeenTable(slots)
+        self._sites: OrderedDict[str, Site] = OrderedDict()
+        # The URL under which a content was found last.
+        self._found: OrderedDict[int, UrlParts] = OrderedDict()
+
+    def site_of(self, url: str) -> str | None:
+        """Return the name of a URL's site; None if no rules can be learned for it."""
+        parts = url_parts(url)
+        return None if parts is None else _site_of(parts.origin)
+
+    def site(self, name: str) -> Site:
+        """Return the rules of a site."""
+        known = self._sites.get(name)
+        if known is None:
+            known = self._sites[name] = Site(self._load(name))
+            if len(self._sites) > MAX_SITES:
+                self._sites.popitem(last=False)
+        self._sites.move_to_end(name)
+        return known
+
+    def sites(self) -> Iterator[tuple[str, Site]]:
+        """Yield the sites that are in memory, by name."""
+        yield from self._sites.items()
+
+    def equal(self, url: str) -> Equal | None:
+        """Return how rules make a URL equal to one that was handled; None if they don't."""
+        parts = url_parts(url)
+        if parts is None:
+            return None
+        site = self._site(parts)
+        form, used = site.form_of(parts)
+        if not used or not self._was_handled(form, used):
+            return None
+        pattern = site.patterns.of(form)
+        streak = min(
+            own.streak if (own := site.rules[rule].patterns.get(pattern)) else 0 for rule in used
+        )
+        chance = max(self._explore, 2 / (2 + streak))
+        explore = self._random.random() < chance
+        return Equal(_site_of(parts.origin), form, tuple(used), explore)
+
+    def spared(self, equal: Equal) -> None:
+        """Count a request that rules spared, or would have."""
+        site = self.site(equal.site)
+        for rule in equal.rules:
+            if rule in site.rules:
+                site.rules[rule].spare(site.patterns.of(equal.form))
+                site.unsaved += 1
+
+    def handled(self, url: str, content: str, original: str | None = None) -> int:
+        """Learn from a page that was handled; return the number of rules that it contradicts.
+
+        :param content: identifies its content, such as the key of its representative.
+        :param original: URL of its representative, if it is a near-duplicate.
+        """
+        parts = url_parts(url)
+        if parts is None:
+            return 0
+        site = self._site(parts)
+        base, used = site.form_of(parts)
+        page = content_hash(content)
+        contradicted = 0
+        for rule in [*site.rules]:
+            differs = self._compare(site, rule, parts, rewrite(rule, base), page)
+            contradicted += differs and rule in used
+        self._seen.put(self._key(None, base), Seen(page, 0, counted=False))
+        first = None if original is None else url_parts(original)
+        for other in (first, self._found.get(page)):
+            if other is not None:
+                self._suspect(site, base, other)
+        self._found[page] = parts
+        self._found.move_to_end(page)
+        if len(self._found) > _MAX_FOUND:
+            self._found.popitem(last=False)
+        if site.is_revision_due():
+            self._revise(site)
+        return contradicted
+
+    def _compare(self, site: Site, rule: Rule, parts: UrlParts, form: UrlParts, page: int) -> bool:
+        """Compare a page with the last one that a rule makes equal; return True if it differs.
+
+        :param form: the URL as this rule and those that apply rewrite it.
+        """
+        key, touched = self._key(rule, form), touched_by(rule, parts)
+        variant = variant_hash(touched)
+        other = self._seen.get(key)
+        if other is None:
+            if rewrite(rule, parts) is parts:
+                return False
+            # A page with that very URL, which the rule did not change.
+            other = self._seen.get(self._key(None, form))
+        same = counted = False
+        if other is not None:
+            same = other.content == page
+            counted = same and other.counted
+            if other.variant != variant:
+                site.count(rule, form, same=same, is_new_page=same and not counted)
+                counted = same
+        self._seen.put(key, Seen(page, variant, counted))
+        return other is not None and other.variant != variant and not same
+
+    def _revise(self, site: Site) -> None:
+        """Enter the contents found last under what the rules make of their URLs now."""
+        for page, parts in self._found.items():
+            if self._site(parts) is not site:
+                continue
+            base, _ = site.form_of(parts)
+            keys = [(self._key(None, base), 0)]
+            for rule in site.rules:
+                if rewrite(rule, parts) is not parts:
+                    variant = variant_hash(touched_by(rule, parts))
+                    keys.append((self._key(rule, rewrite(rule, base)), variant))
+            for key, variant in keys:
+                if self._seen.get(key) is None:
+                    self._seen.put(key, Seen(page, variant, counted=False))
+
+    def _suspect(self, site: Site, base: UrlParts, other: UrlParts) -> None:
+        """Note the rules that make two URLs of one content equal."""
+        its_site = self._site(other)
+        form, _ = its_site.form_of(other)
+        for rule in rules_between(base, form) if form != base else ():
+            # A rule between two sites belongs to that whose URLs it rewrites.
+            rewritten = rewrite(rule, base)
+            (site if rewritten is not base else its_site).suspect(rule, rewritten)
+
+    def _was_handled(self, form: UrlParts, rules: list[Rule]) -> bool:
+        return any(self._seen.get(self._key(rule, form)) is not None for rule in (None, *rules))
+
+    def _key(self, rule: Rule | None, form: UrlParts) -> tuple[Rule | None, UrlParts, int]:
+        return rule, form, self._site(form).generation
+
+    def _site(self, parts: UrlParts) -> Site:
+        return self.site(_site_of(parts.origin))
+
+
+@lru_cache(maxsize=4096)
+def _site_of(origin: str) -> str:
+    """Return the name of the site of a scheme and host: the registered domain."""
+    return registered_domain(urlsplit(origin).hostname or "")

@@ -1,0 +1,105 @@
+"""The stored form of a site's rules, and how several crawlers add to it.
+
+A crawler stores the difference to what it read last, so that two crawlers add up what they find.
+"""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any, TypeAlias, get_args
+
+from scrapy_simhash.url_rules.evidence import MAX_PATTERNS, Evidence, Origin, RuleRecord
+from scrapy_simhash.url_rules.rewriting import STEP_WORDS, Rule
+
+Rules: TypeAlias = dict[Rule, RuleRecord]
+
+
+def combined(mine: Rules, before: Rules, theirs: Rules) -> Rules:
+    """Return what is stored, plus what changed here.
+
+    :param mine: the rules here.
+    :param before: the rules from which these came.
+    :param theirs: what is stored now. Rules that were deleted there are deleted here.
+    """
+    rules = deepcopy(theirs)
+    for rule, record in mine.items():
+        old = before.get(rule, RuleRecord())
+        if rule not in rules:
+            if rule not in before:
+                rules[rule] = deepcopy(record)
+            continue
+        other = rules[rule]
+        other.total = _sum(record.total, old.total, other.total)
+        for pattern, own in record.patterns.items():
+            if pattern in other.patterns or len(other.patterns) < MAX_PATTERNS:
+                earlier = old.patterns.get(pattern, Evidence())
+                known = other.patterns.get(pattern, Evidence())
+                other.patterns[pattern] = _sum(own, earlier, known)
+    return rules
+
+
+def _sum(mine: Evidence, before: Evidence, theirs: Evidence) -> Evidence:
+    contradicted = mine.against > before.against or theirs.against > before.against
+    return Evidence(
+        max(0, theirs.pages + mine.pages - before.pages),
+        max(0, theirs.against + mine.against - before.against),
+        (min if contradicted else max)(mine.streak, theirs.streak),
+        max(0, theirs.spared + mine.spared - before.spared),
+    )
+
+
+def encode_rules(rules: Rules) -> bytes:
+    """Return the stored form of a site's rules."""
+    plain = []
+    for rule, record in rules.items():
+        patterns = {pattern: _numbers(own) for pattern, own in record.patterns.items()}
+        plain.append([rule, record.origin, _numbers(record.total), patterns])
+    return json.dumps(plain, separators=(",", ":")).encode()
+
+
+def decode_rules(row: bytes | None) -> Rules:
+    """Return the rules of a stored form; none for None.
+
+    :raises ValueError: it is not that of a site's rules.
+    """
+    if row is None:
+        return {}
+    try:
+        return {
+            tuple(map(_step, rule)): RuleRecord(
+                _origin(origin),
+                _evidence(total),
+                {str(pattern): _evidence(own) for pattern, own in patterns.items()},
+            )
+            for rule, origin, total, patterns in json.loads(row)
+        }
+    except (TypeError, AttributeError, IndexError) as error:
+        raise ValueError(f"rules of URLs that cannot be read ({error})") from error
+
+
+def _numbers(evidence: Evidence) -> list[int]:
+    return [evidence.pages, evidence.against, evidence.streak, evidence.spared]
+
+
+def _evidence(numbers: list[Any]) -> Evidence:
+    pages, against, streak, spared = map(int, numbers)
+    if min(pages, against, streak, spared) < 0:
+        raise ValueError(f"evidence {numbers} has negative numbers")
+    return Evidence(pages, against, streak, spared)
+
+
+def _step(step: list[Any]) -> tuple[str, ...]:
+    kind, *words = map(str, step)
+    if len(words) != STEP_WORDS.get(kind, max(1, len(words))) or (
+        kind not in STEP_WORDS and kind not in ("drop", "value")
+    ):
+        raise ValueError(f"{step} is no step of a rule")
+    return (kind, *words)
+
+
+def _origin(text: object) -> Origin:
+    found = next((origin for origin in get_args(Origin) if origin == text), None)
+    if found is None:
+        raise ValueError(f"{text!r} is no origin of a rule")
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,123 @@
+"""The rules of one site: which are known, and which apply to a URL."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.url_rules.evidence import RuleRecord
+from scrapy_simhash.url_rules.path_patterns import PathPatterns
+from scrapy_simhash.url_rules.rewriting import Rule, in_order, rewrite
+from scrapy_simhash.url_rules.rows import Rules, combined
+
+if TYPE_CHECKING:
+    from scrapy_simhash.url_rules.url_parts import UrlParts
+
+MAX_RULES = 32
+# Differences that one page has shown; a second page makes a rule of them.
+_MAX_SUSPECTS = 100
+_PAGES_BETWEEN_REVISIONS = 50
+
+
+class Site:
+    """The rules of one site.
+
+    :param rules: as they are stored.
+    """
+
+    def __init__(self, rules: Rules | None = None) -> None:
+        self.rules: Rules = _in_order(rules or {})
+        self.patterns = PathPatterns()
+        for record in self.rules.values():
+            for pattern in record.patterns:
+                self.patterns.remember(pattern)
+        self.generation = 0
+        """Grows when a rule ends: entries of `SeenTable` from before are not valid any more."""
+        self.unsaved = 0
+        """Number of comparisons since the rules were stored."""
+        self._stored = deepcopy(self.rules)
+        self._is_revised = True
+        self._pages = 0
+        self._suspects: OrderedDict[Rule, UrlParts] = OrderedDict()
+
+    def suspect(self, rule: Rule, form: UrlParts) -> None:
+        """Add a rule once two pages have asked for it.
+
+        :param form: what it makes of the page's URLs.
+        """
+        if rule in self.rules:
+            return
+        if self._suspects.setdefault(rule, form) == form:
+            if len(self._suspects) > _MAX_SUSPECTS:
+                self._suspects.popitem(last=False)
+            return
+        if len(self.rules) >= MAX_RULES:
+            least = min(self.rules, key=lambda known: _worth(self.rules[known]))
+            if _worth(self.rules[least]):
+                return
+            del self.rules[least]
+        del self._suspects[rule]
+        self.rules[rule] = RuleRecord()
+        self.rules = _in_order(self.rules)
+        self._is_revised = False
+
+    def form_of(self, parts: UrlParts) -> tuple[UrlParts, list[Rule]]:
+        """Return a URL as the rules that apply rewrite it, and the rules that changed it."""
+        rules = [rule for rule, record in self.rules.items() if record.may_apply]
+        while True:
+            form, used = parts, []
+            for rule in rules:
+                rewritten = rewrite(rule, form)
+                if rewritten is not form:
+                    form = rewritten
+                    used.append(rule)
+            if not used:
+                return parts, used
+            pattern = self.patterns.of(form)
+            refused = [rule for rule in used if not self.rules[rule].applies(pattern)]
+            if not refused:
+                return form, used
+            # Without them, other rules may change the URL, and its pattern.
+            rules = [rule for rule in rules if rule not in refused]
+
+    def count(self, rule: Rule, form: UrlParts, *, same: bool, is_new_page: bool) -> None:
+        """Count a comparison of two URLs that a rule rewrites to `form`."""
+        record, pattern = self.rules[rule], self.patterns.of(form)
+        applied = record.applies(pattern)
+        record.count(pattern, same=same, is_new_page=is_new_page)
+        self.unsaved += 1
+        if applied != record.applies(pattern):
+            self.generation += applied
+            self._is_revised = False
+
+    def is_revision_due(self) -> bool:
+        """Return True, once, some pages after the rules have changed. Call it for each page."""
+        self._pages += 1
+        due = not self._is_revised and self._pages >= _PAGES_BETWEEN_REVISIONS
+        if due:
+            self._is_revised, self._pages = True, 0
+        return due
+
+    def to_store(self) -> tuple[Rules, Rules]:
+        """Return (rules as they are now, rules as they were stored last), for `rows.combined`."""
+        self.unsaved = 0
+        return deepcopy(self.rules), self._stored
+
+    def stored(self, rules: Rules, sent: Rules) -> None:
+        """Take over what is stored now, with what other crawlers have found.
+
+        :param sent: the rules that `to_store` returned.
+        """
+        self.rules = _in_order(combined(self.rules, sent, rules))
+        self._stored = rules
+
+
+def _in_order(rules: Rules) -> Rules:
+    return {rule: rules[rule] for rule in sorted(rules, key=in_order)}
+
+
+def _worth(record: RuleRecord) -> int:
+    """Return what would be lost with a rule; 0 if it may make place for another."""
+    useless = record.origin == "learned" and record.total.against >= record.total.pages
+    return 0 if useless else 1 + record.total.pages

@@ -1,0 +1,83 @@
+"""Take a URL apart into what rules rewrite: origin, path segments, and parameters."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+
+# As Scrapy's URLLENGTH_LIMIT. Longer URLs neither teach nor obey rules.
+MAX_URL_CHARACTERS = 2083
+_MAX_PARAMS = 64
+
+Param: TypeAlias = tuple[str, str]
+
+
+class UrlParts(NamedTuple):
+    """The parts of a URL, without its fragment and user name.
+
+    :param origin: scheme and host, in lower case, with a port that is not the scheme's own.
+    :param segments: of the path; a path that ends with a slash has an empty last segment.
+    :param params: in the order of their names and values, because Scrapy's duplicate filter
+        ignores the order, too. A parameter of the path, as in ``/a;jsessionid=1``, has a name
+        that begins with a semicolon.
+    """
+
+    origin: str
+    segments: tuple[str, ...]
+    params: tuple[Param, ...]
+
+    def __str__(self) -> str:
+        of_path = "".join(f"{name}={value}" for name, value in self.params if name[0] == ";")
+        query = "&".join(
+            f"{name}={value}" if value else name for name, value in self.params if name[0] != ";"
+        )
+        return f"{self.origin}/{'/'.join(self.segments)}{of_path}" + (f"?{query}" if query else "")
+
+
+def url_parts(url: str) -> UrlParts | None:
+    """Return the parts of a URL; None if it is too long, or not of the web."""
+    if len(url) > MAX_URL_CHARACTERS:
+        return None
+    try:
+        parts = urlsplit(url)
+        origin = _origin(parts.scheme, parts.hostname, parts.port)
+    except ValueError:
+        return None
+    if not origin:
+        return None
+    path = parts.path
+    params: list[Param] = []
+    if ";" in path:
+        path, params = _without_params(path)
+    for piece in parts.query.split("&") if parts.query else ():
+        name, _, value = piece.partition("=")
+        if name and name[0] != ";":
+            params.append((name, value))
+    if len(params) > _MAX_PARAMS:
+        return None
+    return UrlParts(origin, tuple(path.removeprefix("/").split("/")), tuple(sorted(params)))
+
+
+@lru_cache(maxsize=4096)
+def _origin(scheme: str, host: str | None, port: int | None) -> str:
+    default_port = {"http": 80, "https": 443}.get(scheme)
+    if default_port is None or not host:
+        return ""
+    shown = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{shown}" + ("" if port in (None, default_port) else f":{port}")
+
+
+def _without_params(path: str) -> tuple[str, list[Param]]:
+    """Return a path without its parameters, and these."""
+    segments, params = [], []
+    for segment in path.split("/"):
+        name, *pieces = segment.split(";")
+        for piece in pieces:
+            key, equals, value = piece.partition("=")
+            if key and equals:
+                params.append((f";{key}", value))
+            elif piece:
+                name += f";{piece}"
+        segments.append(name)
+    return "/".join(segments), params

@@ -1,0 +1,155 @@
+"""URLs as parts, and rules as rewritings of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from scrapy_simhash.url_rules.path_patterns import MAX_NAMES, PathPatterns
+from scrapy_simhash.url_rules.rewriting import described, rewrite, rules_between
+from scrapy_simhash.url_rules.url_parts import MAX_URL_CHARACTERS, url_parts
+
+SITE = "http://example.com"
+
+
+def parts_of(url: str):
+    parts = url_parts(url if "://" in url else SITE + url)
+    assert parts is not None
+    return parts
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("/a?b=1&a=2", "/a?a=2&b=1"),
+        ("", "/"),
+        ("/?", "/"),
+        ("/a;jsessionid=1F/b?x", "/a/b;jsessionid=1F?x"),
+        ("/a;b", "/a;b"),
+        ("/a#part", "/a"),
+        ("HTTP://user:secret@Example.com:80/A", f"{SITE}/A"),
+        ("https://example.com:8443/", "https://example.com:8443/"),
+        ("http://[::1]:8000/", "http://[::1]:8000/"),
+    ],
+)
+def test_parts_keep_what_rules_can_rewrite(url, shown):
+    assert str(parts_of(url)) == (shown if "://" in shown else SITE + shown)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "about:blank", "ftp://example.com/", "http://", "http://[1", "http://a:port/"),
+        SITE + "/" + MAX_URL_CHARACTERS * "a",
+        SITE + "/?" + "&".join(f"p{n}" for n in range(100)),
+    ],
+)
+def test_other_urls_have_no_parts(url):
+    assert url_parts(url) is None
+
+
+@pytest.mark.parametrize(
+    ("copy", "original", "rule"),
+    [
+        ("/t?id=1&sid=a", "/t?id=1&sid=b", "without sid"),
+        ("/t?id=1&sid=a", "/t?id=1&sid=b", "without the value of sid"),
+        ("/t?utm_source=a&utm_medium=b", "/t", "without utm_medium, utm_source"),
+        ("/t;jsessionid=1?id=1", "/t?id=1", "without ;jsessionid"),
+        ("/a/print/b", "/a/b", "without /print/ in the path"),
+        ("/a/b/print", "/a/b", "without /print/ in the path"),
+        ("/a/", "/a", "without a trailing slash"),
+        ("/a/index.html", "/a/", "(nothing) instead of index.html"),
+        ("/a/index.html", "/a", "without /index.html/ in the path"),
+        ("/print/a", "/news/a", "news instead of print"),
+        ("/a/story-print.html", "/a/story.html", "without -print at the end of the file name"),
+        ("/A/Story", "/a/story", "path in lower case"),
+        (
+            "http://m.example.com/a",
+            "http://www.example.com/a",
+            "http://www.example.com instead of ",
+        ),
+        ("http://www.example.com/a", "https://www.example.com/a", "https://www.example.com inst"),
+        ("https://m.example.com/a?m=1", "https://www.example.com/a", " and without m"),
+    ],
+)
+def test_rules_between_two_urls_make_them_equal(copy, original, rule):
+    for one, other in ((copy, original), (original, copy)):
+        found = rules_between(parts_of(one), parts_of(other))
+        assert any(rule in described(known) for known in found)
+        for known in found:
+            assert rewrite(known, parts_of(one)) == rewrite(known, parts_of(other))
+
+
+@pytest.mark.parametrize(
+    ("copy", "original"),
+    [
+        ("/a/b", "/c/d"),
+        ("/a1", "/a2"),
+        ("http://a.example.com/x?p=1", "http://b.example.com/y"),
+        ("/?" + "&".join(f"a{n}=1" for n in range(9)), "/"),
+    ],
+)
+def test_urls_that_differ_too_much_have_no_rule_between_them(copy, original):
+    assert rules_between(parts_of(copy), parts_of(original)) == []
+
+
+def test_a_rule_that_changes_nothing_returns_the_same_object():
+    parts = parts_of("/a/b?c=1")
+    for step in (("drop", "x"), ("value", "x"), ("segment", "x"), ("case",), ("suffix", "-x")):
+        assert rewrite((step,), parts) is parts
+
+
+PATHS = st.lists(st.sampled_from(["a", "b", "", "print", "index.html", "X", "a-print.html"]))
+PARAMS = st.lists(st.sampled_from(["a=1", "a=2", "b", "sid=7", "a"]))
+URLS = st.builds(
+    lambda host, path, params: f"http://{host}.com/{'/'.join(path)}?{'&'.join(params)}",
+    *(st.sampled_from(["a", "www.a"]), PATHS, PARAMS),
+)
+
+
+@given(URLS, URLS, URLS)
+@example("http://a.com//?", "http://a.com/?", "http://a.com/")
+def test_rewriting_twice_changes_nothing_more(one, other, third):
+    parts = url_parts(one)
+    for rule in rules_between(parts, url_parts(other)):
+        assert rewrite(rule, parts) == rewrite(rule, url_parts(other))
+        if rule[0][0] != "suffix":  # a suffix is removed once
+            rewritten = rewrite(rule, url_parts(third))
+            assert rewrite(rule, rewritten) == rewritten
+
+
+@given(st.text())
+def test_no_text_is_too_strange_for_a_url(text):
+    for url in (text, f"http://example.com/{text}"):
+        parts = url_parts(url)
+        if parts is not None:
+            assert PathPatterns().of(parts).startswith("/")
+            described(((("drop", text)),))
+
+
+@pytest.mark.parametrize(
+    ("url", "pattern"),
+    [
+        ("/", "/"),
+        ("/about", "/about"),
+        ("/17", "/*"),
+        ("/news/2024/05/story.html", "/news/*/*/*.html"),
+        ("/shop/shoes/?sort=price", "/shop/*"),
+        ("/viewtopic.php?t=17&view=print", "/viewtopic.php?t=*&view=print"),
+        ("/?page=news&id=3", "/?id=*&page=news"),
+    ],
+)
+def test_pattern_of_a_url(url, pattern):
+    assert PathPatterns().of(parts_of(url)) == pattern
+
+
+def test_the_first_names_of_a_folder_keep_patterns_of_their_own():
+    patterns = PathPatterns()
+    names = [chr(ord("a") + number) for number in range(MAX_NAMES + 3)]
+    found = [patterns.of(parts_of(f"/{name}/x")) for name in names]
+    assert found == [*(f"/{name}/*" for name in names[:MAX_NAMES]), *3 * ["/*/*"]]
+    again = PathPatterns()
+    for pattern in reversed(found):
+        again.remember(pattern)
+    assert [again.of(parts_of(f"/{name}/x")) for name in names] == found
