@@ -10,9 +10,10 @@ IN_MEMORY := $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -g
 # Crawls have worker processes, as by default; in the quick ring they start none, to save time.
 WITH_WORKERS := CRAWL_WITH_WORKERS=1
 
-.PHONY: demo demo-shared test test-thorough test-changed test-oldest lint docs format clean
+.PHONY: demo demo-shared test test-thorough test-changed test-oldest lint docs dist format clean
 
-.venv/ready: pyproject.toml
+# The version is in __init__.py, and a test compares it with that of the installed package.
+.venv/ready: pyproject.toml scrapy_simhash/__init__.py
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --editable ".[test]"
 	# Apart: pip 23.2 stops where one resolution holds trafilatura and readability-lxml.
@@ -74,6 +75,17 @@ docs: .venv/ready-docs
 	# leaves its dictionary in TMPDIR.
 	TMPDIR=$(CURDIR)/.venv NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 	.venv/bin/python -m pytest tests/test_site.py
+
+.venv/ready-dist: .venv/ready
+	.venv/bin/pip install --quiet --editable ".[dist]"
+	touch $@
+
+# The sdist and the wheel, in dist/, with the time of the commit: the same bytes for everyone.
+dist: .venv/ready-dist
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .venv/bin/python -m build
+	.venv/bin/python -m twine check --strict dist/*
+	.venv/bin/python -m pytest -m "" tests/test_distribution.py
 
 format: .venv/ready-lint
 	.venv/bin/ruff format .

@@ -9,12 +9,12 @@ from scrapy_simhash.commands import passages_add, passages_check
 from scrapy_simhash.commands._options import add_command, share, whole
 from scrapy_simhash.commands._pages import add_reading_options
 from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
 from scrapy_simhash.passages.cutting import (
     DEFAULT_RUN_CHARACTERS,
     MAX_RUN_CHARACTERS,
     MIN_RUN_CHARACTERS,
 )
-from scrapy_simhash.passages.matching import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
 from scrapy_simhash.passages.result import DEFAULT_HIGH_SIMILARITY
 from scrapy_simhash.passages.scheme import DEFAULT_MAX_DISTANCE, DEFAULT_MIN_CHARACTERS
 from scrapy_simhash.scheme import Scheme

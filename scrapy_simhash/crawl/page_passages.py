@@ -15,8 +15,6 @@ from weakref import WeakKeyDictionary
 
 from scrapy_simhash.crawl.fingerprinting import result_of
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.passages.index import open_passages
-from scrapy_simhash.passages.scheme import PassageScheme
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +82,9 @@ class PagePassages:
         settings = self._settings
         if settings is None:
             return
+        from scrapy_simhash.passages.index import open_passages
+        from scrapy_simhash.passages.scheme import PassageScheme
+
         scheme = None if settings.cutting is None else PassageScheme(cutting=settings.cutting)
         self.index = open_passages(
             settings.directory, scheme, keep_text=settings.keep_text, keep_text_of_new=True

@@ -6,19 +6,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from scrapy_simhash.passages.cutting import Cutting, Unit
-from scrapy_simhash.passages.matching import (
-    DEFAULT_COMMON_DOCUMENTS,
-    DEFAULT_MIN_SIMILARITY,
-    CheckOptions,
-    Mode,
-)
+from scrapy_simhash.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from scrapy_simhash.crawl.settings_reader import SettingsReader
+    from scrapy_simhash.passages.cutting import Cutting
+    from scrapy_simhash.passages.matching import CheckOptions
 
 TAGGED_FIELDS = ("known_share", "sources")
 REPORT_FIELDS = (*TAGGED_FIELDS, "similar_share", "common_share")
@@ -60,6 +56,9 @@ class PassageSettings:
         """
         if not read.boolean("SIMHASH_PASSAGES"):
             return None
+        from scrapy_simhash.passages.cutting import Cutting, Unit
+        from scrapy_simhash.passages.matching import CheckOptions, Mode
+
         unit = read.choice("SIMHASH_PASSAGES_UNIT", get_args(Unit), unset="")
         keep_text = read.boolean("SIMHASH_PASSAGES_KEEP_TEXT", unset=True)
         is_set = read.is_set("SIMHASH_PASSAGES_KEEP_TEXT")

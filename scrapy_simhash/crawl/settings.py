@@ -16,8 +16,8 @@ from scrapy_simhash.crawl.retries import MAX_WAITS
 from scrapy_simhash.crawl.settings_reader import TAGGED_FIELDS, SettingsReader
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.errors import PlanError, SettingsError
-from scrapy_simhash.index import SyncPolicy, TablePlan, choose_plan
-from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+from scrapy_simhash.index import SyncPolicy, TablePlan
+from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, require_plan
 from scrapy_simhash.index.texts import DEFAULT_MAX_BYTES
 from scrapy_simhash.policy import Policy, PolicyAction
 from scrapy_simhash.scheme import DEFAULT_PRESET
@@ -163,7 +163,7 @@ class SimhashSettings:
         plan = read.plan(preset.scheme.bits)
         try:
             if plan is None:
-                choose_plan(preset.scheme.bits, max_distance, expected_pages)
+                require_plan(preset.scheme.bits, max_distance)
         except PlanError as error:
             if max_distance == preset.max_distance:
                 raise SettingsError(

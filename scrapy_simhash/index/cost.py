@@ -78,12 +78,18 @@ def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
     """
     entry = 5 + 18 + plan.bits // 8
     if plan.prefix_bits:
-        # A row of the pages' file; and in each table a position, and up to two words of directory
+        # Fingerprint and id; and in each table a position, and up to two words of directory
         # for three of them.
         row = 8 * (-(-plan.bits // 64) + 1)
         return entry + row + (len(plan.tables) + 1) * 7
     record = check_bits(plan.bits, max_distance) // 8 + 4
     return len(plan.tables) * record + 8 + entry
+
+
+def require_plan(bits: int, max_distance: int) -> None:
+    """Raise what `choose_plan` would raise, without simulating probed tables if others suffice."""
+    if not _unprobed_plans(bits, max_distance):
+        choose_plan(bits, max_distance)
 
 
 @lru_cache(maxsize=256)
@@ -102,13 +108,7 @@ def choose_plan(
     :param probing: whether pages come with the certainty of their bits.
     :raises PlanError: that would take prefixes shorter than 10 bits.
     """
-    if not 0 <= max_distance < bits:
-        raise PlanError(f"distance {max_distance} of {bits} bits: from 0 to {bits - 1}")
-    chosen = range(1, _MAX_CHOSEN + 1)
-    plans = [
-        fewest_tables(bits, max_distance, blocks, min_prefix_bits=_MIN_PREFIX_BITS)
-        for blocks in chosen
-    ]
+    plans = _unprobed_plans(bits, max_distance)
     if probing and bits >= _MIN_PROBED_BITS and max_distance <= _MAX_SHARE * bits:
         plans += [
             TablePlan(bits, tables, prefix_bits=width, probes=probes)
@@ -120,7 +120,7 @@ def choose_plan(
         later = expected_pages * HEADROOM if plan.prefix_bits else expected_pages
         return cost_us(plan, max_distance, later)
 
-    for plan in sorted((plan for plan in plans if plan is not None), key=cost):
+    for plan in sorted(plans, key=cost):
         # The recall of probed tables is simulated, which takes 20 ms: the cheapest come first.
         if not plan.prefix_bits or plan.recall(max_distance) >= MIN_TYPICAL_RECALL:
             return plan
@@ -129,3 +129,13 @@ def choose_plan(
         f"the pairs at distance {max_distance} of {bits} bits: lower the distance, or take "
         "more bits"
     )
+
+
+def _unprobed_plans(bits: int, max_distance: int) -> list[TablePlan]:
+    if not 0 <= max_distance < bits:
+        raise PlanError(f"distance {max_distance} of {bits} bits: from 0 to {bits - 1}")
+    plans = (
+        fewest_tables(bits, max_distance, chosen, min_prefix_bits=_MIN_PREFIX_BITS)
+        for chosen in range(1, _MAX_CHOSEN + 1)
+    )
+    return [plan for plan in plans if plan is not None]

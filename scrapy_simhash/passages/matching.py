@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
 from scrapy_simhash.passages.result import (
     DEFAULT_HIGH_SIMILARITY,
     CheckedPassage,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 Mode = Literal["exact", "fast"]
 
-DEFAULT_MIN_SIMILARITY = 0.75
-DEFAULT_COMMON_DOCUMENTS = 100
 _MAX_SOURCES = 5
 # A boilerplate passage may have thousands of neighbours in thousands of documents. Only the nearest
 # neighbours and their first documents are checked.

@@ -1,0 +1,79 @@
+"""Importing the package and starting a crawl load only what they use.
+
+The budget is 50 ms for the import and 300 ms for a crawl's start. A test of times would depend on
+the machine; modules that are not loaded take no time.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from scrapy_simhash import Scheme, open_index
+from scrapy_simhash.index import index_url
+from scrapy_simhash.scheme import DEFAULT_PRESET
+from tests.crawl.harness import child_environment
+
+START = """
+import json, sys
+before = set(sys.modules)
+import scrapy_simhash
+imported = set(sys.modules) - before
+import scrapy
+from scrapy.crawler import AsyncCrawlerProcess
+
+class Pages(scrapy.Spider):
+    name = "pages"
+    async def start(self):
+        self.crawler.stats.set_value("modules", sorted(sys.modules))
+        return
+        yield
+
+settings = {"ADDONS": {"scrapy_simhash.Addon": 500}, "SIMHASH_ENABLED": True,
+            "SIMHASH_DIR": sys.argv[1], "TELNETCONSOLE_ENABLED": False, "LOG_LEVEL": "WARNING"}
+process = AsyncCrawlerProcess(settings)
+crawler = process.create_crawler(Pages)
+process.crawl(crawler)
+process.start()
+stats = crawler.stats.get_stats()
+print(json.dumps({"imported": sorted(imported), "started": stats["modules"],
+                  "reason": stats["finish_reason"], "size": stats.get("simhash/index/size")}))
+"""
+UNUSED = {
+    # Workers segment, extract and compare texts; the other packages belong to settings that are off.
+    *("jieba", "rjieba", "readability", "trafilatura", "resiliparse", "rapidfuzz", "jinja2"),
+    *("redis", "pyarrow", "warcio", "tqdm", "multiprocessing"),
+    # Only a new index needs it, to simulate which tables find enough.
+    "numpy.random",
+}
+UNUSED_PACKAGES = ("passages", "dedupe", "clustering", "calibration", "commands", "report")
+
+
+def test_a_start_with_an_existing_index_loads_only_what_it_uses(tmp_path):
+    directory = tmp_path / "spiders" / "pages"
+    with open_index(index_url(directory), Scheme.preset(DEFAULT_PRESET)):
+        pass
+    child = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", START, str(tmp_path)],
+        cwd=tmp_path,
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert child.returncode == 0, child.stderr
+    told = json.loads(child.stdout.splitlines()[-1])
+    assert (told["reason"], told["size"]) == ("finished", 0), child.stderr
+    tops = {name.partition(".")[0] for name in told["imported"]}
+    assert tops - sys.stdlib_module_names == {"scrapy_simhash"}
+    assert [name for name in told["imported"] if name.startswith("scrapy_simhash.")] == []
+    assert "scrapy_simhash.crawl.lane" in told["started"]
+    unused = (*UNUSED, *(f"scrapy_simhash.{package}" for package in UNUSED_PACKAGES))
+    loaded = [
+        name
+        for name in told["started"]
+        for module in unused
+        if name == module or name.startswith(f"{module}.")
+    ]
+    # Constants that the settings name as defaults.
+    assert loaded == ["scrapy_simhash.passages"]
