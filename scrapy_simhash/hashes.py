@@ -92,10 +92,8 @@ def widen(hashes: NDArray[np.uint64], bits: int) -> NDArray[np.uint8]:
     import numpy as np
 
     words = -(-bits // _WORD_BITS)
-    wide = np.empty((len(hashes), words), dtype=">u8")
-    for word in range(words):
-        wide[:, word] = mix(hashes, _WIDEN_SEED + word)
-    return wide.view(np.uint8)[:, : bits // 8]
+    wide = mix(hashes[:, None], *range(_WIDEN_SEED, _WIDEN_SEED + words))
+    return wide.astype(">u8").view(np.uint8)[:, : bits // 8]
 
 
 def token_hashes(tokens: Sequence[str]) -> NDArray[np.uint64]:
@@ -128,18 +126,23 @@ def _mix_columns(columns: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return mixed
 
 
-def mix(hashes: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+def mix(hashes: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
     """Return other hashes of the same things, independent for each seed.
 
     The finalizer of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
     Generators", OOPSLA 2014) at the seed's place in its sequence.
+
+    :param hashes: shape (n,) for one seed, else (n, 1).
+    :return: shape (n,), or (n, len(seeds)).
     """
     import numpy as np
 
-    step = seed * 0x9E3779B97F4A7C15 & 0xFFFF_FFFF_FFFF_FFFF
-    mixed: NDArray[np.uint64] = hashes + np.uint64(step)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    steps = [seed * 0x9E3779B97F4A7C15 & 0xFFFF_FFFF_FFFF_FFFF for seed in seeds]
+    mixed: NDArray[np.uint64] = hashes + np.array(steps, np.uint64)
+    mixed ^= mixed >> np.uint64(30)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= np.uint64(0x94D049BB133111EB)
     mixed ^= mixed >> np.uint64(31)
     return mixed
 

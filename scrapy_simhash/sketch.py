@@ -35,12 +35,10 @@ def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
 
     if not len(token_hashes):
         return b""
-    # The bin is above the value, so the first of each bin in sorted order is its smallest.
-    hashes = np.sort(shingle_hashes(token_hashes, SHINGLE_TOKENS))
-    bins = (hashes >> np.uint64(64 - _BIN_BITS)).astype(np.intp)
-    first = np.flatnonzero(np.diff(bins, prepend=-1))
+    # The bin is above the value, so the last of each bin in this order is its smallest, and stays.
+    hashes = np.sort(shingle_hashes(token_hashes, SHINGLE_TOKENS))[::-1]
     values = np.zeros(SKETCH_BYTES, dtype=np.uint8)
-    values[bins[first]] = hashes[first] % np.uint64(_VALUES) + np.uint64(1)
+    values[hashes >> np.uint64(64 - _BIN_BITS)] = hashes % np.uint64(_VALUES) + np.uint64(1)
     return values.tobytes()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,9 @@ class Contestant:
         """Insert many."""
         for number, fingerprint in enumerate(values, first):
             self.insert(number, fingerprint)
+
+    def ready(self) -> None:
+        """Be ready to be measured."""
 
     def close(self) -> dict[str, Any]:
         """End, and say what the disk holds."""
@@ -118,6 +122,53 @@ class OursRocksDB(Ours):
     """The same on RocksDB."""
 
     kind = "rocksdb"
+
+
+class OursImported(Ours):
+    """The same, but filled as by ``scrapy simhash import``, and asked from there on."""
+
+    grown = "by import"
+
+    def made(self) -> None:
+        from scrapy_simhash import Scheme
+        from scrapy_simhash.index import new_manifest
+        from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+        from scrapy_simhash.maintenance.rewriting import making
+
+        self.folder = tempfile.TemporaryDirectory(prefix="index-benchmark-")
+        self.directory = Path(self.folder.name) / "index"
+        self.url = f"{self.kind}:{self.directory}"
+        manifest = new_manifest(
+            Scheme(bits=self.bits), self.max_distance, DEFAULT_EXPECTED_PAGES, self.kind
+        )
+        self.importing = ExitStack()
+        self.store = self.importing.enter_context(making(self.directory, manifest))
+        self.index = None
+        self.keys = self.observed = 0
+
+    def grow(self, first: int, values: list[int]) -> None:
+        from scrapy_simhash.index.base import Entry
+
+        if self.index is not None:
+            super().grow(first, values)
+            return
+        for number, fingerprint in enumerate(values, first + 1):
+            key = f"https://example.com/articles/{number}/a-title-of-some-length"
+            self.store.write(Entry(number, key, fingerprint, number, 1, 1), None, (), number + 1)
+        self.observed = first + len(values)
+
+    def ready(self) -> None:
+        from scrapy_simhash.index import open_index
+
+        if self.index is None:
+            self.importing.close()
+            # Another crawl, to which all that was imported counts as seen.
+            self.index = open_index(
+                self.url,
+                max_distance=self.max_distance,
+                incremental=True,
+                confirmation=UNCONFIRMED,  # what was imported has no sketch
+            )
 
 
 class OursRedis(Contestant):
@@ -334,6 +385,7 @@ class StoreAllVariants(AskAllVariants):
 CLASSIC = {
     "ours": Ours,
     "ours on RocksDB": OursRocksDB,
+    "ours imported": OursImported,
     "redis": OursRedis,
     "redis-cluster": OursRedisCluster,
     "simhash SimhashIndex": SimhashPackage,

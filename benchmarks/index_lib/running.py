@@ -80,6 +80,7 @@ def run_child(task: Task) -> None:
                 new = fingerprints(numbers.astype(np.uint64), bits, seed, biased)
                 contestant.grow(first, new)
         grown_s = time.perf_counter() - began
+        contestant.ready()
         pages = list(pages_of(wanted - window, wanted))
         result = measured(contestant, pages, task.limit_s)
         size = wanted

@@ -78,7 +78,7 @@ def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
     """
     entry = 5 + 18 + plan.bits // 8
     if plan.prefix_bits:
-        # A row of the pages' file; and in each table a position, and up to two words of directory
+        # Fingerprint and id; and in each table a position, and up to two words of directory
         # for three of them.
         row = 8 * (-(-plan.bits // 64) + 1)
         return entry + row + (len(plan.tables) + 1) * 7

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER = "runs"
-PAGES = "pages"
-# Of the hash of a page's key, in its row of the pages' file.
+FINGERPRINTS = "fingerprints"
+IDS = "ids"
+NAMES = frozenset({FINGERPRINTS, IDS})
+# Of the hash of a page's key, in its id.
 KEY_HASH_BITS = 32
 
 
@@ -36,16 +38,23 @@ class RunFile:
     checksum: str
 
 
+class PagePart(NamedTuple):
+    """So many pages in the two files of pages, written at once."""
+
+    rows: int
+    fingerprints_checksum: str
+    ids_checksum: str
+
+
 @dataclass(frozen=True)
 class RunFiles:
-    """All files of runs, and the pages' file.
+    """All files of runs, and the parts of the two files of pages.
 
-    :param pages: (rows, checksum) of each part of the pages' file.
     :param stop: lower ordinals are in runs.
     """
 
     runs: list[RunFile]
-    pages: list[tuple[int, str]]
+    pages: list[PagePart]
     stop: int
     next_name: int
 
@@ -59,7 +68,7 @@ class RunFiles:
         try:
             made: dict[str, Any] = json.loads(value)
             runs = [RunFile(**run) for run in made["runs"]]
-            pages = [(int(rows), str(checksum)) for rows, checksum in made["pages"]]
+            pages = [PagePart(int(rows), str(a), str(b)) for rows, a, b in made["pages"]]
             return RunFiles(runs, pages, int(made["stop"]), int(made["next_name"]))
         except (KeyError, TypeError) as error:
             raise ValueError(f"the row of runs makes no sense ({error})") from error
@@ -73,7 +82,7 @@ def destroy_runs(database: Path) -> None:
     folder = database / FOLDER
     if folder.is_dir():
         for path in folder.iterdir():
-            if path.suffix == ".run" or path.name == PAGES:
+            if path.suffix == ".run" or path.name in NAMES:
                 path.unlink()
         with suppress(OSError):  # it holds other things
             folder.rmdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -208,17 +209,28 @@ def test_ctrl_c_where_records_go_to_standard_output(folder, many, run, monkeypat
 @pytest.mark.thorough
 def test_workers_go_with_their_parent(folder, many):
     process = start(*MODULE, "dedupe", many, "-o", "out.jsonl", "--workers", 2, in_folder=folder)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     deadline = time.monotonic() + DEADLINE_S
-    while len(pids := children.read_text().split()) < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
+    try:
+        # Threads of the pool start them.
+        while len(pids := children(process.pid)) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+    finally:
+        process.kill()
+        finish(process)
     workers = [Path("/proc", pid) for pid in pids]
-    process.kill()
-    finish(process)
     while any(worker.exists() for worker in workers):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def children(pid):
+    """The processes that any thread of a process has started."""
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # the thread has ended
+            found += path.read_text().split()
+    return found
 
 
 @pytest.mark.thorough

@@ -17,10 +17,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from scrapy_simhash.confirmation import Evidence
 from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index import TablePlan, records, runs
+from scrapy_simhash.index import TablePlan, records, run_merge, runs
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.probing import Prober
+from scrapy_simhash.index.run import Field, RunWriter
 from scrapy_simhash.index.run_files import RunFiles
 from scrapy_simhash.index.runs import Runs
 from scrapy_simhash.maintenance.check import check
@@ -43,7 +44,7 @@ def small_runs(young=3, memory=7, step=4):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "YOUNG_PAGES", young)
         patch.setattr(runs, "MEMORY_PAGES", memory)
-        patch.setattr(runs, "_STEP_RECORDS", step)
+        patch.setattr(run_merge, "STEP_RECORDS", step)
         yield
 
 
@@ -197,7 +198,8 @@ def test_a_run_stays_when_its_merge_is_not_written(tmp_path):
             made.dropped(spilling[0])
         assert made.spill()[1] == spilling[1]  # the same again, as nobody says that it is written
         assert Runs(database, PLAN, tmp_path / "runs", LOCATION).page_count == 0
-        assert [path.name for path in (tmp_path / "runs").iterdir()] == ["pages"]
+        files = sorted(path.name for path in (tmp_path / "runs").iterdir())
+        assert files == ["fingerprints", "ids"]
 
 
 def test_at_most_two_runs_and_no_other_files_whatever_came(tmp_path):
@@ -215,7 +217,7 @@ def test_at_most_two_runs_and_no_other_files_whatever_came(tmp_path):
             assert large > 5
             assert len(names) > 20
         files = {path.name for path in (tmp_path / "index" / "leveldb" / "runs").iterdir()}
-        assert len(files) in {2, 3}
+        assert len(files) in {3, 4}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -256,7 +258,7 @@ def closed(tmp_path, kind):
 
 
 @pytest.mark.parametrize("damage", ["byte", "short", "missing"])
-@pytest.mark.parametrize("name", ["pages", "*.run"])
+@pytest.mark.parametrize("name", ["fingerprints", "ids", "*.run"])
 def test_damaged_files_are_refused_and_repaired(closed, name, damage):
     folder = closed.directory / closed.name / "runs"
     for path in list(folder.glob(name)):
@@ -297,7 +299,7 @@ def test_check_names_what_does_not_fit(closed):
 
 
 def test_a_full_disk_costs_no_page(tmp_path, monkeypatch, caplog):
-    write = runs._Writer.write
+    write = RunWriter.write
     full = True
 
     def written(writer, words):
@@ -305,7 +307,7 @@ def test_a_full_disk_costs_no_page(tmp_path, monkeypatch, caplog):
             raise OSError(28, "No space left on device")
         write(writer, words)
 
-    monkeypatch.setattr(runs._Writer, "write", written)
+    monkeypatch.setattr(RunWriter, "write", written)
     with small_runs():
         backend = make_backend("leveldb", tmp_path / "index", PLAN)
         with backend.open(max_distance=K) as index:
@@ -339,7 +341,7 @@ def test_a_page_cannot_be_read_while_the_disk_fails(closed, monkeypatch):
     def failing(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(runs, "_map", failing)
+    monkeypatch.setattr("scrapy_simhash.index.pages.map_file", failing)
     with pytest.raises(StorageError, match="its tables cannot be read"):
         closed.open(max_distance=K)
 
@@ -365,7 +367,7 @@ def test_what_is_found_does_not_depend_on_how_far_pages_are_sorted():
 
 
 def test_fields_that_lie_in_two_words():
-    field = runs._Field(word=0, shift=50, width=27)
+    field = Field(word=0, shift=50, width=27)
     value = random.Random(1).getrandbits(128)
     row = np.frombuffer(value.to_bytes(16, "little"), "<u8").reshape(1, 2)
     assert field.of(row).tolist() == [value >> 50 & (1 << 27) - 1]

@@ -1,0 +1,250 @@
+"""The pages that runs point to: fingerprint, hash of the key and ordinal of each, by position.
+
+The first ones are in two files, which are mapped into memory; the others wait in memory.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from xxhash import xxh3_64_hexdigest
+
+from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.run import map_file, sync_folder
+from scrapy_simhash.index.run_files import FINGERPRINTS, IDS, KEY_HASH_BITS, PagePart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+_WORD_BYTES = 8
+_ORDINAL = (1 << KEY_HASH_BITS) - 1
+_FIRST_ROOM = 8192
+
+
+class Near(NamedTuple):
+    """Pages near a fingerprint: their fingerprints in words, and their ids."""
+
+    fingerprints: NDArray[np.uint64]
+    ids: NDArray[np.uint64]
+
+    def ordinals(self, chosen: NDArray[np.bool_]) -> set[int]:
+        """Return the ordinals of some of them."""
+        return {ordinal_of(number) for number in self.ids[chosen].tolist()}
+
+
+class Pages:
+    """Fingerprints, in rows of 64-bit words, and *ids*: the hash of a key above an ordinal.
+
+    :param words: of a fingerprint.
+    :param durable: what is written is on the disk before the database names it.
+    """
+
+    def __init__(self, folder: Path, location: str, words: int, *, durable: bool) -> None:
+        self._folder = folder
+        self._location = location
+        self._words = words
+        self._durable = durable
+        self._stored = np.empty((0, words), np.uint64)
+        self._stored_ids = np.empty(0, np.uint64)
+        self._waiting = np.empty((_FIRST_ROOM, words), np.uint64)
+        self._waiting_ids = np.empty(_FIRST_ROOM, np.uint64)
+        self.waiting = 0
+        """Number of pages in memory."""
+
+    @property
+    def stored(self) -> int:
+        """Number of pages in files, removed ones among them."""
+        return len(self._stored)
+
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of a page in the files."""
+        return _WORD_BYTES * (self._words + 1)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the arrays in memory."""
+        return self._waiting.nbytes + self._waiting_ids.nbytes
+
+    def add(self, fingerprint: int, key_hash: int, ordinal: int) -> None:
+        """Append a page, in memory."""
+        if self.waiting == len(self._waiting):
+            room = self.waiting // 2 + _FIRST_ROOM
+            self._waiting = np.concatenate(
+                [self._waiting, np.empty((room, self._words), np.uint64)]
+            )
+            self._waiting_ids = np.concatenate([self._waiting_ids, np.empty(room, np.uint64)])
+        self._waiting[self.waiting] = self._packed(fingerprint)
+        self._waiting_ids[self.waiting] = key_hash << KEY_HASH_BITS | ordinal
+        self.waiting += 1
+
+    def near(
+        self,
+        stored: Sequence[NDArray[np.uint32]],
+        waiting: Sequence[NDArray[np.uint32]],
+        newest: int,
+        fingerprint: int,
+        max_distance: int,
+    ) -> Near | None:
+        """Return the pages within a distance, repeatedly if they are given so; None if there are
+        none.
+
+        :param stored: positions in files.
+        :param waiting: positions in memory.
+        :param newest: the pages in memory from this number on are compared, too.
+        """
+        in_files, in_memory = _joined(stored), _joined(waiting)
+        in_memory -= np.uint32(self.stored)
+        count = len(in_files) + len(in_memory)
+        differing = np.empty((count + self.waiting - newest, self._words), np.uint64)
+        # Positions are sound, as files were checked; `mode` spares a copy.
+        self._stored.take(in_files, axis=0, out=differing[: len(in_files)], mode="clip")
+        self._waiting.take(in_memory, axis=0, out=differing[len(in_files) : count], mode="clip")
+        differing[count:] = self._waiting[newest : self.waiting]
+        asked = self._packed(fingerprint)
+        differing ^= asked
+        bits = np.bitwise_count(differing)
+        # Column by column: numpy is slow at sums of short rows. A byte does not count to 256.
+        distances = bits[:, 0].astype(np.uint16)
+        for word in range(1, self._words):
+            distances += bits[:, word]
+        near = np.flatnonzero(distances <= max_distance)
+        if not len(near):
+            return None
+        ids = np.concatenate(
+            [
+                self._stored_ids.take(in_files[near[near < len(in_files)]]),
+                self._waiting_ids.take(
+                    in_memory[near[(near >= len(in_files)) & (near < count)] - len(in_files)]
+                ),
+                self._waiting_ids.take(near[near >= count] - count + newest),
+            ]
+        )
+        return Near(differing[near] ^ asked, ids)
+
+    def fingerprints(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
+        """Return the fingerprints at positions that are all in files, or all in memory."""
+        rows, at = self._at(self._stored, self._waiting, positions)
+        found: NDArray[np.uint64] = rows.take(at, axis=0)
+        return found
+
+    def ids(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
+        """Return the ids at positions that are all in files, or all in memory, in rows of one."""
+        rows, at = self._at(self._stored_ids, self._waiting_ids, positions)
+        return rows.take(at).reshape(-1, 1)
+
+    def ordinal(self, position: int) -> int:
+        """Return the ordinal of a page."""
+        if position < self.stored:
+            return ordinal_of(self._stored_ids.item(position))
+        return ordinal_of(self._waiting_ids.item(position - self.stored))
+
+    def page(self, position: int) -> tuple[int, int, int]:
+        """Return (fingerprint, hash of the key, ordinal) of a page in files."""
+        number = self._stored_ids.item(position)
+        fingerprint = int.from_bytes(self._stored[position].tobytes(), "little")
+        return fingerprint, number >> KEY_HASH_BITS, ordinal_of(number)
+
+    def newest(self, first: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Return the fingerprints, and the ids in rows of one, of the pages in memory from `first`
+        on.
+        """
+        ids = self._waiting_ids[first : self.waiting].reshape(-1, 1)
+        return self._waiting[first : self.waiting], ids
+
+    def waiting_ids(self) -> list[int]:
+        """Return the ids of the pages in memory."""
+        found: list[int] = self._waiting_ids[: self.waiting].tolist()
+        return found
+
+    def write(self, count: int) -> PagePart:
+        """Write the first pages of those in memory behind those in files.
+
+        They stay in memory until `moved` is called.
+
+        :raises OSError: the disk fails.
+        """
+        checksums = []
+        for name, rows in (
+            (FINGERPRINTS, self._waiting[:count]),
+            (IDS, self._waiting_ids[:count]),
+        ):
+            packed = rows.astype("<u8").tobytes()
+            self._append(name, packed, self.stored * (len(packed) // count) if count else 0)
+            checksums.append(xxh3_64_hexdigest(packed))
+        if self._durable:
+            sync_folder(self._folder)
+        return PagePart(count, *checksums)
+
+    def moved(self, count: int, parts: Sequence[PagePart]) -> None:
+        """Note that the first pages in memory were written, and that the database says so."""
+        self.open(parts)
+        self._waiting = self._waiting[count:].copy()
+        self._waiting_ids = self._waiting_ids[count:].copy()
+        self.waiting -= count
+
+    def open(self, parts: Sequence[PagePart], *, check: bool = False) -> None:
+        """Map the files.
+
+        :raises IndexCorrupt: they are too short, or, with `check`, not what was written.
+        :raises OSError: they cannot be read.
+        """
+        count = sum(part.rows for part in parts)
+        if not count:
+            return
+        self._stored = self._mapped(FINGERPRINTS, (count, self._words))
+        self._stored_ids = self._mapped(IDS, (count,))
+        first = 0
+        for part in parts if check else ():
+            stop = first + part.rows
+            for name, rows, checksum in (
+                (FINGERPRINTS, self._stored, part.fingerprints_checksum),
+                (IDS, self._stored_ids, part.ids_checksum),
+            ):
+                if xxh3_64_hexdigest(rows[first:stop].data) != checksum:
+                    path = self._folder / name
+                    raise corrupt(self._location, f"{path} has not the bytes that were written")
+            first = stop
+
+    def _packed(self, fingerprint: int) -> NDArray[np.uint64]:
+        return np.frombuffer(fingerprint.to_bytes(_WORD_BYTES * self._words, "little"), "<u8")
+
+    def _at(
+        self, stored: NDArray[Any], waiting: NDArray[Any], positions: NDArray[np.uint32]
+    ) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+        if len(positions) and positions[0] >= self.stored:
+            return waiting, positions - np.uint32(self.stored)
+        return stored, positions
+
+    def _append(self, name: str, packed: bytes, at: int) -> None:
+        descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            os.ftruncate(descriptor, at)  # what an interruption left
+            view = memoryview(packed)
+            while view:
+                written = os.pwrite(descriptor, view, at)
+                at, view = at + written, view[written:]
+            if self._durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _mapped(self, name: str, shape: tuple[int, ...]) -> NDArray[np.uint64]:
+        path = self._folder / name
+        if path.stat().st_size < _WORD_BYTES * int(np.prod(shape)):
+            raise corrupt(self._location, f"{path} is too short")
+        return map_file(path, "<u8", shape)
+
+
+def ordinal_of(number: int) -> int:
+    """Return the ordinal in the id of a page."""
+    return number & _ORDINAL
+
+
+def _joined(positions: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint32]:
+    return np.concatenate(positions) if positions else np.empty(0, np.uint32)

@@ -1,0 +1,106 @@
+"""Merge runs in small steps, so that no page waits for all of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scrapy_simhash.index.run import RunWriter
+from scrapy_simhash.index.run_files import RunFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from scrapy_simhash.index.run import Field, Run
+
+# Records that a step moves, at about 40 ns each.
+STEP_RECORDS = 1 << 14
+_MAX_STEP_BITS = 16
+
+
+class Table(NamedTuple):
+    """A table to merge.
+
+    :param rows: returns the words that hold the field, by the positions of pages.
+    """
+
+    field: Field
+    rows: Callable[[NDArray[np.uint32]], NDArray[np.uint64]]
+
+
+class Merge:
+    """Makes one run of several.
+
+    :param sources: the runs.
+    :param bits: of the new directories.
+    :param dropped: positions that are left out.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Run],
+        tables: Sequence[Table],
+        bits: int,
+        dropped: NDArray[np.uint32],
+    ) -> None:
+        self._sources = sources
+        self._tables = tables
+        self._bits = bits
+        self._dropped = dropped
+        wanted = bits - (sum(run.pages for run in sources) // STEP_RECORDS).bit_length()
+        coarsest = min(run.bits for run in sources)
+        self._step_bits = min(max(wanted, bits - coarsest, 0), bits, _MAX_STEP_BITS)
+        self.steps = len(tables) << bits - self._step_bits
+
+    def run(self, path: Path, first: int, stop: int, *, durable: bool) -> Iterator[RunFile | None]:
+        """Write the file; yield None after each step, and the file's description at the end.
+
+        :param first: lowest ordinal of the sources.
+        :param stop: all ordinals of the sources are lower.
+        :raises OSError: the disk fails.
+        """
+        bits, step = self._bits, 1 << self._step_bits
+        pages = 0
+        with RunWriter(path, durable=durable) as writer:
+            starts = []
+            for table in range(len(self._tables)):
+                directory = np.zeros((1 << bits) + 1, np.uint32)
+                for slot in range(0, 1 << bits, step):
+                    positions, slots = self._slice(table, slot)
+                    if len(self._dropped):
+                        kept = ~np.isin(positions, self._dropped)
+                        positions, slots = positions[kept], slots[kept]
+                    counts = np.bincount(slots, minlength=step)
+                    directory[slot + 1 : slot + step + 1] = counts
+                    writer.write(positions[slots.argsort(kind="stable")])
+                    yield None
+                pages = int(directory.sum())
+                directory[0] = writer.words - pages
+                starts.append(writer.words)
+                # Bucket by bucket: where it begins.
+                writer.write(directory.cumsum(dtype=np.uint32))
+            checksum = writer.close()
+        yield RunFile(path.name, bits, starts, pages, first, stop, 4 * writer.words, checksum)
+
+    def _slice(self, table: int, slot: int) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
+        """Return (positions, buckets counted from `slot` on) of the buckets of a step."""
+        positions, slots = [], []
+        field, rows = self._tables[table]
+        size = 1 << self._step_bits
+        stop = slot + size
+        for run in self._sources:
+            finer = run.bits - self._bits
+            if finer >= 0:
+                found = run.bucket(table, slot << finer, stop << finer)
+                begins = run.directory(table)[slot << finer : (stop << finer) + 1 : 1 << finer]
+                known = np.arange(size, dtype=np.uint16).repeat(np.diff(begins))
+            else:
+                found = run.bucket(table, slot >> -finer, stop >> -finer)
+                known = (field.slots(rows(found), self._bits) - np.uint64(slot)).astype(np.uint16)
+            positions.append(found)
+            slots.append(known)
+        return np.concatenate(positions), np.concatenate(slots)
