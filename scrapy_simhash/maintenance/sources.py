@@ -170,6 +170,11 @@ class DatabaseSource:
             except ValueError as error:
                 raise corrupt(self.location, error) from error
 
+    def rule_rows(self) -> Iterator[tuple[str, bytes]]:
+        """Yield (site, its rules of URLs)."""
+        for row, value in self._database.rows(records.RULES_HEAD, records.RULES_END):
+            yield records.decode_key(row[1:]), value
+
     def _entries(self, first_ordinal: int) -> Iterator[Entry]:
         for row, value in self._database.rows(records.entry_row(first_ordinal), b"F"):
             yield self._decoded_entry(int.from_bytes(row[1:], "big"), value)
