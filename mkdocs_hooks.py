@@ -1,7 +1,7 @@
 """What the documentation site needs besides docs/: pages that lie elsewhere in the repository.
 
-README, CHANGELOG, CONTRIBUTING, SECURITY and the README of the benchmarks are read where they are. Here they
-become pages of the site, and links to them, and from them, are those of the site.
+README, CHANGELOG, CONTRIBUTING, SECURITY and the README of the benchmarks are read where they are.
+Here they become pages of the site, and links to them, and from them, are those of the site.
 """
 
 from __future__ import annotations
