@@ -1,7 +1,6 @@
 # What a developer does, as commands; each does its own set-up in .venv.
 
 PYTHON ?= python3
-OLDEST_SCRAPY := 2.15.0
 # Whole files run in parallel, because the tests of a file share what they crawl.
 PARALLEL := --numprocesses auto --dist loadfile
 # Temporary files in memory, where it has 2 GB of room: fewer seconds, and no worn disks.
@@ -10,7 +9,7 @@ IN_MEMORY := $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -g
 # Crawls have worker processes, as by default; in the quick ring they start none, to save time.
 WITH_WORKERS := CRAWL_WITH_WORKERS=1
 
-.PHONY: demo demo-shared test test-thorough test-changed test-oldest lint docs dist format clean
+.PHONY: demo demo-shared test test-thorough test-changed test-oldest lint lint-workflows docs dist format clean
 
 # The version is in __init__.py, and a test compares it with that of the installed package.
 .venv/ready: pyproject.toml scrapy_simhash/__init__.py
@@ -30,7 +29,11 @@ WITH_WORKERS := CRAWL_WITH_WORKERS=1
 
 .venv-oldest/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/pip install --quiet "scrapy==$(OLDEST_SCRAPY)" httpx --editable ".[test]"
+	.venv-oldest/bin/pip install --quiet uv
+	# Of all dependencies the lowest versions that pyproject.toml allows; jieba has no wheels.
+	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest --resolution lowest-direct \
+		--only-binary :all: --no-binary jieba --requirement pyproject.toml --extra test "httpx>=0.27"
+	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest --no-deps --editable .
 	touch $@
 
 # A crawl of the example project's own site, near-duplicates and all.
@@ -60,7 +63,7 @@ test-changed: .venv/ready
 	$(WITH_WORKERS) .venv/bin/python -m pytest $(PARALLEL) --no-loadscope-reorder -m thorough \
 		--begin-within $(SECONDS) $$(.venv/bin/python -m tests.rings)
 
-# The quick ring of the crawls, with the oldest Scrapy that is supported.
+# The quick ring of the crawls, with the oldest Scrapy and dependencies that are supported.
 test-oldest: .venv-oldest/ready
 	$(IN_MEMORY) .venv-oldest/bin/python -m pytest $(PARALLEL) tests/crawl
 
@@ -68,6 +71,19 @@ lint: .venv/ready-lint
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+
+# What others run for us: workflows, bots, pre-commit. Nothing is asked of the network.
+lint-workflows: .venv/ready-lint
+	.venv/bin/pip install --quiet "check-jsonschema>=0.30" "zizmor>=1.5"
+	.venv/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	.venv/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	.venv/bin/check-jsonschema --builtin-schema vendor.github-issue-forms \
+		$(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	.venv/bin/check-jsonschema --builtin-schema vendor.github-issue-config \
+		.github/ISSUE_TEMPLATE/config.yml
+	.venv/bin/check-jsonschema --builtin-schema vendor.readthedocs .readthedocs.yaml
+	.venv/bin/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	.venv/bin/zizmor --quiet --offline .github
 
 # The documentation site, in site/; a warning is an error. Open site/index.html.
 docs: .venv/ready-docs

@@ -1,7 +1,7 @@
 """What the documentation site needs besides docs/: pages that lie elsewhere in the repository.
 
-README, CHANGELOG, CONTRIBUTING and the README of the benchmarks are read where they are. Here they
-become pages of the site, and links to them, and from them, are those of the site.
+README, CHANGELOG, CONTRIBUTING, SECURITY and the README of the benchmarks are read where they are.
+Here they become pages of the site, and links to them, and from them, are those of the site.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ PAGES = {
     "README.md": "readme.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
     "benchmarks/README.md": "benchmarks.md",
 }
 _DOCS = "docs/"

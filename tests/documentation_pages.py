@@ -15,6 +15,7 @@ PAGES = (
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     ROOT / "benchmarks" / "README.md",
     *sorted(DOCS.rglob("*.md")),
 )

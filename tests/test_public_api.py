@@ -14,6 +14,7 @@ NAMES = [
     "Addon",
     "Detector",
     "EmptyText",
+    "EqualUrl",
     "NearDuplicateItem",
     "NearDuplicatePage",
     "Scheme",

@@ -22,6 +22,7 @@ from scrapy_simhash.commands import (
     plan,
     query,
     report,
+    rules,
     stats,
 )
 from scrapy_simhash.commands.maintenance import MAINTENANCE_COMMANDS
@@ -72,6 +73,7 @@ SUBCOMMANDS: dict[str, Subcommand] = {
     "plan": plan,
     "dedupe": dedupe,
     "passages": passages,
+    "rules": rules,
     **MAINTENANCE_COMMANDS,
     "export": export,
     "import": import_,

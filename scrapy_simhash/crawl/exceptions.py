@@ -33,6 +33,17 @@ class NearDuplicatePage(IgnoreRequest):
         self.verdict = verdict
 
 
+class EqualUrl(IgnoreRequest):
+    """Raised for a request that rules make equal to one that was handled (SIMHASH_URL_RULES).
+
+    An errback finds it in ``failure.value``, with the `url` that the rules make of both.
+    """
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"equal to a page that was handled, by the rules of its site: {url}")
+        self.url = url
+
+
 class NearDuplicateItem(DropItem):
     """Raised for an item with seen content, which is dropped."""
 

@@ -34,6 +34,7 @@ from scrapy_simhash.crawl.settings import SimhashSettings, is_on, unknown_settin
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.syncing import Syncer
+from scrapy_simhash.crawl.url_rules import RequestRules
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import IndexLocked, IndexUnreachable, SettingsError, SimhashError
 from scrapy_simhash.index import ObservingIndex, index_url, open_index, reset_index
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.detector import PageFingerprint
 
 logger = logging.getLogger(__name__)
@@ -119,10 +121,11 @@ class SimhashExtension:
         self.page_passages = PagePassages(
             settings.passages, CrawlStats(stats, "simhash/passages"), self.errors.failed
         )
+        self.url_rules = RequestRules(settings, self.pages, self.stats, self.errors)
         self.settlement = Settlement(
             self.pages.settle,
             self.items.settle,
-            self.page_passages.finished,
+            self._finished,
             settings.max_distance,
         )
         # From the downloader middleware to the spider middleware. Not by meta, which spiders
@@ -156,6 +159,8 @@ class SimhashExtension:
             (extension.item_done, signals.item_error),
         ):
             crawler.signals.connect(handler, signal=signal)
+        if extension.settings.url_rules is not None:
+            crawler.signals.connect(extension.url_rules.scheduled, signal=signals.request_scheduled)
         return extension
 
     @classmethod
@@ -188,6 +193,7 @@ class SimhashExtension:
         try:
             if settings.pages:
                 self._open(self.pages, settings.directory)
+                self.url_rules.open()
             if settings.item_fields:
                 self._open(self.items, settings.item_directory)
             self.page_passages.open()
@@ -225,12 +231,14 @@ class SimhashExtension:
     async def settle_all(self) -> None:
         """Leave nothing pending: no page comes any more, and the scheduler still takes requests."""
         self.settlement.close()
+        self.url_rules.save()
         for lane in (self.pages, self.items):
             await lane.finish()
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         """Settle what is left, log the summary, close the indexes, and write the report."""
         self.settlement.close()
+        self.url_rules.close()
         self.fingerprinter.close()
         if self.fingerprinter.pool is not None and self.fingerprinter.pool.replaced:
             self.stats.count("workers_replaced", self.fingerprinter.pool.replaced)
@@ -264,6 +272,10 @@ class SimhashExtension:
         """Settle an item: it was kept, dropped on purpose, or a pipeline failed."""
         kept, failed = signal is signals.item_scraped, signal is signals.item_error
         self.settlement.item_settled(response, item, kept=kept, failed=failed)
+
+    def _finished(self, page: PageState, confirmed: bool) -> None:
+        self.page_passages.finished(page, confirmed)
+        self.url_rules.finished(page, confirmed)
 
     def _open(self, lane: Lane, directory: Path) -> None:
         settings = self.settings

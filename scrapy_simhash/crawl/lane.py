@@ -248,7 +248,7 @@ class Lane:
             finally:  # nothing stays pending if the index fails
                 index.discard(observation)
 
-        self._tell(
+        self.tell(
             observation.key,
             settle,
             None if then is None else lambda _: then(observation, confirmed),
@@ -258,13 +258,13 @@ class Lane:
         self.stats.acted(verdict, action)
         outcome, observation = outcome_of(verdict, action), verdict.observation
         if outcome is not None and verdict.kind != "unchanged" and observation is not None:
-            self._tell(verdict.key, lambda index: index.acted(observation, outcome))
+            self.tell(verdict.key, lambda index: index.acted(observation, outcome))
 
     def _supersede(self, verdict: Verdict) -> None:
         """Let the page replace its representative once it is confirmed."""
         observation = verdict.observation
         if observation is not None:
-            self._tell(verdict.key, lambda index: index.supersede(observation))
+            self.tell(verdict.key, lambda index: index.supersede(observation))
 
     def _observe_again(
         self,
@@ -291,12 +291,13 @@ class Lane:
         in_scope = self._identity.scope_filter(key)
         return lambda index: self.detector.judge(index, key, page, in_scope=in_scope)
 
-    def _tell(
+    def tell(
         self,
         key: str,
-        ask: Callable[[Any], None],
-        then: Callable[[None], None] | None = None,
+        ask: Callable[[Any], Any],
+        then: Callable[[Any], None] | None = None,
     ) -> None:
+        """Call the index, if it is open: see `IndexCalls.tell`."""
         if self._calls is not None:
             self._calls.tell(key, ask, then)
 

@@ -55,8 +55,12 @@ class SimhashDownloaderMiddleware:
         return cls(SimhashExtension.of(crawler))
 
     def process_request(self, request: Request) -> None:
-        """Remove a verdict that a spider copied from the meta of another page."""
+        """Remove a verdict that a spider copied from the meta of another page.
+
+        :raises EqualUrl: rules make the request equal to one that was handled.
+        """
         request.meta.pop(VERDICT_META_KEY, None)
+        self._extension.url_rules.check(request)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Fingerprint the page for the spider middleware, or count why not."""

@@ -21,6 +21,7 @@ from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, require_plan
 from scrapy_simhash.index.texts import DEFAULT_MAX_BYTES
 from scrapy_simhash.policy import Policy, PolicyAction
 from scrapy_simhash.scheme import DEFAULT_PRESET
+from scrapy_simhash.url_rules.learner import DEFAULT_EXPLORE
 from scrapy_simhash.workers.pages import DEFAULT_TIMEOUT_MS
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 OnLocked = Literal["close", "off"]
+UrlRulesMode = Literal["learn", "apply"]
 
 _PREFIX = "SIMHASH_"
 _COMMANDS_OF_SCRAPY = ("scrapy.commands.fetch", "scrapy.commands.parse", "scrapy.commands.check")
@@ -77,6 +79,8 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_ITEM_ACTION": None,
         "SIMHASH_KEEP_TEXT": False,
         "SIMHASH_KEEP_TEXT_BYTES": DEFAULT_MAX_BYTES,
+        "SIMHASH_URL_RULES": False,
+        "SIMHASH_URL_EXPLORE": DEFAULT_EXPLORE,
         "SIMHASH_REPORT": None,
         "SIMHASH_DEBUG": False,
         **REDIS_SETTINGS,
@@ -100,6 +104,7 @@ class SimhashSettings:
     :param item_tags: verdict field → item field.
     :param item_scheme: the scheme of pages, with the weights of the item fields.
     :param keep_text_bytes: upper limit for stored main texts, compressed; 0 stores none.
+    :param url_rules: None if SIMHASH_URL_RULES is off.
     :param report: file to write when the spider closes.
     :param redis: None if SIMHASH_INDEX is not "redis".
     :param passages: None if SIMHASH_PASSAGES is off.
@@ -131,6 +136,8 @@ class SimhashSettings:
     item_fields: tuple[str, ...]
     item_scheme: Scheme
     keep_text_bytes: int
+    url_rules: UrlRulesMode | None
+    url_explore: float
     report: Path | None
     debug: bool
     redis: RedisSettings | None
@@ -203,6 +210,8 @@ class SimhashSettings:
             item_scheme=replace(scheme, field_weights=weights) if weights else scheme,
             keep_text_bytes=read.whole("SIMHASH_KEEP_TEXT_BYTES", 1, 1 << 50)
             * read.boolean("SIMHASH_KEEP_TEXT"),
+            url_rules=_read_url_rules(read, pages=pages),
+            url_explore=read.share("SIMHASH_URL_EXPLORE"),
             report=read.file("SIMHASH_REPORT", spider_name),
             debug=read.boolean("SIMHASH_DEBUG"),
             redis=redis,
@@ -218,6 +227,16 @@ def read_policy(read: SettingsReader) -> Policy:
         follow=read.boolean("SIMHASH_FOLLOW", unset=action == "tag"),
         incremental=read.boolean("SIMHASH_INCREMENTAL"),
     )
+
+
+def _read_url_rules(read: SettingsReader, *, pages: bool) -> UrlRulesMode | None:
+    name = "SIMHASH_URL_RULES"
+    if read.is_off(name):
+        return None
+    mode = read.choice(name, get_args(UrlRulesMode))
+    if not pages:
+        raise SettingsError(name, mode, "rules are learned from pages: not with SIMHASH_PAGES off")
+    return cast("UrlRulesMode", mode)
 
 
 def read_confirmation(read: SettingsReader, preset: Confirmation) -> Confirmation:

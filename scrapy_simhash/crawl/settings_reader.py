@@ -58,6 +58,10 @@ class SettingsReader:
         """Return True if the setting, or its default, has a value."""
         return self._value(name) is not None
 
+    def is_off(self, name: str) -> bool:
+        """Return True for the ways to write False on a command line, too."""
+        return self._value(name) in (None, False, 0, "", "0", "False", "false")
+
     def boolean(self, name: str, *, unset: bool = False) -> bool:
         """Return a boolean; the values that Scrapy knows are allowed."""
         value = self._value(name)

@@ -241,6 +241,15 @@ class Store(Protocol):
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """Return the log from a sequence on, in its order."""
 
+    def rule_rows(self) -> Iterator[tuple[str, bytes]]:
+        """Return (site, its rules of URLs), see `scrapy_simhash.url_rules.rows`."""
+
+    def rule_row(self, site: str) -> bytes | None:
+        """Return the rules of a site, or None."""
+
+    def write_rule_row(self, site: str, row: bytes | None) -> None:
+        """Put the rules of a site in the place of its former ones, or delete them."""
+
     def sync(self) -> None:
         """Bring what was written to the disk, while other calls go on."""
 

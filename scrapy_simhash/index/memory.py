@@ -18,6 +18,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._log: dict[int, NearDuplicate] = {}
+        self._rule_rows: dict[str, bytes] = {}
         self._next_sequence = 1
 
     @property
@@ -64,6 +65,21 @@ class MemoryStore:
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """See `Store.near_duplicates`."""
         return iter([line for line in self._log.values() if line.sequence >= since_sequence])
+
+    def rule_rows(self) -> Iterator[tuple[str, bytes]]:
+        """See `Store.rule_rows`."""
+        return iter([*self._rule_rows.items()])
+
+    def rule_row(self, site: str) -> bytes | None:
+        """See `Store.rule_row`."""
+        return self._rule_rows.get(site)
+
+    def write_rule_row(self, site: str, row: bytes | None) -> None:
+        """See `Store.write_rule_row`."""
+        if row is None:
+            self._rule_rows.pop(site, None)
+        else:
+            self._rule_rows[site] = row
 
     def sync(self) -> None:
         """See `Store.sync`."""

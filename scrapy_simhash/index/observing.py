@@ -184,6 +184,21 @@ class ObservingIndex(CrawlIndex):
         with self._shared.lock:
             return self._open().store.near_duplicates(self.crawl_start if this_crawl else 0)
 
+    def rule_rows(self) -> list[tuple[str, bytes]]:
+        """Return (site, its rules of URLs), see `scrapy_simhash.url_rules.rows`."""
+        with self._shared.lock:
+            return [*self._open().store.rule_rows()]
+
+    def change_rules(self, site: str, change: Callable[[bytes | None], bytes | None]) -> None:
+        """Replace the rules of a site by what a function makes of them: all at once, or not.
+
+        :param change: gets and returns the stored form; None stands for no rules. It may be called
+            more than once.
+        """
+        with self._shared.lock:
+            store = self._open().store
+            store.write_rule_row(site, change(store.rule_row(site)))
+
     def sync(self) -> None:
         """Sync confirmed pages to the disk, with the policy ``everysec``.
 

@@ -13,6 +13,7 @@ key                                        value
 ``N`` sequence:5                           near-duplicate: seen:4 distance:2 similarity:1 what:1
                                            fingerprint:f/8 length of the representative:4
                                            representative, key
+``U`` site                                 rules of URLs, see `scrapy_simhash.url_rules.rows`
 ``S``                                      state: next sequence:8 entries:8 next ordinal:4
                                            first ordinal not in buckets:4
 =========================================  =======================================================
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
 
 STATE_KEY = b"S"
+RULES_HEAD = b"U"
+RULES_END = b"V"
 RUNS_KEY = b"R"
 REMOVED_END = b"Y"
 # Beyond all rows, and the lengths of rows of entries and of the near-duplicate log.
@@ -119,11 +122,16 @@ def rows_of_no_kind(database: Database) -> Iterator[bytes]:
     for start, stop, row_bytes in (
         *((b"", b"E", -1), (b"E", b"F", ENTRY_ROW_BYTES), (b"F", b"K", -1), (b"L", b"N", -1)),
         *((b"N", b"O", LOG_ROW_BYTES), (b"O", b"R", -1), (b"R\0", b"S", -1), (b"S\0", b"T", -1)),
-        *((b"U", b"X", -1), (b"X", REMOVED_END, ENTRY_ROW_BYTES), (REMOVED_END, END, -1)),
+        *((RULES_END, b"X", -1), (b"X", REMOVED_END, ENTRY_ROW_BYTES), (REMOVED_END, END, -1)),
     ):
         for row, _ in database.rows(start, stop):
             if len(row) != row_bytes:
                 yield row
+
+
+def rules_row(site: str) -> bytes:
+    """Return the key of the rules of a site's URLs."""
+    return RULES_HEAD + encode_key(site)
 
 
 def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:

@@ -220,6 +220,23 @@ class TableStore:
             sequence = int.from_bytes(row[1:], "big")
             yield self._decoded(records.decode_near_duplicate, sequence, value)
 
+    def rule_rows(self) -> Iterator[tuple[str, bytes]]:
+        """See `Store.rule_rows`."""
+        for row, value in self._database.rows(records.RULES_HEAD, records.RULES_END):
+            yield records.decode_key(row[1:]), value
+
+    def rule_row(self, site: str) -> bytes | None:
+        """See `Store.rule_row`."""
+        return self._database.get(records.rules_row(site))
+
+    def write_rule_row(self, site: str, row: bytes | None) -> None:
+        """See `Store.write_rule_row`."""
+        name = records.rules_row(site)
+        if row is None:
+            self._write([], [name])
+        else:
+            self._write([(name, row)])
+
     def sync(self) -> None:
         """See `Store.sync`. While it is called every second, no write waits for the disk."""
         writes, now_s = self._writes, time.monotonic()

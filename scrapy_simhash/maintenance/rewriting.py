@@ -75,6 +75,8 @@ def rewriting(directory: Path, *, older: bool = False, **changes: Any) -> Iterat
             new = replace(made, generation=made.generation + 1, **changes)
             with _new_store(directory, new) as store:
                 yield Rewriting(source, store)
+                for site, row in source.rule_rows():
+                    store.write_rule_row(site, row)
                 store.skip_to(source.next_sequence)
             new.replace(directory)
         with suppress(StorageError):  # the next rewrite deletes them

@@ -14,7 +14,7 @@ _MIN_PAGES = 9
 _Z = 1.645  # one-sided, 95 %
 # Old evidence fades, so that a rule ends soon after a site has changed.
 MAX_PAGES = 400
-MAX_PATTERNS = 200
+MAX_PATTERNS = 100
 
 Origin: TypeAlias = Literal["learned", "imported", "removed"]
 
@@ -100,7 +100,7 @@ class RuleRecord:
         return self.origin == "imported" or self.total.holds
 
     def count(self, pattern: str, *, same: bool, is_new_page: bool) -> None:
-        """Count a comparison on a path pattern; beyond 200 patterns, for the site alone."""
+        """Count a comparison on a path pattern; beyond 100 patterns, for the site alone."""
         self.total.count(same=same, is_new_page=is_new_page)
         own = self._on(pattern)
         if own is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_simhash.sites import registered_domain
+from scrapy_simhash.url_rules.evidence import RuleRecord
 from scrapy_simhash.url_rules.rewriting import Rule, rewrite, rules_between, touched_by
 from scrapy_simhash.url_rules.seen import SLOTS, Seen, SeenTable, content_hash, variant_hash
 from scrapy_simhash.url_rules.site import Site
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 DEFAULT_EXPLORE = 0.05
 MAX_SITES = 10_000
+# The name under which rules for all sites are stored.
+EVERY_SITE = ""
 _MAX_FOUND = 1_000
 
 
@@ -80,6 +83,8 @@ class UrlRules:
         known = self._sites.get(name)
         if known is None:
             known = self._sites[name] = Site(self._load(name))
+            for rule in self._load(EVERY_SITE):
+                known.rules.setdefault(rule, RuleRecord("imported"))
             if len(self._sites) > MAX_SITES:
                 self._sites.popitem(last=False)
         self._sites.move_to_end(name)

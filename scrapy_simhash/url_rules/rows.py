@@ -6,7 +6,7 @@ A crawler stores the difference to what it read last, so that two crawlers add u
 from __future__ import annotations
 
 import json
-from copy import deepcopy
+from copy import copy
 from typing import Any, TypeAlias, get_args
 
 from scrapy_simhash.url_rules.evidence import MAX_PATTERNS, Evidence, Origin, RuleRecord
@@ -22,12 +22,12 @@ def combined(mine: Rules, before: Rules, theirs: Rules) -> Rules:
     :param before: the rules from which these came.
     :param theirs: what is stored now. Rules that were deleted there are deleted here.
     """
-    rules = deepcopy(theirs)
+    rules = copied(theirs)
     for rule, record in mine.items():
         old = before.get(rule, RuleRecord())
         if rule not in rules:
             if rule not in before:
-                rules[rule] = deepcopy(record)
+                rules[rule] = _copied(record)
             continue
         other = rules[rule]
         other.total = _sum(record.total, old.total, other.total)
@@ -47,6 +47,16 @@ def _sum(mine: Evidence, before: Evidence, theirs: Evidence) -> Evidence:
         (min if contradicted else max)(mine.streak, theirs.streak),
         max(0, theirs.spared + mine.spared - before.spared),
     )
+
+
+def copied(rules: Rules) -> Rules:
+    """Return a copy that shares no evidence."""
+    return {rule: _copied(record) for rule, record in rules.items()}
+
+
+def _copied(record: RuleRecord) -> RuleRecord:
+    patterns = {pattern: copy(own) for pattern, own in record.patterns.items()}
+    return RuleRecord(record.origin, copy(record.total), patterns)
 
 
 def encode_rules(rules: Rules) -> bytes:

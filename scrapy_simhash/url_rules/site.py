@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.url_rules.evidence import RuleRecord
 from scrapy_simhash.url_rules.path_patterns import PathPatterns
 from scrapy_simhash.url_rules.rewriting import Rule, in_order, rewrite
-from scrapy_simhash.url_rules.rows import Rules, combined
+from scrapy_simhash.url_rules.rows import Rules, combined, copied
 
 if TYPE_CHECKING:
     from scrapy_simhash.url_rules.url_parts import UrlParts
@@ -36,7 +35,7 @@ class Site:
         """Grows when a rule ends: entries of `SeenTable` from before are not valid any more."""
         self.unsaved = 0
         """Number of comparisons since the rules were stored."""
-        self._stored = deepcopy(self.rules)
+        self._stored = copied(self.rules)
         self._is_revised = True
         self._pages = 0
         self._suspects: OrderedDict[Rule, UrlParts] = OrderedDict()
@@ -102,7 +101,7 @@ class Site:
     def to_store(self) -> tuple[Rules, Rules]:
         """Return (rules as they are now, rules as they were stored last), for `rows.combined`."""
         self.unsaved = 0
-        return deepcopy(self.rules), self._stored
+        return copied(self.rules), self._stored
 
     def stored(self, rules: Rules, sent: Rules) -> None:
         """Take over what is stored now, with what other crawlers have found.

@@ -53,6 +53,8 @@ BAD = {
     "SIMHASH_ITEM_TAGS": ([{"kinds": "kind"}, {"kind": ""}, {"kind": 1}, "kind", 5], "kind"),
     "SIMHASH_ITEM_FIELDS": ([[""], [1], 7, {"a": -1}, {"a": "b"}, {"": 1}, '{"a"'], "field"),
     "SIMHASH_ITEM_ACTION": (["delete", 0], "'drop', 'tag'"),
+    "SIMHASH_URL_RULES": (["yes", True, 1, ["learn"]], "'learn', 'apply'"),
+    "SIMHASH_URL_EXPLORE": ([1.5, -0.1, "5%", True], "0 to 1"),
     "SIMHASH_KEEP_TEXT": (["zlib"], "True"),
     "SIMHASH_KEEP_TEXT_BYTES": ([0, -1, "1GB", 1e9, True], "1"),
     "SIMHASH_REPORT": (

@@ -15,8 +15,10 @@ import numpy as np
 from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexLocked, StorageError
 from scrapy_simhash.index.records import (
     decode_entry,
+    decode_key,
     decode_near_duplicate,
     encode_entry,
+    encode_key,
     encode_near_duplicate,
 )
 from scrapy_simhash.index.redis import scripts
@@ -219,6 +221,22 @@ class RedisContent:
                 if sequence >= since:
                     self._require_open()
                     yield self._decoded_line(sequence, value)
+
+    def rule_rows(self) -> list[tuple[str, bytes]]:
+        """See `ObservingIndex.rule_rows`."""
+        self._require_open()
+        found = self.server.call("HGETALL", self.layout.state("url-rules"))
+        return [(decode_key(site), row) for site, row in found.items()]
+
+    def change_rules(self, site: str, change: Callable[[bytes | None], bytes | None]) -> None:
+        """See `ObservingIndex.change_rules`."""
+        self._require_open()
+        name, field = self.layout.state("url-rules"), encode_key(site)
+        while True:
+            before: bytes | None = self.server.call("HGET", name, field)
+            values = (field, before or b"", change(before) or b"")
+            if self.server.run(scripts.REPLACE_FIELD, (name,), values):
+                return
 
     def write_line(self, line: NearDuplicate) -> None:
         """Write a line of the near-duplicate log, or replace that of its number."""

@@ -13,6 +13,7 @@ key                            value
 ``…:recent{shop:simhash}``     sorted set, the last admissions by number: sequence:8 digest:8
                                fingerprint
 ``…:unwritten{shop:simhash}``  those of them whose records may not be in all tables yet
+``…:url-rules{shop:simhash}``  hash: rules of URLs by site
 ``…:t{`` table ``}`` prefix    bucket: (digest:4 check) for each record
 ``…:e{`` shard ``}`` group     entries of a group of pages: (digest:8 length:4 entry) for each
 ``…:p{`` shard ``}`` group     hash, its pending pages: sequence:8 digest:8 = admitted:1 deadline:8
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 # Kinds of keys with a part in braces of their own, and keys that an index has once.
 KINDS = "tepnl"
-STATES = ("manifest", "sequence", "crawls", "admitted", "recent", "unwritten")
+STATES = ("manifest", "sequence", "crawls", "admitted", "recent", "unwritten", "url-rules")
 DIGEST_BYTES = 8
 RECORD_DIGEST_BYTES = 4
 SHARD_BITS = 6

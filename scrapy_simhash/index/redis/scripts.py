@@ -254,6 +254,15 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[2]) end
 return 1
 """)
+# KEYS: hash. ARGV: field, expected value, new value; empty for none. Returns 1 if it has that now.
+REPLACE_FIELD = _script("""
+local current = redis.call('HGET', KEYS[1], ARGV[1]) or ''
+if current == ARGV[3] then return 1 end
+if current ~= ARGV[2] then return 0 end
+if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1])
+else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
+return 1
+""")
 # KEYS: entries, count. ARGV: digest, value. Returns 1 if its page had no entry.
 LOAD = _script("return load(KEYS[1], KEYS[2], ARGV[1], ARGV[2])")
 # KEYS: entries and count of each entry. ARGV: head, width; digest, value, buckets, record of each.

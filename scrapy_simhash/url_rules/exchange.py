@@ -1,0 +1,85 @@
+"""Exchange rules with duplicate-url-discarder, as its JSON.
+
+It can express parameters that are removed, and a first path segment that is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from scrapy_simhash.sites import registered_domain
+from scrapy_simhash.url_rules.learner import EVERY_SITE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from scrapy_simhash.url_rules.evidence import RuleRecord
+    from scrapy_simhash.url_rules.rewriting import Rule
+
+_ORDER = 100
+
+
+def to_discarder(site: str, rule: Rule, record: RuleRecord) -> dict[str, Any] | None:
+    """Return a rule for duplicate-url-discarder; None if it cannot express it.
+
+    A rule that some path patterns contradict is exported for the others alone.
+    """
+    [kind, *words] = rule[0]
+    names = [word for word in words if not word.startswith(";")]
+    patterns = [""]
+    if record.origin == "learned" and not record.total.holds:
+        # It has no wildcards for parameters.
+        patterns = [
+            pattern for pattern, own in record.patterns.items() if own.holds and "?" not in pattern
+        ]
+    if len(rule) > 1 or kind not in ("drop", "segment") or not patterns:
+        return None
+    changes: dict[str, Any]
+    if kind == "drop":
+        include = [site + pattern for pattern in patterns] if site else [""]
+        changes = {"processor": "queryRemoval", "args": names}
+    else:
+        include = [f"{site}/{words[0]}{pattern}" for pattern in patterns]
+        changes = {"processor": "subpathRemoval", "args": [0]}
+    if not all(words) or names != words:
+        return None
+    return {"order": _ORDER, "urlPattern": {"include": include}, **changes}
+
+
+def from_discarder(rules: Any) -> tuple[list[tuple[str, Rule]], int]:
+    """Return rules of duplicate-url-discarder by site, and how many could not be taken over.
+
+    The site of a rule for all sites is empty.
+
+    :raises ValueError: it is not a list of such rules.
+    """
+    found: list[tuple[str, Rule]] = []
+    left_out = 0
+    try:
+        for plain in rules:
+            include, args = plain["urlPattern"]["include"], plain.get("args") or ()
+            rule = _rule(plain["processor"], args)
+            hosts = [_site(pattern) for pattern in include]
+            if rule is None or plain["urlPattern"].get("exclude") or None in hosts:
+                left_out += 1
+                continue
+            found += [(host, rule) for host in hosts if host is not None]
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
+        raise ValueError(f"no list of rules of duplicate-url-discarder ({error!r})") from error
+    return found, left_out
+
+
+def _rule(processor: object, args: Iterable[object]) -> Rule | None:
+    names: Sequence[str] = sorted({name for name in args if isinstance(name, str) and name})
+    return (("drop", *names),) if processor == "queryRemoval" and names else None
+
+
+def _site(pattern: str) -> str | None:
+    """Return the site that a pattern stands for; None if it stands for a part of one."""
+    if not pattern:
+        return EVERY_SITE
+    parts = urlsplit(pattern if "//" in pattern else f"//{pattern}")
+    site = registered_domain(parts.hostname or "")
+    is_whole = site and parts.hostname == site and parts.path in ("", "/") and not parts.query
+    return site if is_whole else None
