@@ -254,8 +254,8 @@ def test_verdicts_do_not_depend_on_where_batches_end(tmp_path, monkeypatch):
         value["text"] = " ".join(kept)
     (tmp_path / "in.jsonl").write_bytes(json_lines(values))
     found = []
-    for records in (1, 7, 128):
-        monkeypatch.setattr(judging, "BATCH_RECORDS", records)
+    for size in (1, 7, 128):
+        monkeypatch.setattr(judging, "BATCH_RECORDS", size)
         run(tmp_path, "in.jsonl", overwrite=True, max_distance=80, confirmation=UNCONFIRMED)
         found.append(said(read_lines(tmp_path / "verdicts")))
     assert found[0] == found[1] == found[2]
