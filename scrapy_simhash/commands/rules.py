@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import add_index_command, index_location
 from scrapy_simhash.commands._output import counted, show, show_bytes, show_json
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index import ObservingIndex
     from scrapy_simhash.index.redis.index import RedisIndex
-    from scrapy_simhash.url_rules.evidence import RuleRecord
+    from scrapy_simhash.url_rules.listing import KnownRule
     from scrapy_simhash.url_rules.rewriting import Rule
     from scrapy_simhash.url_rules.rows import Rules
 
@@ -34,26 +33,6 @@ have spared. Removed rules are not learned again, unless --forget deletes them a
 
 --export and --import exchange rules with duplicate-url-discarder.
 """
-_ID_BYTES = 4
-
-
-class KnownRule(NamedTuple):
-    """A rule of a site, with a name that does not change."""
-
-    site: str
-    rule: Rule
-    record: RuleRecord
-
-    @property
-    def id(self) -> str:
-        """Return the name by which `--remove` knows the rule."""
-        text = json.dumps([self.site, self.rule])
-        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_ID_BYTES).hexdigest()
-
-    @property
-    def holds_on(self) -> int:
-        """Return the number of path patterns on which requests may be spared."""
-        return sum(self.record.applies(pattern) for pattern in self.record.patterns)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -91,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
             return 0
         if taken is not None:
             return _import(index, *taken)
-    holding = [one for one in known if one.holds_on or one.record.origin == "imported"]
+    holding = [one for one in known if one.holds]
     if options.export:
         return _export(options.export, holding)
     listed = known if options.all else holding
@@ -103,38 +82,27 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _known(index: ObservingIndex | RedisIndex, site: str | None) -> list[KnownRule]:
-    """Return the rules, those that spare most first."""
-    from scrapy_simhash.errors import StorageError
-    from scrapy_simhash.url_rules.rows import decode_rules
+    from scrapy_simhash.errors import IndexCorrupt
+    from scrapy_simhash.url_rules.listing import known_rules
 
-    known = []
-    for name, row in index.rule_rows():
-        try:
-            rules = decode_rules(row)
-        except ValueError as error:
-            raise StorageError(
-                index.location, f"the rules of {name}: {error}; `scrapy simhash repair` drops them"
-            ) from error
-        known += [
-            KnownRule(name, rule, record)
-            for rule, record in rules.items()
-            if site is None or site == name
-        ]
-    return sorted(known, key=lambda one: (-one.record.total.spared, one.site, one.rule))
+    try:
+        known = known_rules(index.rule_rows())
+    except ValueError as error:
+        raise IndexCorrupt(
+            index.location, f"{error}: `scrapy simhash repair` drops them"
+        ) from error
+    return [one for one in known if site in (None, one.site)]
 
 
 def _list(listed: Iterable[KnownRule], left_out: int) -> None:
-    from scrapy_simhash.url_rules.evidence import lower_bound
-    from scrapy_simhash.url_rules.rewriting import described
-
     for one in listed:
         total = one.record.total
-        show(f"{one.id}  {one.site or 'every site'}: {described(one.rule)}")
+        show(f"{one.id}  {one.site or 'every site'}: {one.words}")
         if one.record.origin != "learned":
             show(f"          {one.record.origin}")
         show(
             f"          {counted(total.pages, 'page')} for it, {total.against:,} against; "
-            f"precision at least {lower_bound(total.pages, total.against):.2f}; holds on "
+            f"precision at least {one.lower_bound:.2f}; holds on "
             f"{one.holds_on} of {counted(len(one.record.patterns), 'path pattern')}; "
             f"{counted(total.spared, 'request')} spared"
         )
@@ -143,19 +111,16 @@ def _list(listed: Iterable[KnownRule], left_out: int) -> None:
 
 
 def _plain(one: KnownRule) -> dict[str, Any]:
-    from scrapy_simhash.url_rules.evidence import lower_bound
-    from scrapy_simhash.url_rules.rewriting import described
-
     total = one.record.total
     return {
         "id": one.id,
         "site": one.site,
-        "rule": described(one.rule),
+        "rule": one.words,
         "steps": one.rule,
         "origin": one.record.origin,
         "pages": total.pages,
         "against": total.against,
-        "lower_bound": round(lower_bound(total.pages, total.against), 4),
+        "lower_bound": round(one.lower_bound, 4),
         "spared": total.spared,
         "patterns": {
             pattern: {

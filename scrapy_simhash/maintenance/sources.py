@@ -20,7 +20,7 @@ from scrapy_simhash.index.offline import opened_database, read_manifest, require
 from scrapy_simhash.index.redis import RedisAddress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
     from typing_extensions import Self
@@ -60,6 +60,9 @@ class Source(Protocol):
 
     def near_duplicates(self) -> Iterator[NearDuplicate]:
         """Yield the lines of the near-duplicate log, oldest first."""
+
+    def rule_rows(self) -> Iterable[tuple[str, bytes]]:
+        """Return (site, its rules of URLs), see `scrapy_simhash.url_rules.rows`."""
 
 
 @contextmanager
@@ -171,7 +174,7 @@ class DatabaseSource:
                 raise corrupt(self.location, error) from error
 
     def rule_rows(self) -> Iterator[tuple[str, bytes]]:
-        """Yield (site, its rules of URLs)."""
+        """See `Source.rule_rows`."""
         for row, value in self._database.rows(records.RULES_HEAD, records.RULES_END):
             yield records.decode_key(row[1:]), value
 
@@ -227,6 +230,10 @@ class RedisSource:
     def near_duplicates(self) -> Iterator[NearDuplicate]:
         """See `Source.near_duplicates`."""
         return (line for line in self._index.lines() if line.sequence < self.next_sequence)
+
+    def rule_rows(self) -> Iterable[tuple[str, bytes]]:
+        """See `Source.rule_rows`."""
+        return self._index.rule_rows()
 
     def __enter__(self) -> Self:
         return self

@@ -14,10 +14,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import IndexCorrupt
+from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.texts import MAX_CHARACTERS
 from scrapy_simhash.maintenance.duplication import duplication
 from scrapy_simhash.report.breakdown import break_down
 from scrapy_simhash.report.selection import select
+from scrapy_simhash.url_rules.listing import known_rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +34,7 @@ MAX_TEXT_BYTES = 20_000_000
 _MOST_FLOODS = 20
 _TITLE_CHARACTERS = 200
 _MOST_SIMILAR = 200
+_MOST_RULES = 200
 _BINS = 120
 _STEPS_S = (1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000)
 
@@ -99,6 +102,7 @@ def build(
             }
             for line in nlargest(_MOST_SIMILAR, doubled.similar, key=_similarity)
         ],
+        "url_rules": _url_rules(source),
         "names": {"hosts": numbers["hosts"], "patterns": numbers["patterns"]},
         "pages": {
             "key": [page.key for page in pages],
@@ -128,6 +132,27 @@ def build(
             ],
         },
         "left_out": {**selection.left_out._asdict(), "texts": no_room},
+    }
+
+
+def _url_rules(source: Source) -> dict[str, Any]:
+    try:
+        holding = [one for one in known_rules(source.rule_rows()) if one.holds]
+    except ValueError as error:
+        raise corrupt(source.location, error) from error
+    return {
+        "count": len(holding),
+        "most": [
+            {
+                "site": one.site,
+                "rule": one.words,
+                "pages": one.record.total.pages,
+                "against": one.record.total.against,
+                "lower_bound": round(one.lower_bound, 2),
+                "spared": one.record.total.spared,
+            }
+            for one in holding[:_MOST_RULES]
+        ],
     }
 
 

@@ -60,6 +60,13 @@ def test_rules_are_listed_with_their_evidence(run, index):
     assert rule["patterns"]["/news/*"]["applies"] is True
 
 
+def test_the_report_lists_them(run, index, folder):
+    assert run("report", "--index", index, "report.html").code == 0
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Rules of URLs" in page
+    assert "without sid" in page
+
+
 def test_a_removed_rule_is_kept_as_removed(run, index):
     listed = json.loads(run("rules", "--index", index, "--json").out)["rules"]
     assert run("rules", "--index", index, "--remove", listed[0]["id"]).out == "1 rule removed\n"

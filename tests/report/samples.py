@@ -138,6 +138,7 @@ def head(listed, *, crawl=None, cluster_limit=0, similar=()):
         "distances": distances,
         "farther": 0,
         "similar": list(similar),
+        "url_rules": {"count": 0, "most": []},
         "floods": {
             "count": len(floods),
             "largest": [{"key": key, "near_duplicates": number} for key, number in floods[:20]],

@@ -1,0 +1,65 @@
+"""List the stored rules with their evidence, for the command and the report."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_simhash.url_rules.evidence import RuleRecord, lower_bound
+from scrapy_simhash.url_rules.rewriting import Rule, described
+from scrapy_simhash.url_rules.rows import decode_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ID_BYTES = 4
+
+
+class KnownRule(NamedTuple):
+    """A rule of a site; the name of the site is empty for a rule of every site."""
+
+    site: str
+    rule: Rule
+    record: RuleRecord
+
+    @property
+    def id(self) -> str:
+        """Return a short name that does not change."""
+        text = json.dumps([self.site, self.rule])
+        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_ID_BYTES).hexdigest()
+
+    @property
+    def words(self) -> str:
+        """Return what the rule does."""
+        return described(self.rule)
+
+    @property
+    def lower_bound(self) -> float:
+        """Return the lower bound of its precision on the whole site."""
+        return lower_bound(self.record.total.pages, self.record.total.against)
+
+    @property
+    def holds_on(self) -> int:
+        """Return the number of path patterns on which requests may be spared."""
+        return sum(self.record.applies(pattern) for pattern in self.record.patterns)
+
+    @property
+    def holds(self) -> bool:
+        """Return True if the rule is in use somewhere."""
+        return self.record.origin == "imported" or self.holds_on > 0
+
+
+def known_rules(rows: Iterable[tuple[str, bytes]]) -> list[KnownRule]:
+    """Return the rules of stored rows, those that spare most first.
+
+    :raises ValueError: a row cannot be read; the message names its site.
+    """
+    known = []
+    for site, row in rows:
+        try:
+            rules = decode_rules(row)
+        except ValueError as error:
+            raise ValueError(f"{error}, of the site {site}") from error
+        known += [KnownRule(site, rule, record) for rule, record in rules.items()]
+    return sorted(known, key=lambda one: (-one.record.total.spared, one.site, one.rule))
