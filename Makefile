@@ -9,7 +9,7 @@ IN_MEMORY := $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -g
 # Crawls have worker processes, as by default; in the quick ring they start none, to save time.
 WITH_WORKERS := CRAWL_WITH_WORKERS=1
 
-.PHONY: demo demo-shared test test-thorough test-changed test-oldest lint lint-workflows docs dist format clean
+.PHONY: demo demo-shared test test-thorough test-changed test-oldest test-ecosystem lint lint-workflows docs dist format clean
 
 # The version is in __init__.py, and a test compares it with that of the installed package.
 .venv/ready: pyproject.toml scrapy_simhash/__init__.py
@@ -67,6 +67,17 @@ test-changed: .venv/ready
 test-oldest: .venv-oldest/ready
 	$(IN_MEMORY) .venv-oldest/bin/python -m pytest $(PARALLEL) tests/crawl
 
+.venv-ecosystem/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-ecosystem
+	# Scrapyd and scrapy-redis need the pkg_resources of older setuptools.
+	.venv-ecosystem/bin/pip install --quiet --editable ".[test]" "setuptools<81" scrapy-playwright \
+		scrapy-poet scrapy-redis scrapy-zyte-api scrapyd spidermon zyte-common-items
+	touch $@
+
+# Crawls with other people's packages: 100 MB of them, in an environment of their own.
+test-ecosystem: .venv-ecosystem/ready
+	$(WITH_WORKERS) .venv-ecosystem/bin/python -m pytest -m "" tests/ecosystem
+
 lint: .venv/ready-lint
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
@@ -108,4 +119,4 @@ format: .venv/ready-lint
 	.venv/bin/ruff check --fix .
 
 clean:
-	rm -rf .venv .venv-oldest build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-ecosystem build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
