@@ -70,24 +70,16 @@ class Project:
         (package / "settings.py").write_text(f'SPIDER_MODULES = ["project.spider"]\n{settings}')
         (package / "spider.py").write_text(spider.replace("https://", "http://"))
 
-    def crawl(self):
-        """Crawl, one page after the other in the order of the links, and return the log."""
-        spider = re.search(r'name = "(\w+)"', blocks(self.name)[1])[1]
+    def scrapy(self, *arguments):
+        """Run a command of Scrapy in the project."""
         environment = {
             name: value
             for name, value in child_environment(http_proxy=self._address).items()
             if name.lower() != "no_proxy"
         }
         environment["PYTHONPATH"] += os.pathsep + str(self.directory)
-        options = (
-            *("CONCURRENT_REQUESTS=1", "DOWNLOAD_DELAY=0", "TELNETCONSOLE_ENABLED=0"),
-            "SCHEDULER_MEMORY_QUEUE=scrapy.squeues.FifoMemoryQueue",
-        )
         child = subprocess.run(
-            [
-                *(sys.executable, "-m", "scrapy", "crawl", spider),
-                *(part for option in options for part in ("-s", option)),
-            ],
+            [sys.executable, "-m", "scrapy", *arguments],
             cwd=self.directory,
             env=environment,
             capture_output=True,
@@ -95,8 +87,18 @@ class Project:
         )
         assert child.returncode == 0, child.stderr
         assert "Traceback" not in child.stderr, child.stderr
-        assert "'finish_reason': 'finished'" in child.stderr, child.stderr
-        return child.stderr
+        return child
+
+    def crawl(self):
+        """Crawl, one page after the other in the order of the links, and return the log."""
+        spider = re.search(r'name = "(\w+)"', blocks(self.name)[1])[1]
+        options = (
+            *("CONCURRENT_REQUESTS=1", "DOWNLOAD_DELAY=0", "TELNETCONSOLE_ENABLED=0"),
+            "SCHEDULER_MEMORY_QUEUE=scrapy.squeues.FifoMemoryQueue",
+        )
+        log = self.scrapy("crawl", spider, *(f"--set={option}" for option in options)).stderr
+        assert "'finish_reason': 'finished'" in log, log
+        return log
 
     def lines(self, name):
         text = (self.directory / name).read_text(encoding="utf-8")
@@ -213,6 +215,9 @@ def test_no_product_of_a_shop_is_lost(project):
     log = project.crawl()
     found = [item["title"].partition(" ")[0] for item in project.lines("products.jsonl")]
     assert found == skus, log
+    index = ".scrapy/simhash/spider-items/shop"
+    assert f"--index {index}\n" in (DOCS / "shop.md").read_text(encoding="utf-8")
+    assert "/all/CH-100" in project.scrapy("simhash", "clusters", "--index", index).stdout
 
 
 @tutorial("site-audit")
