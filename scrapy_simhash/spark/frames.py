@@ -150,9 +150,7 @@ def _judging(
     return placed, _judging_of(judged, options, folder)
 
 
-def _judging_of(
-    judged: DataFrame, options: DedupeOptions, folder: WorkFolder
-) -> Judging:
+def _judging_of(judged: DataFrame, options: DedupeOptions, folder: WorkFolder) -> Judging:
     made = new_manifest(
         options.scheme,
         options.max_distance,
