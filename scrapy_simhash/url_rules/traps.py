@@ -23,7 +23,7 @@ MIN_BARREN = 50
 MIN_SIMILARITY = 0.85
 MAX_SHAPES = 10_000
 _MAX_REPEATED = 4
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"[-+]?\d+")
 
 
 def shape_of(url: str) -> str:
