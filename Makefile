@@ -9,7 +9,7 @@ IN_MEMORY := $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -g
 # Crawls have worker processes, as by default; in the quick ring they start none, to save time.
 WITH_WORKERS := CRAWL_WITH_WORKERS=1
 
-.PHONY: demo demo-shared test test-thorough test-changed test-oldest lint lint-workflows docs dist format clean
+.PHONY: demo demo-shared test test-thorough test-changed test-oldest test-ecosystem lint lint-workflows docs dist format clean
 
 # The version is in __init__.py, and a test compares it with that of the installed package.
 .venv/ready: pyproject.toml scrapy_simhash/__init__.py
@@ -31,9 +31,9 @@ WITH_WORKERS := CRAWL_WITH_WORKERS=1
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/pip install --quiet uv
 	# Of all dependencies the lowest versions that pyproject.toml allows; jieba has no wheels.
-	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest --resolution lowest-direct \
+	.venv-oldest/bin/uv pip install --quiet --system-certs --python .venv-oldest --resolution lowest-direct \
 		--only-binary :all: --no-binary jieba --requirement pyproject.toml --extra test "httpx>=0.27"
-	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest --no-deps --editable .
+	.venv-oldest/bin/uv pip install --quiet --system-certs --python .venv-oldest --no-deps --editable .
 	touch $@
 
 # A crawl of the example project's own site, near-duplicates and all.
@@ -66,6 +66,17 @@ test-changed: .venv/ready
 # The quick ring of the crawls, with the oldest Scrapy and dependencies that are supported.
 test-oldest: .venv-oldest/ready
 	$(IN_MEMORY) .venv-oldest/bin/python -m pytest $(PARALLEL) tests/crawl
+
+.venv-ecosystem/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-ecosystem
+	# Scrapyd and scrapy-redis need the pkg_resources of older setuptools.
+	.venv-ecosystem/bin/pip install --quiet --editable ".[test]" "setuptools<81" scrapy-playwright \
+		scrapy-poet scrapy-redis scrapy-zyte-api scrapyd spidermon zyte-common-items
+	touch $@
+
+# Crawls with other people's packages: 100 MB of them, in an environment of their own.
+test-ecosystem: .venv-ecosystem/ready
+	$(WITH_WORKERS) .venv-ecosystem/bin/python -m pytest -m "" tests/ecosystem
 
 lint: .venv/ready-lint
 	.venv/bin/ruff check .
@@ -108,4 +119,4 @@ format: .venv/ready-lint
 	.venv/bin/ruff check --fix .
 
 clean:
-	rm -rf .venv .venv-oldest build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-ecosystem build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -18,13 +18,12 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.known import KnownRecords
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import State
+    from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.index import Observation, ObservingIndex
     from scrapy_simhash.verdict import Verdict
 
 # Records whose representatives are confirmed together. A batch also ends where a key comes again or
-# its content has changed, so that the verdicts are the same as if each record was confirmed. Where
-# it ends must depend on the records alone: pending pages are compared one by one, others are looked
-# up in tables, which may miss a distant one.
+# its content has changed, so that the verdicts are the same as if each record was confirmed.
 BATCH_RECORDS = 128
 
 
@@ -47,6 +46,8 @@ class Judge:
         *,
         known: KnownRecords | None = None,
     ) -> None:
+        from scrapy_simhash.index.probing import Prober  # needs numpy
+
         self._state = state
         self._index = index
         self._options = options
@@ -59,6 +60,9 @@ class Judge:
         self._evidence: list[list[Any]] = []
         self._observations: list[Observation] = []
         self._keys: set[str] = set()
+        self._prober = Prober(index.plan)
+        # Fingerprints of the pending records, by key.
+        self._pending: dict[str, int] = {}
         if checkpoint.index_entries is None:
             self.commit()
         else:
@@ -73,7 +77,7 @@ class Judge:
             self.commit()
         known = None if self._known is None else self._known.verdict(key, record.page)
         verdict = known or self._detector.judge(
-            self._index, key, record.page, in_scope=self._in_scope(key)
+            self._index, key, record.page, in_scope=self._in_scope(key, record.page)
         )
         observation = verdict.observation
         if known is not None:
@@ -93,6 +97,7 @@ class Judge:
                 if verdict.similar_to is not None:
                     self._index.acted(observation, "passed")
                 self._observations.append(observation)
+                self._pending[key] = observation.fingerprint
                 self._evidence.append(plain_evidence(observation.evidence))
         self.records += 1
         if len(self._lines) == BATCH_RECORDS or verdict.kind == "changed":
@@ -107,6 +112,7 @@ class Judge:
         self._evidence.clear()
         self._observations.clear()
         self._keys.clear()
+        self._pending.clear()
 
     def finish(self) -> int:
         """End the last batch, close the index, and return the number of its entries."""
@@ -141,8 +147,28 @@ class Judge:
         stored = self._index.entry(key)
         return stored is not None and stored.met >= self._index.crawl_start
 
-    def _in_scope(self, key: str) -> Callable[[str], bool] | None:
-        return None if self._options.scope is None else self._options.scope(key)
+    def _in_scope(self, key: str, page: PageFingerprint) -> Callable[[str], bool] | None:
+        """Return which representatives a record may have.
+
+        A pending one counts if the tables would find it. So verdicts follow from the records and
+        their order alone, and not from where batches end.
+        """
+        scope = None if self._options.scope is None else self._options.scope(key)
+        pending = self._pending
+        if not pending or page.fingerprint is None:
+            return scope
+        found: Callable[[int], bool] | None = None
+        fingerprint, certainty = page.fingerprint, page.evidence.certainty
+
+        def in_scope(other: str) -> bool:
+            nonlocal found
+            if other in pending:
+                found = found or self._prober.found_by(fingerprint, certainty)
+                if not found(pending[other]):
+                    return False
+            return scope is None or scope(other)
+
+        return in_scope
 
     def _repeat(self, checkpoint: Checkpoint) -> None:
         """Repeat the changes of the index: a kill may have lost the last ones."""
@@ -153,7 +179,10 @@ class Judge:
                 continue
             key, fingerprint = verdict["key"], int(verdict["fingerprint"], 16)
             observation = self._index.observe(
-                key, fingerprint, evidence_from(next(evidence)), in_scope=self._in_scope(key)
+                key,
+                fingerprint,
+                evidence_from(next(evidence)),
+                in_scope=None if self._options.scope is None else self._options.scope(key),
             )
             if observation.similar_to is not None:
                 self._index.acted(observation, "passed")

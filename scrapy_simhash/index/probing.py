@@ -24,11 +24,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from scrapy_simhash.index.plan import TablePlan
 
 CERTAINTY_SCALE = 64
+_WORD_BITS = 64
 # Only this many of the least certain bits of a prefix are flipped at once.
 _UNCERTAIN_BITS = 6
 # Chances are those of pairs at this share of differing bits, where probes matter most.
@@ -48,11 +51,16 @@ class Probes(NamedTuple):
 
 
 class Prober:
-    """Chooses the probes of a plan."""
+    """Chooses the buckets to ask. Tables that are not probed are asked for the own prefix alone."""
 
     def __init__(self, plan: TablePlan) -> None:
         self._plan = plan
         self._count = plan.probes
+        if not plan.prefix_bits:
+            self._own_tables = np.arange(len(plan.tables))
+            # Prefixes of blocks may be longer than machine words.
+            self._own_type = np.int64 if max(plan.prefix_widths_bits) < _WORD_BITS else object
+            return
         width, tables = plan.prefix_bits, plan.blocks
         self._bits = plan.bits
         self._shape = tables, width
@@ -70,6 +78,10 @@ class Prober:
 
     def probes(self, fingerprint: int, certainty: bytes) -> Probes:
         """Return the buckets to ask for a fingerprint; without certainty, see the module."""
+        if not self._plan.prefix_bits:
+            return Probes(
+                self._own_tables, np.array(self._plan.prefixes(fingerprint), self._own_type)
+            )
         prefixes = np.array(self._plan.prefixes(fingerprint))
         if len(certainty) != self._bits:
             return Probes(self._bare_tables, prefixes[self._bare_tables] ^ self._bare_flips)
@@ -85,6 +97,12 @@ class Prober:
             chosen = np.arange(len(flat))
         found = chosen >> self._uncertain
         return Probes(found, prefixes.take(found) ^ flips.take(chosen).astype(np.int64))
+
+    def found_by(self, fingerprint: int, certainty: bytes) -> Callable[[int], bool]:
+        """Return a predicate: would the tables find another fingerprint for this one?"""
+        tables, prefixes = self.probes(fingerprint, certainty)
+        asked = set(zip(tables.tolist(), prefixes.tolist(), strict=True))
+        return lambda other: not asked.isdisjoint(enumerate(self._plan.prefixes(other)))
 
     def _scores(self, known: NDArray[np.uint8]) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
         """Return (the least certain bits of each table, how likely each subset of them differs)."""

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
+from scrapy_simhash.dedupe import judging
 from scrapy_simhash.dedupe.options import Fields
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.index import index_url, open_index
@@ -124,9 +125,9 @@ def test_short_duplicates_are_dropped(tmp_path):
 
 
 def form(number, count=240):
-    """A record of one template: every tenth word is its own."""
+    """A record of one template: every twelfth word is its own."""
     made = words(1, count)
-    made[::10] = words(number + 2, len(made[::10]))
+    made[::12] = words(number + 2, len(made[::12]))
     return {"url": f"https://a.example/{number}", "text": " ".join(made)}
 
 
@@ -242,3 +243,21 @@ def test_other_content_under_the_same_key_is_kept(tmp_path):
     run(tmp_path, "in.jsonl")
     kinds = [v["kind"] for v in read_lines(tmp_path / "verdicts")]
     assert kinds == ["new", "changed", "unchanged", "changed"]
+
+
+def test_verdicts_do_not_depend_on_where_batches_end(tmp_path, monkeypatch):
+    """Distant copies, of which tables miss some, beside each other and far apart."""
+    values = [form(number % 20) | {"url": str(number)} for number in range(60)]
+    for number, value in enumerate(values):
+        kept = value["text"].split()
+        kept[number % 12 :: 12] = words(1000 + number, len(kept[number % 12 :: 12]))
+        value["text"] = " ".join(kept)
+    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
+    found = []
+    for size in (1, 7, 128):
+        monkeypatch.setattr(judging, "BATCH_RECORDS", size)
+        run(tmp_path, "in.jsonl", overwrite=True, max_distance=80, confirmation=UNCONFIRMED)
+        found.append(said(read_lines(tmp_path / "verdicts")))
+    assert found[0] == found[1] == found[2]
+    kinds = [verdict[0] for verdict in found[0]]
+    assert {"new", "near-duplicate"} == set(kinds)

@@ -27,8 +27,6 @@ from dataclasses import dataclass, replace
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.fingerprint import hamming_distance
@@ -141,7 +139,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             self, rules=rules, incremental=incremental, crawl_start=crawl_start, clock=clock
         )
         RedisContent.__init__(self, server, manifest, name)
-        self._prober = Prober(manifest.plan) if manifest.plan.prefix_bits else None
+        self._prober = Prober(manifest.plan)
         self._max_check_distance = self.layout.max_check_distance(rules.max_distance)
         self._lease_ms = max(int(1000 * lease_s), 1)
         self._lock = Lock()
@@ -315,11 +313,7 @@ class RedisIndex(CrawlIndex, RedisContent):
     # Searching.
 
     def _buckets_to_ask(self, fingerprint: int, evidence: Evidence) -> Probes:
-        if self._prober is not None:
-            return self._prober.probes(fingerprint, evidence.certainty)
-        prefixes = self.plan.prefixes(fingerprint)
-        # Prefixes of blocks may be longer than machine words.
-        return Probes(np.arange(len(prefixes)), np.array(prefixes, object))
+        return self._prober.probes(fingerprint, evidence.certainty)
 
     def _begin(self, digest: bytes, buckets: Probes) -> tuple[int, int, Group | None, bytes]:
         """Return (sequence, number of the last admission before that is surely in the tables, own

@@ -1,0 +1,239 @@
+"""The tutorials do what they say: their settings and spiders run as they are printed.
+
+The sites are answered by an HTTP proxy on loopback, so that the spiders keep their addresses.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.crawl.harness import child_environment
+from tests.crawl.pages import ARTICLES, page
+
+DOCS = Path(__file__).parents[2] / "docs" / "tutorials"
+TUTORIALS = sorted(path.stem for path in DOCS.glob("*.md"))
+MAX_SETTINGS = 10
+WORDS = re.findall(r"[a-z]{3,}", " ".join(text for _, text in ARTICLES.values()))
+
+
+def blocks(name):
+    settings, spider = re.findall(
+        r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    return settings, spider
+
+
+class Proxy(BaseHTTPRequestHandler):
+    web: dict[str, str]
+
+    def do_GET(self):
+        html = self.web.get(self.path)
+        body = (html or "not here").encode()
+        self.send_response(200 if html else 404)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+class Project:
+    """A Scrapy project with the settings and the spider of a tutorial.
+
+    :ivar web: the pages by URL.
+    """
+
+    def __init__(self, name, directory, address):
+        self.directory = directory
+        self.name = name
+        self.web = {}
+        self._address = address
+        settings, spider = blocks(name)
+        (directory / "scrapy.cfg").write_text("[settings]\ndefault = project.settings\n")
+        package = directory / "project"
+        package.mkdir()
+        (package / "__init__.py").touch()
+        (package / "settings.py").write_text(f'SPIDER_MODULES = ["project.spider"]\n{settings}')
+        (package / "spider.py").write_text(spider.replace("https://", "http://"))
+
+    def scrapy(self, *arguments):
+        """Run a command of Scrapy in the project."""
+        environment = {
+            name: value
+            for name, value in child_environment(http_proxy=self._address).items()
+            if name.lower() != "no_proxy"
+        }
+        environment["PYTHONPATH"] += os.pathsep + str(self.directory)
+        child = subprocess.run(
+            [sys.executable, "-m", "scrapy", *arguments],
+            cwd=self.directory,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert child.returncode == 0, child.stderr
+        assert "Traceback" not in child.stderr, child.stderr
+        return child
+
+    def crawl(self):
+        """Crawl, one page after the other in the order of the links, and return the log."""
+        spider = re.search(r'name = "(\w+)"', blocks(self.name)[1])[1]
+        options = (
+            *("CONCURRENT_REQUESTS=1", "DOWNLOAD_DELAY=0", "TELNETCONSOLE_ENABLED=0"),
+            "SCHEDULER_MEMORY_QUEUE=scrapy.squeues.FifoMemoryQueue",
+        )
+        log = self.scrapy("crawl", spider, *(f"--set={option}" for option in options)).stderr
+        assert "'finish_reason': 'finished'" in log, log
+        return log
+
+    def lines(self, name):
+        text = (self.directory / name).read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def project(request, tmp_path):
+    handler = type("Handler", (Proxy,), {"web": {}})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        made = Project(request.param, tmp_path, f"http://127.0.0.1:{server.server_port}")
+        made.web = handler.web
+        yield made
+        server.shutdown()
+        thread.join()
+
+
+def tutorial(name):
+    return pytest.mark.parametrize("project", [name], indirect=True, ids=str)
+
+
+def story(number, edition=0):
+    """Return a text of its own for each number and edition."""
+    random_words = random.Random(f"{number} {edition}")
+    return " ".join(random_words.choice(WORDS) for _ in range(200))
+
+
+def article(title, text, *, body="", links=()):
+    anchors = "".join(f'<a class="story" href="{link}">{link}</a>' for link in links)
+    return (
+        f"<html><head><title>{title}</title></head><body><h1>{title}</h1>"
+        f"<p>{text}</p>{body}{anchors}</body></html>"
+    )
+
+
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_the_settings_are_few(name):
+    settings, _ = blocks(name)
+    assert len(settings.splitlines()) <= MAX_SETTINGS
+
+
+def test_every_tutorial_has_a_test():
+    source = Path(__file__).read_text(encoding="utf-8")
+    assert set(re.findall(r'^@tutorial\("([\w-]+)"\)', source, re.MULTILINE)) == set(TUTORIALS)
+
+
+@tutorial("llm-corpus")
+@pytest.mark.thorough
+@pytest.mark.skipif(find_spec("trafilatura") is None, reason="trafilatura is not installed")
+def test_a_corpus_grows_by_new_texts_alone(project):
+    names = ["mill", "bees", "paper", "tram"]
+    for host, copy in (("library", None), ("mirror", 1)):
+        links = [f"/{name}" for name in names]
+        project.web[f"http://{host}.example/"] = article("Contents", "", links=links)
+        for name in names:
+            project.web[f"http://{host}.example/{name}"] = page(name, copy=copy)
+    project.crawl()
+    first = project.lines("corpus.jsonl")
+    titles = {ARTICLES[name][0] for name in names}
+    assert len(first) == len(names)
+    assert {title for title in titles for line in first if title in line["markdown"]} == titles
+    assert any(line["markdown"].startswith("# ") for line in first)
+    project.web["http://library.example/ice"] = page("ice")
+    project.web["http://library.example/mill"] = page("mill", links=["/ice"])
+    project.crawl()
+    [new] = project.lines("corpus.jsonl")[len(first) :]
+    assert new["url"] == "http://library.example/ice"
+
+
+@tutorial("news-monitoring")
+@pytest.mark.thorough
+def test_news_of_twenty_sites_come_once(project):
+    agency = story("agency")
+    for number in range(1, 21):
+        site = f"http://paper-{number}.example"
+        project.web[f"{site}/"] = article(f"Paper {number}", "", links=["/own", "/agency"])
+        project.web[f"{site}/own"] = article(f"Own story {number}", story(number))
+        project.web[f"{site}/agency"] = article(f"Headline {number}", agency)
+    log = project.crawl()
+    items = project.lines("stories.jsonl")
+    own = [item for item in items if item["url"].endswith("/own")]
+    assert len(own) == 20
+    assert len(items) == 21, log
+    project.web["http://paper-3.example/own"] = article("Own story 3", story(3, edition=1))
+    project.web["http://paper-7.example/late"] = article("Late story", story("late"))
+    project.web["http://paper-7.example/"] = article(
+        "Paper 7", "", links=["/own", "/agency", "/late"]
+    )
+    project.crawl()
+    news = {item["url"]: item["kind"] for item in project.lines("stories.jsonl")[21:]}
+    assert news == {
+        "http://paper-3.example/own": "changed",
+        "http://paper-7.example/late": "new",
+    }
+
+
+@tutorial("shop")
+@pytest.mark.thorough
+def test_no_product_of_a_shop_is_lost(project):
+    description = story("a chair")
+    skus = [f"CH-{number}" for number in range(100, 130)]
+    paths = [f"/{way}/{sku}" for way in ("all", "sale") for sku in skus]
+    project.web["http://shop.example/"] = article("Shop", "", links=paths)
+    for path in paths:
+        sku = path.rpartition("/")[2]
+        # Two of each name: they differ in their number alone.
+        name = f"Chair {int(sku[3:]) // 2}"
+        project.web[f"http://shop.example{path}"] = (
+            f'<div class="product"><h1>{name}</h1><b class="sku">{sku}</b>'
+            f'<p class="description">{description}</p></div>'
+        )
+    log = project.crawl()
+    found = [item["title"].partition(" ")[0] for item in project.lines("products.jsonl")]
+    assert found == skus, log
+    index = ".scrapy/simhash/spider-items/shop"
+    assert f"--index {index}\n" in (DOCS / "shop.md").read_text(encoding="utf-8")
+    assert "/all/CH-100" in project.scrapy("simhash", "clusters", "--index", index).stdout
+
+
+@tutorial("site-audit")
+def test_an_audit_lists_copies_without_a_canonical(project):
+    site = "http://www.example.com"
+    named = f'<link rel="canonical" href="{site}/mill">'
+    project.web |= {
+        f"{site}/": article("Home", "", links=["/mill", "/print", "/named", "/bees"]),
+        f"{site}/mill": page("mill"),
+        f"{site}/print": page("mill", copy=1),
+        f"{site}/named": page("mill", copy=2, head=named),
+        f"{site}/bees": page("bees"),
+    }
+    log = project.crawl()
+    rows = list(csv.DictReader((project.directory / "copies.csv").read_text().splitlines()))
+    assert [(row["url"], row["copy_of"]) for row in rows] == [(f"{site}/print", f"{site}/mill")], (
+        log
+    )
+    assert "<html" in (project.directory / "audit.html").read_text(encoding="utf-8")

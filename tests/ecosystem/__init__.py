@@ -1,0 +1,1 @@
+"""Crawls with other people's packages, as their registry has them: `make test-ecosystem`."""
