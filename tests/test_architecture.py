@@ -22,7 +22,7 @@ ADAPTERS = ("crawl", "commands")
 # Back ends that need a driver.
 DRIVEN = {
     *(f"{NAME}.index.leveldb", f"{NAME}.index.rocksdb", f"{NAME}.index.redis.server"),
-    *(f"{NAME}.spark.{name}" for name in ("fingerprinting", "frames", "judging")),
+    *(f"{NAME}.spark.{name}" for name in ("files", "fingerprinting", "frames", "judging")),
 }
 FOREIGN = ["scrapy", "twisted", "plyvel", "rocksdict", "redis", "pyspark"]
 HEAVY = ["jieba", "numpy", "lxml", "plyvel", "rocksdict", "readability", "scrapy", "twisted"]

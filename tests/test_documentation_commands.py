@@ -37,7 +37,7 @@ OUTPUT = {
     ("docs/commands.md", "5c0b7f5e "): "a rule of URLs",
 }
 # Programs that are not ours and stand in pipes.
-OTHERS = {"curl", "grep", "pdftotext", "head", "zcat"}
+OTHERS = {"curl", "grep", "pdftotext", "head", "spark-submit", "zcat"}
 PROGRAM = "scrapy simhash"
 BLOCKS = list(blocks())
 

@@ -82,6 +82,24 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "for each processor, or 1 for small files)",
     )
     running.add_argument(
+        "--engine",
+        choices=("local", "spark"),
+        default="local",
+        help="spark: run on a cluster. FILE, OUT and the like are then URLs that Hadoop knows, and "
+        "what is written are folders (default: %(default)s)",
+    )
+    running.add_argument(
+        "--master",
+        metavar="URL",
+        help="Spark's master, such as spark://host:7077 (default: that of spark-submit)",
+    )
+    running.add_argument(
+        "--work",
+        metavar="URL",
+        help="a folder that all of Spark's workers share, for what steps write; deleted at the end "
+        f"(default: OUT{_STATE})",
+    )
+    running.add_argument(
         "--restart", action="store_true", help="discard an interrupted run, and begin again"
     )
 
@@ -115,6 +133,8 @@ def run(options: argparse.Namespace) -> int:
         encoding=options.encoding,
         workers=options.workers or 0,
     )
+    if options.engine == "spark":
+        return _run_on_spark(options, asked)
     with ExitStack() as stack:
         paths = _paths(options, stack)
         on_progress = stack.enter_context(progress("records"))
@@ -125,6 +145,30 @@ def run(options: argparse.Namespace) -> int:
             if paths.state.exists() and kept and paths.standard_input is None:
                 note("the verdicts are kept: run the same command again to go on")
             raise
+    _report(summary, options)
+    return 1 if summary.damaged else 0
+
+
+def _run_on_spark(options: argparse.Namespace, asked: DedupeOptions) -> int:
+    try:
+        from scrapy_simhash.spark.files import SparkPaths, dedupe_files
+    except ModuleNotFoundError as error:
+        raise SimhashError(
+            f"{error.name} is missing: pip install 'scrapy-simhash[spark]'"
+        ) from error
+
+    paths = SparkPaths(
+        inputs=options.files,
+        work=options.work or f"{options.output or options.verdicts}{_STATE}",
+        output=options.output,
+        verdicts=options.verdicts,
+        overwrite=options.overwrite,
+    )
+    _report(dedupe_files(paths, asked, options.master), options)
+    return 0
+
+
+def _report(summary: DedupeSummary, options: argparse.Namespace) -> None:
     if options.json:
         values = summary.to_dict() | {
             "output": options.output,
@@ -136,7 +180,6 @@ def run(options: argparse.Namespace) -> int:
         _show(summary, options)
     for name, why in summary.damaged.items():
         note(f"error: {name} is damaged ({why}): the rest could not be read")
-    return 1 if summary.damaged else 0
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
@@ -235,6 +278,7 @@ def _check(options: argparse.Namespace) -> None:
         options.wrong_usage("-o OUT or --verdicts FILE is needed")
     if options.json and options.output == "-":
         options.wrong_usage("--json and -o - would both write to standard output")
+    _check_engine(options)
     if options.files.count("-") > 1:
         options.wrong_usage("standard input can be read once")
     if "-" in options.files and sys.stdin is None:
@@ -257,6 +301,19 @@ def _check(options: argparse.Namespace) -> None:
         options.wrong_usage("--verdicts needs the name of a file; -o - is for standard output")
     if "" in (*options.files, *options.against, options.output, options.verdicts, options.index):
         raise SimhashError("a file without a name: an empty variable of the shell?")
+
+
+def _check_engine(options: argparse.Namespace) -> None:
+    if options.engine == "local":
+        if options.master is not None or options.work is not None:
+            options.wrong_usage("--master and --work need --engine spark")
+        return
+    for name in ("index", "incremental", "against", "keep_index", "workers", "restart"):
+        if getattr(options, name):
+            option = name.replace("_", "-")
+            options.wrong_usage(f"--{option} does not work with --engine spark")
+    if "-" in (*options.files, options.output):
+        options.wrong_usage("--engine spark reads and writes files, not standard input and output")
 
 
 def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:

@@ -203,7 +203,7 @@ class Inputs:
         return self._file
 
     def _known_format(self) -> Format:
-        formats = [_format_of(file.path) for file in self.files]
+        formats = [format_of(file.path) for file in self.files]
         for file, form in zip(self.files, formats, strict=True):
             if form is None:
                 raise SimhashError(f"{file.name}: its name does not say what it is: add --format")
@@ -302,7 +302,7 @@ def changed(name: str) -> SimhashError:
     return SimhashError(f"{name} has changed since the run began: begin again with --restart")
 
 
-def _format_of(path: Path) -> Format | None:
+def format_of(path: Path) -> Format | None:
     """Return the format that the name of a file tells."""
     if path.is_dir():
         return "html"

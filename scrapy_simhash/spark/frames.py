@@ -15,7 +15,7 @@ from scrapy_simhash.spark.judging import Judging, WorkFolder, in_order, nearest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from scrapy_simhash.dedupe.options import DedupeOptions
 
@@ -47,8 +47,9 @@ def near_pairs(
     :return: ``key`` and ``other_key``, which comes before it, ``distance`` in bits, the estimated
         ``similarity``, and whether it is ``confirmed`` that they are copies.
     """
-    placed, judging = _judging(df, options, order, WorkFolder(work))
-    links = judging.all_links()
+    folder = WorkFolder(work)
+    placed = _placed(df, order, folder)
+    links = _judging_of(_judged(placed, asks=True, stored=True), options, folder).all_links()
     for column, name in (("record", "key"), ("other", "other_key")):
         links = links.join(
             placed.select(F.col("position").alias(column), F.col("key").alias(name)), column
@@ -79,7 +80,14 @@ def duplicates(
     :raises SimhashError: two rows have the same key.
     """
     folder = WorkFolder(work)
-    placed, judging = _judging(df, options, order, folder)
+    return verdicts_of(_placed(df, order, folder), options, folder, method)
+
+
+def verdicts_of(
+    placed: DataFrame, options: DedupeOptions, folder: WorkFolder, method: Method = "first-come"
+) -> DataFrame:
+    """Return the same for rows with their ``position``, ``key`` and ``simhash``."""
+    judging = _judging_of(_judged(placed, asks=True, stored=True), options, folder)
     links = judging.connected() if method == "connected" else judging.first_come()
     return _verdicts(placed, links.withColumn("own", F.expr("false")), placed)
 
@@ -124,8 +132,16 @@ def _placed(df: DataFrame, order: str | Sequence[str], folder: WorkFolder) -> Da
     if "simhash" not in df.columns:
         raise SimhashError("there is no column 'simhash': call `fingerprints` first")
     placed, _ = folder.written(in_order(df.select(*columns, "simhash"), columns, folder))
-    key = F.coalesce("simhash.key", F.col("position").cast("string"))
-    placed = placed.withColumn("key", key)
+    return with_keys(placed, F.col("position").cast("string"))
+
+
+def with_keys(placed: DataFrame, default: Column) -> DataFrame:
+    """Return rows with a column ``key``.
+
+    :param default: of rows without a key of their own.
+    :raises SimhashError: two rows have the same key.
+    """
+    placed = placed.withColumn("key", F.coalesce("simhash.key", default))
     repeated = placed.groupBy("key").count().where("count > 1").select("key").take(1)
     if repeated:
         raise SimhashError(
@@ -140,14 +156,6 @@ def _judged(placed: DataFrame, *, asks: bool, stored: bool) -> DataFrame:
     return placed.where("simhash.fingerprint is not null").select(
         "position", *parts, F.lit(asks).alias("asks"), F.lit(stored).alias("stored")
     )
-
-
-def _judging(
-    df: DataFrame, options: DedupeOptions, order: str | Sequence[str], folder: WorkFolder
-) -> tuple[DataFrame, Judging]:
-    placed = _placed(df, order, folder)
-    judged = _judged(placed, asks=True, stored=True)
-    return placed, _judging_of(judged, options, folder)
 
 
 def _judging_of(judged: DataFrame, options: DedupeOptions, folder: WorkFolder) -> Judging:

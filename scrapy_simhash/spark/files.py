@@ -1,0 +1,308 @@
+"""De-duplicate files with Spark: JSON lines and Parquet, at any URL that Hadoop knows."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from scrapy_simhash.dedupe.fields import find_fields
+from scrapy_simhash.dedupe.inputs import format_of
+from scrapy_simhash.dedupe.summary import DedupeSummary
+from scrapy_simhash.dedupe.writing import json_tagger
+from scrapy_simhash.documents.lines import Unreadable, parse_json
+from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.spark.fingerprinting import content_of, fingerprinted
+from scrapy_simhash.spark.frames import verdicts_of, with_keys
+from scrapy_simhash.spark.judging import WorkFolder, in_order
+from scrapy_simhash.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from pyspark.sql import Column, DataFrame
+
+    from scrapy_simhash.dedupe.options import DedupeOptions, Fields
+
+_PROBED_RECORDS = 100
+_ORDER = ("_input", "_file", "_block", "_line")
+_NOT_BLANK = r"[^ \t\r\n\x0B\f]"
+_TAG_TYPES = {"distance": "int", "similarity": "double"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkPaths:
+    """The files and folders of a run, as URLs.
+
+    :param output: a folder for files of what is kept.
+    :param verdicts: a folder for files of verdicts.
+    :param work: a folder for what steps write; deleted at the end.
+    """
+
+    inputs: Sequence[str]
+    work: str
+    output: str | None = None
+    verdicts: str | None = None
+    overwrite: bool = False
+
+
+def dedupe_files(paths: SparkPaths, options: DedupeOptions, master: str | None) -> DedupeSummary:
+    """De-duplicate files.
+
+    :param master: URL of the cluster; None for the one of ``spark-submit`` or of Spark's settings.
+    :raises SimhashError: the run is not possible.
+    """
+    formats = {options.format or format_of(Path(path)) for path in paths.inputs}
+    if not formats <= {"json-lines", "parquet"} or len(formats) > 1:
+        raise SimhashError(
+            "Spark reads JSON lines (.jl, .jsonl, .ndjson) or Parquet, all of one format: name it "
+            "with --format, or use --engine local"
+        )
+    if options.scope is not None:
+        raise SimhashError(
+            "Spark compares all records with each other, and SIMHASH_SCOPE is "
+            f"{options.scope_name!r}: set it to 'all', or use --engine local"
+        )
+    builder = SparkSession.builder.appName("scrapy simhash dedupe")
+    if master is not None:
+        builder = builder.master(master)
+        if master.startswith("local"):
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    spark = builder.getOrCreate()
+    _check(spark, paths)
+    # The files are read twice, and have to be cut alike, however many workers are left.
+    spark.conf.set("spark.sql.files.minPartitionNum", str(spark.sparkContext.defaultParallelism))
+    try:
+        return _Run(spark, paths, options, formats.pop() == "parquet").run()
+    finally:
+        path, system = _path(spark, paths.work)
+        system.delete(path, True)  # noqa: FBT003 - Java has no names for arguments
+
+
+class _Run:
+    def __init__(
+        self, spark: SparkSession, paths: SparkPaths, options: DedupeOptions, is_parquet: bool
+    ) -> None:
+        self._spark = spark
+        self._paths = paths
+        self._options = options
+        self._is_parquet = is_parquet
+
+    def run(self) -> DedupeSummary:
+        options, paths, work = self._options, self._paths, WorkFolder(self._paths.work)
+        source = self._source()
+        fields = self._fields(source)
+        content = content_of(source, fields) if self._is_parquet else F.col("value").cast("binary")
+        made = source.select(
+            *_ORDER, "_name", fingerprinted(content, fields, options).alias("simhash")
+        )
+        placed, _ = work.written(in_order(made, _ORDER, work))
+        first = placed.groupBy("_input", "_file").agg(F.min("position").alias("_first"))
+        placed = placed.join(F.broadcast(first), ["_input", "_file"])
+        number = F.col("position") - F.col("_first") + 1
+        placed = with_keys(placed, F.concat_ws("#", "_name", number))
+        found = verdicts_of(placed.drop("_name", "_first"), options, work)
+        is_dropped = (F.col("kind") == "near-duplicate") & F.lit(options.action == "drop")
+        judged, _ = work.written(
+            found.withColumn("dropped", is_dropped).withColumn("verdict", self._verdict())
+        )
+        mode = "overwrite" if paths.overwrite else "errorifexists"
+        if paths.output is not None:
+            # Columns of the input may have any names.
+            said = [F.col(name).alias(f"_{name}") for name in ("position", "verdict", "reason")]
+            kept = judged.where("not dropped").select(*_ORDER, *said)
+            both = source.drop("_name").join(kept, list(_ORDER)).orderBy("_position")
+            writer = self._tagged(both, source).write.mode(mode)
+            if self._is_parquet:
+                writer.parquet(paths.output)
+            else:
+                zipped = "gzip" if paths.output.endswith(".gz") else "none"
+                writer.text(paths.output, lineSep="\n", compression=zipped)
+        if paths.verdicts is not None:
+            judged.orderBy("position").select("verdict").write.mode(mode).text(paths.verdicts)
+        return _summary(judged)
+
+    def _source(self) -> DataFrame:
+        """Return all records with what says where they are."""
+        frames = []
+        for number, path in enumerate(self._paths.inputs):
+            if self._is_parquet:
+                frame = self._spark.read.parquet(path)
+            else:
+                frame = self._spark.read.text(path, lineSep="\n")
+            file = F.col("_metadata.file_path")
+            name = F.lit(path) if _is_file(self._spark, path) else file
+            frame = frame.withColumns(
+                {
+                    "_input": F.lit(number),
+                    "_file": file,
+                    "_name": name,
+                    "_block": F.col("_metadata.file_block_start"),
+                    "_line": F.monotonically_increasing_id(),
+                }
+            )
+            frames.append(
+                frame if self._is_parquet else frame.where(F.col("value").rlike(_NOT_BLANK))
+            )
+        source = frames[0]
+        for frame in frames[1:]:
+            source = source.unionByName(frame)
+        return source
+
+    def _fields(self, source: DataFrame) -> Fields:
+        """Return the fields that are asked for, or those that the first records have."""
+        names, records = None, []
+        own = [name for name in source.columns if name not in (*_ORDER, "_name")]
+        for row in source.select(*own).take(_PROBED_RECORDS):
+            if self._is_parquet:
+                records.append(row.asDict())
+            else:
+                with suppress(Unreadable):
+                    records.append(parse_json(row.value.encode(), self._options.encoding))
+        if self._is_parquet:
+            names = own
+        return find_fields(self._options.fields, names, records, self._paths.inputs[0])
+
+    def _verdict(self) -> Column:
+        """Return a column with the line of JSON that `dedupe` writes for a record."""
+        bits = self._options.scheme.bits
+
+        def lines(frame: pd.DataFrame) -> pd.Series:
+            import pandas as pd
+
+            plain = frame.astype(object).where(frame.notna(), None)
+            return pd.Series([_line(row, bits) for row in plain.to_dict("records")], dtype=object)
+
+        import pandas as pd
+
+        lines.__annotations__ = {"frame": pd.DataFrame, "return": pd.Series}
+        names = ("key", "kind", "representative", "distance", "similarity", "similar_to")
+        columns = F.struct(*names, "reason", "fingerprint", "dropped")
+        found: Column = F.pandas_udf(lines, "string")(columns)
+        return found
+
+    def _tagged(self, kept: DataFrame, source: DataFrame) -> DataFrame:
+        """Return what is written of the records that are kept."""
+        own = [F.col(f"`{name}`") for name in source.columns if name not in (*_ORDER, "_name")]
+        tags = self._options.tags if self._options.action == "tag" else {}
+        if not tags:
+            return kept.select(*own)
+        if self._is_parquet:
+            for column in tags.values():
+                if column in source.columns:
+                    raise SimhashError(
+                        f"there is a column {column!r} already: name another in SIMHASH_ITEM_TAGS"
+                    )
+            values = [
+                F.when(
+                    F.col("_reason").isNull(),
+                    F.get_json_object("_verdict", f"$.{name}").cast(_TAG_TYPES.get(name, "string")),
+                ).alias(column)
+                for name, column in tags.items()
+            ]
+            return kept.select(*own, *values)
+        encoding = self._options.encoding
+
+        def tagged(lines: pd.Series, verdicts: pd.Series) -> pd.Series:
+            import pandas as pd
+
+            tag = json_tagger(tags, encoding)
+            return pd.Series(
+                [tag(line, json.loads(one)) for line, one in zip(lines, verdicts, strict=True)],
+                dtype=object,
+            )
+
+        import pandas as pd
+
+        tagged.__annotations__ = dict.fromkeys(("lines", "verdicts", "return"), pd.Series)
+        value = F.pandas_udf(tagged, "binary")(F.col("value").cast("binary"), "_verdict")
+        return kept.select(value.cast("string").alias("value"))
+
+
+def _line(row: dict[str, Any], bits: int) -> str:
+    dropped, fingerprint = row.pop("dropped"), row.pop("fingerprint")
+    if row["distance"] is not None:
+        row["distance"] = int(row["distance"])
+    value = None if fingerprint is None else int.from_bytes(fingerprint, "big")
+    verdict = Verdict(bits=bits, fingerprint=value, **row)
+    line = {"key": verdict.key, **verdict.to_dict(), "dropped": bool(dropped)}
+    del line["canonical"]  # records have none
+    return json.dumps(line)
+
+
+def _summary(judged: DataFrame) -> DedupeSummary:
+    summary = DedupeSummary()
+    similar = F.count(F.col("similar_to")).alias("similar")
+    counts = judged.groupBy("kind", "reason", "dropped").agg(F.count("*").alias("rows"), similar)
+    for kind, reason, dropped, rows, like in counts.collect():
+        summary.records += rows
+        summary.kinds += Counter({kind: rows})
+        summary.similar += like
+        if reason:
+            summary.skipped += Counter({reason: rows})
+        if dropped:
+            summary.dropped += rows
+        else:
+            summary.kept += rows
+            summary.tagged += rows if kind == "near-duplicate" else 0
+    return summary
+
+
+def _check(spark: SparkSession, paths: SparkPaths) -> None:
+    """Check that only what Spark wrote is overwritten, and nothing that is read.
+
+    :raises SimhashError: another file exists.
+    """
+    if _exists(spark, paths.work):
+        raise SimhashError(
+            f"{paths.work} exists already: if an interrupted run left it, delete it; or name "
+            "another folder with --work"
+        )
+    for url in filter(None, (paths.output, paths.verdicts)):
+        if not _exists(spark, url):
+            continue
+        if not paths.overwrite:
+            raise SimhashError(f"{url} exists already: --overwrite replaces it")
+        if not _exists(spark, f"{url}/_SUCCESS"):
+            raise SimhashError(f"{url} exists, and Spark did not write it: name another folder")
+    for url in paths.inputs:
+        path, system = _path(spark, url)
+        if not system.globStatus(path):
+            raise SimhashError(f"{url} does not exist")
+    written = [_whole(spark, url) for url in (paths.output, paths.verdicts, paths.work) if url]
+    everything = [*written, *(_whole(spark, url) for url in paths.inputs)]
+    for at, url in enumerate(written):
+        for other in everything[:at] + everything[at + 1 :]:
+            if f"{other}/".startswith(f"{url}/"):
+                raise SimhashError(f"{other} lies in {url}, which is written: write elsewhere")
+
+
+def _path(spark: SparkSession, url: str) -> tuple[Any, Any]:
+    """Return Hadoop's path, and the file system that it is on."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(url)  # noqa: SLF001 - PySpark has no other way
+    return path, path.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001
+
+
+def _whole(spark: SparkSession, url: str) -> str:
+    """Return a URL with the scheme and all folders."""
+    path, system = _path(spark, url)
+    return str(system.makeQualified(path).toString())
+
+
+def _exists(spark: SparkSession, url: str) -> bool:
+    path, system = _path(spark, url)
+    return bool(system.exists(path))
+
+
+def _is_file(spark: SparkSession, url: str) -> bool:
+    path, system = _path(spark, url)
+    return bool(system.exists(path)) and bool(system.getFileStatus(path).isFile())
