@@ -31,9 +31,9 @@ WITH_WORKERS := CRAWL_WITH_WORKERS=1
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/pip install --quiet uv
 	# Of all dependencies the lowest versions that pyproject.toml allows; jieba has no wheels.
-	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest --resolution lowest-direct \
+	.venv-oldest/bin/uv pip install --quiet --system-certs --python .venv-oldest --resolution lowest-direct \
 		--only-binary :all: --no-binary jieba --requirement pyproject.toml --extra test "httpx>=0.27"
-	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest --no-deps --editable .
+	.venv-oldest/bin/uv pip install --quiet --system-certs --python .venv-oldest --no-deps --editable .
 	touch $@
 
 # A crawl of the example project's own site, near-duplicates and all.
