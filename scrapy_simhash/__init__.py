@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scrapy_simhash.clustering import cluster, near_pairs
     from scrapy_simhash.crawl.addon import Addon
-    from scrapy_simhash.crawl.exceptions import EqualUrl, NearDuplicateItem, NearDuplicatePage
+    from scrapy_simhash.crawl.exceptions import NearDuplicateItem, NearDuplicatePage, SparedRequest
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.errors import EmptyText, SimhashError
     from scrapy_simhash.fingerprint import hamming_distance
@@ -25,11 +25,11 @@ __all__ = [
     "Addon",
     "Detector",
     "EmptyText",
-    "EqualUrl",
     "NearDuplicateItem",
     "NearDuplicatePage",
     "Scheme",
     "SimhashError",
+    "SparedRequest",
     "Verdict",
     "cluster",
     "hamming_distance",
@@ -41,11 +41,11 @@ _HOMES = {
     "Addon": "scrapy_simhash.crawl.addon",
     "Detector": "scrapy_simhash.detector",
     "EmptyText": "scrapy_simhash.errors",
-    "EqualUrl": "scrapy_simhash.crawl.exceptions",
     "NearDuplicateItem": "scrapy_simhash.crawl.exceptions",
     "NearDuplicatePage": "scrapy_simhash.crawl.exceptions",
     "Scheme": "scrapy_simhash.scheme",
     "SimhashError": "scrapy_simhash.errors",
+    "SparedRequest": "scrapy_simhash.crawl.exceptions",
     "Verdict": "scrapy_simhash.verdict",
     "cluster": "scrapy_simhash.clustering",
     "hamming_distance": "scrapy_simhash.fingerprint",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from scrapy.exceptions import DropItem, IgnoreRequest
 
@@ -33,15 +33,16 @@ class NearDuplicatePage(IgnoreRequest):
         self.verdict = verdict
 
 
-class EqualUrl(IgnoreRequest):
-    """Raised for a request that rules make equal to one that was handled (SIMHASH_URL_RULES).
+class SparedRequest(IgnoreRequest):
+    """Raised for a request that is not made (SIMHASH_URL_RULES).
 
-    An errback finds it in ``failure.value``, with the `url` that the rules make of both.
+    An errback finds it in ``failure.value``, with the `reason`: ``equal`` if rules of URLs make it
+    equal to one that was handled, ``trap`` if it leads further into a trap.
     """
 
-    def __init__(self, url: str) -> None:
-        super().__init__(f"equal to a page that was handled, by the rules of its site: {url}")
-        self.url = url
+    def __init__(self, url: str, reason: Literal["equal", "trap"]) -> None:
+        super().__init__(f"{reason}: {url}")
+        self.reason = reason
 
 
 class NearDuplicateItem(DropItem):

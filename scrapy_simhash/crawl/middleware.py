@@ -54,13 +54,13 @@ class SimhashDownloaderMiddleware:
         """Return the middleware of a crawl, as Scrapy asks for it."""
         return cls(SimhashExtension.of(crawler))
 
-    def process_request(self, request: Request) -> None:
+    def process_request(self, request: Request) -> Request | None:
         """Remove a verdict that a spider copied from the meta of another page.
 
-        :raises EqualUrl: rules make the request equal to one that was handled.
+        :raises SparedRequest: the request is not needed.
         """
         request.meta.pop(VERDICT_META_KEY, None)
-        self._extension.url_rules.check(request)
+        return self._extension.url_rules.check(request)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Fingerprint the page for the spider middleware, or count why not."""
@@ -209,6 +209,8 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
             self._extension.pages.retries.requested_by_callback(page.key)
             # If a middleware repeats the request, the page may be confirmed already.
             request_or_item.meta[REFUSED_META_KEY] = page.verdict and page.verdict.fingerprint
+        else:
+            self._extension.url_rules.found(page, request_or_item)
         return True
 
     def _ended(self, page: PageState) -> None:

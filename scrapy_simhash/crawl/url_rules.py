@@ -1,15 +1,17 @@
-"""Learn rules of URLs from handled pages, and spare requests by them (SIMHASH_URL_RULES)."""
+"""Spare requests by rules of URLs, and those that lead into traps (SIMHASH_URL_RULES)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 from scrapy.utils.datatypes import LocalCache
 
-from scrapy_simhash.crawl.exceptions import EqualUrl
+from scrapy_simhash.crawl.exceptions import SparedRequest
 from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
 from scrapy_simhash.url_rules.learner import UrlRules
 from scrapy_simhash.url_rules.rows import combined, decode_rules, encode_rules
+from scrapy_simhash.url_rules.traps import Traps, chain_after
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -19,15 +21,21 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.url_rules.rows import Rules
+    from scrapy_simhash.url_rules.url_parts import UrlParts
 
 # Only scheduled requests may be spared: an inline download waits for its page.
 SCHEDULED_META_KEY = "simhash_scheduled"
+CHAIN_META_KEY = "simhash_chain"
+POSTPONED_META_KEY = "simhash_postponed"
 _COMPARISONS_BETWEEN_SAVES = 200
 _REMEMBERED_SUCCESSORS = 10_000
+_WAITING_COPIES = 1_000
+# More than requests at once: one that fails is forgotten soon.
+_UNDER_WAY = 100
 
 
 class RequestRules:
-    """The rules of URLs in one crawl. Off, its methods have no effect."""
+    """The rules of URLs and the traps of one crawl. Off, its methods have no effect."""
 
     def __init__(
         self, settings: SimhashSettings, lane: Lane, stats: CrawlStats, errors: ErrorLog
@@ -40,6 +48,12 @@ class RequestRules:
         self._rules: UrlRules | None = None
         self._stored: dict[str, bytes] = {}
         self._saving: set[str] = set()
+        # Page that is not done yet → URLs of its copies.
+        self._copies: LocalCache[str, list[str]] = LocalCache(_WAITING_COPIES)
+        self._under_way: LocalCache[UrlParts, None] = LocalCache(_UNDER_WAY)
+        self._traps = Traps()
+        # Request → length of the chain of barren pages that led to it.
+        self._chains: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
         # Page that took the place of its representative → what identifies their content.
         self._contents: LocalCache[str, str] = LocalCache(_REMEMBERED_SUCCESSORS)
 
@@ -54,43 +68,89 @@ class RequestRules:
         if self._rules is not None and not request.dont_filter:
             request.meta[SCHEDULED_META_KEY] = True
 
-    def check(self, request: Request) -> None:
-        """Find out whether a request is needed.
+    def check(self, request: Request) -> Request | None:
+        """Find out whether a request is needed; return one that asks again later, or None.
 
-        :raises EqualUrl: rules make it equal to one that was handled.
+        :raises SparedRequest: rules make it equal to one that was handled, or it is in a trap.
         """
-        if not request.meta.pop(SCHEDULED_META_KEY, False) or self._rules is None:
-            return
-        if request.dont_filter or not _is_plain(request):
-            return
+        chain = request.meta.pop(CHAIN_META_KEY, 0)
+        scheduled = request.meta.pop(SCHEDULED_META_KEY, False)
+        postponed = request.meta.pop(POSTPONED_META_KEY, False)
+        if postponed:
+            request.dont_filter = False
+        if not scheduled or self._rules is None or request.dont_filter or not _is_plain(request):
+            return None
+        if chain:
+            self._chains[request] = chain
         equal = self._rules.equal(request.url)
         if equal is None:
-            return
-        if self._mode == "learn":
-            self._rules.spared(equal)
-            self._stats.count("url_rules/would_spare")
-        elif equal.explore:
+            if self._traps.spares(request.url, chain):
+                self._spare(request, "trap")
+            elif self._mode == "apply" and self._is_under_way(request.url) and not postponed:
+                self._stats.count("url_rules/postponed")
+                meta = {SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True, CHAIN_META_KEY: chain}
+                return request.replace(
+                    priority=request.priority - 1, dont_filter=True, meta=request.meta | meta
+                )
+        elif equal.explore and self._mode == "apply":
             self._stats.count("url_rules/explored")
         else:
             self._rules.spared(equal)
+            self._spare(request, "equal")
+        return None
+
+    def _is_under_way(self, url: str) -> bool:
+        """Return True if rules make a URL equal to one that was requested a moment ago."""
+        form = None if self._rules is None else self._rules.rewritten(url)
+        if form is None or form in self._under_way:
+            return form is not None
+        self._under_way[form] = None
+        return False
+
+    def found(self, page: PageState, request: Request) -> None:
+        """Mark a request that was found on a barren page."""
+        request.meta.pop(CHAIN_META_KEY, None)  # of another request, whose meta the spider copied
+        if self._rules is not None and page.verdict is not None and _is_plain(page.request):
+            chain = chain_after(page.verdict, self._chains.get(page.request, 0), request.url)
+            if chain:
+                request.meta[CHAIN_META_KEY] = chain
+
+    def _spare(self, request: Request, reason: Literal["equal", "trap"]) -> None:
+        """Count a request; in the mode "apply", raise an error in its place."""
+        if self._mode == "learn":
+            self._stats.count("url_rules/would_spare")
+        else:
             self._stats.count("url_rules/spared")
-            raise EqualUrl(str(equal.form))
+        if reason == "trap":
+            self._stats.count("url_rules/trapped")
+        if self._mode == "apply":
+            raise SparedRequest(request.url, reason)
 
     def finished(self, page: PageState, confirmed: bool) -> None:
         """Learn from a page whose callback and items are done."""
         verdict, request = page.verdict, page.request
         if self._rules is None or verdict is None or not confirmed or not _is_plain(request):
             return
-        if verdict.observation is None:
-            return  # a copy of a page that may still fail
+        self._traps.judged(verdict, self._chains.get(request, 0))
         original = verdict.representative
+        if verdict.observation is None:  # a copy of a page that may still fail
+            awaited = original or verdict.key
+            self._copies[awaited] = [*self._copies.get(awaited, ()), request.url]
+            return
         content = self._content(original or verdict.key)
         if verdict.canonical == "page":
             self._contents[verdict.key] = content
-        contradicted = self._rules.handled(request.url, content, original)
+        self._learn(request.url, content, original)
+        for url in self._copies.pop(verdict.key, ()):
+            self._learn(url, content, verdict.key)
+
+    def _learn(self, url: str, content: str, original: str | None) -> None:
+        if self._rules is None:
+            return
+        contradicted = self._rules.handled(url, content, original)
         if contradicted:
             self._stats.count("url_rules/contradicted", contradicted)
-        site = self._rules.site_of(request.url)
+        site = self._rules.site_of(url)
         if site is not None and self._rules.site(site).unsaved >= _COMPARISONS_BETWEEN_SAVES:
             self._save(site)
 

@@ -38,7 +38,7 @@ class Equal(NamedTuple):
 
     :param site: name of its site.
     :param form: what the rules make of both.
-    :param rules: the rules that changed the URL.
+    :param rules: the rules that rewrite one of them, or both.
     :param explore: it is to be requested all the same, to test the rules.
     """
 
@@ -100,16 +100,37 @@ class UrlRules:
         if parts is None:
             return None
         site = self._site(parts)
-        form, used = site.form_of(parts)
-        if not used or not self._was_handled(form, used):
-            return None
+        form, rules = site.form_of(parts)
+        if not rules or self._seen.get(self._key(None, form)) is None:
+            # The other URL may be one that a further rule rewrites to this one.
+            other = next(
+                (
+                    rule
+                    for rule in site.rules_on(form)
+                    if self._seen.get(self._key(rule, form)) is not None
+                ),
+                None,
+            )
+            if other is None:
+                return None
+            rules = [*rules, *([] if other in rules else [other])]
         pattern = site.patterns.of(form)
         streak = min(
-            own.streak if (own := site.rules[rule].patterns.get(pattern)) else 0 for rule in used
+            own.streak if (own := site.rules[rule].patterns.get(pattern)) else 0 for rule in rules
         )
         chance = max(self._explore, 2 / (2 + streak))
         explore = self._random.random() < chance
-        return Equal(_site_of(parts.origin), form, tuple(used), explore)
+        return Equal(_site_of(parts.origin), form, tuple(rules), explore)
+
+    def rewritten(self, url: str) -> UrlParts | None:
+        """Return what the rules make of a URL; None if its site has none that hold."""
+        parts = url_parts(url)
+        if parts is None:
+            return None
+        site = self._site(parts)
+        if not any(record.may_apply for record in site.rules.values()):
+            return None
+        return site.form_of(parts)[0]
 
     def spared(self, equal: Equal) -> None:
         """Count a request that rules spared, or would have."""
@@ -194,9 +215,6 @@ class UrlRules:
             # A rule between two sites belongs to that whose URLs it rewrites.
             rewritten = rewrite(rule, base)
             (site if rewritten is not base else its_site).suspect(rule, rewritten)
-
-    def _was_handled(self, form: UrlParts, rules: list[Rule]) -> bool:
-        return any(self._seen.get(self._key(rule, form)) is not None for rule in (None, *rules))
 
     def _key(self, rule: Rule | None, form: UrlParts) -> tuple[Rule | None, UrlParts, int]:
         return rule, form, self._site(form).generation

@@ -11,6 +11,8 @@ step                 what it does
 ``segment`` a        removes the path segment a; an empty a removes a trailing slash
 ``instead`` a b      puts the path segment b in place of a
 ``suffix`` a         removes a from the end of the last segment, before a file name extension
+``path`` a b c       turns the path a with a parameter b into the path c with its value at the end,
+                     as in ``/index.php?title=X`` and ``/wiki/X``
 ``case``             turns the path into lower case
 ===================  ==========================================================================
 """
@@ -32,7 +34,7 @@ _MAX_NAMES = 8
 _MAX_STEPS = 2
 # Longer segments are names of pages, not of versions.
 _MAX_SEGMENT_CHARACTERS = 32
-STEP_WORDS = {"origin": 2, "segment": 1, "instead": 2, "suffix": 1, "case": 0}
+STEP_WORDS = {"origin": 2, "segment": 1, "instead": 2, "suffix": 1, "path": 3, "case": 0}
 """Number of words that follow a step's name; `drop` and `value` have one or more."""
 
 
@@ -49,6 +51,8 @@ def _rewrite(step: Step, parts: UrlParts) -> UrlParts:
         return _without(step[1:], parts, keep_names=kind == "value")
     if kind == "origin":
         return parts._replace(origin=step[2]) if parts.origin == step[1] else parts
+    if kind == "path":
+        return _to_path(step, parts)
     segments = _rewritten(step, parts.segments)
     return parts if segments == parts.segments else parts._replace(segments=segments)
 
@@ -62,6 +66,17 @@ def _without(names: Sequence[str], parts: UrlParts, *, keep_names: bool) -> UrlP
         present = {name for name, _ in params if name in names}
         kept = sorted([*kept, *((name, "") for name in present)])
     return parts._replace(params=tuple(kept))
+
+
+def _to_path(step: Step, parts: UrlParts) -> UrlParts:
+    _, path, name, folder = step
+    if "/".join(parts.segments) != path:
+        return parts
+    values = [value for known, value in parts.params if known == name]
+    if len(values) != 1 or not values[0]:
+        return parts
+    params = tuple(param for param in parts.params if param[0] != name)
+    return parts._replace(segments=(*folder.split("/")[:-1], values[0]), params=params)
 
 
 def _rewritten(step: Step, segments: tuple[str, ...]) -> tuple[str, ...]:
@@ -99,6 +114,16 @@ def touched_by(rule: Rule, parts: UrlParts) -> tuple[object, ...]:
 
 def rules_between(copy: UrlParts, original: UrlParts) -> list[Rule]:
     """Return the rules that make two URLs equal; none if they differ too much."""
+    for one, other in ((copy, original), (original, copy)):
+        step = _step_to_path(one, other)
+        if step is not None:
+            rest = _differences(_rewrite(step, one), other)
+            return [(step, *steps) for steps in rest]
+    return [rule for rule in _differences(copy, original) if rule]
+
+
+def _differences(copy: UrlParts, original: UrlParts) -> list[Rule]:
+    """Return the rules that treat each part of two URLs by itself; an empty one for equal URLs."""
     choices: list[list[Step]] = []
     if copy.origin != original.origin:
         # One direction for all pairs: rules never turn in a circle.
@@ -108,10 +133,19 @@ def rules_between(copy: UrlParts, original: UrlParts) -> list[Rule]:
         choices.append(_path_steps(copy.segments, original.segments))
     if copy.params != original.params:
         choices.append(_param_steps(copy, original))
-    if not 0 < len(choices) <= _MAX_STEPS:
+    if len(choices) > _MAX_STEPS:
         return []
     rules = [tuple(rule) for rule in product(*choices)]
     return [rule for rule in rules if rewrite(rule, copy) == rewrite(rule, original)]
+
+
+def _step_to_path(one: UrlParts, other: UrlParts) -> Step | None:
+    """Return the step that turns a parameter of a URL into the last path segment of another."""
+    name = next((name for name, value in one.params if value and value == other.segments[-1]), None)
+    if name is None or one.segments == other.segments or name in dict(other.params):
+        return None
+    folder = "".join(f"{segment}/" for segment in other.segments[:-1])
+    return ("path", "/".join(one.segments), name, folder)
 
 
 def in_order(rule: Rule) -> tuple[int, str]:
@@ -186,4 +220,5 @@ def _described(step: Step) -> str:
         "segment": f"without /{listed}/ in the path",
         "suffix": f"without {listed} at the end of the file name",
         "case": "path in lower case",
+        "path": "/{2}… instead of /{0}?{1}=…".format(*words) if kind == "path" else "",
     }.get(kind) or " instead of ".join(f"{word or '(nothing)'}" for word in reversed(words))

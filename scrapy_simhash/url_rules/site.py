@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MAX_RULES = 32
 # Differences that one page has shown; a second page makes a rule of them.
 _MAX_SUSPECTS = 100
-_PAGES_BETWEEN_REVISIONS = 50
+_PAGES_BETWEEN_REVISIONS = 20
 
 
 class Site:
@@ -79,6 +79,12 @@ class Site:
                 return form, used
             # Without them, other rules may change the URL, and its pattern.
             rules = [rule for rule in rules if rule not in refused]
+
+    def rules_on(self, form: UrlParts) -> list[Rule]:
+        """Return the rules that apply to the path pattern of a rewritten URL."""
+        known = [(rule, record) for rule, record in self.rules.items() if record.may_apply]
+        pattern = self.patterns.of(form) if known else ""
+        return [rule for rule, record in known if record.applies(pattern)]
 
     def count(self, rule: Rule, form: UrlParts, *, same: bool, is_new_page: bool) -> None:
         """Count a comparison of two URLs that a rule rewrites to `form`."""

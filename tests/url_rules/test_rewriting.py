@@ -63,6 +63,9 @@ def test_other_urls_have_no_parts(url):
         ("/a/index.html", "/a", "without /index.html/ in the path"),
         ("/print/a", "/news/a", "news instead of print"),
         ("/a/story-print.html", "/a/story.html", "without -print at the end of the file name"),
+        ("/index.php?title=X", "/wiki/X", "/wiki/… instead of /index.php?title=…"),
+        ("/?p=17", "/17", "/… instead of /?p=…"),
+        ("/w.php?t=X&print=1", "/wiki/X", "/wiki/… instead of /w.php?t=… and without print"),
         ("/A/Story", "/a/story", "path in lower case"),
         (
             "http://m.example.com/a",

@@ -1,0 +1,97 @@
+"""Traps: calendars and other pages without end, each of which leads to the next.
+
+A *barren* page is a near-duplicate, or so similar to another page of its shape that it may be one.
+A trap is a chain of barren pages: each was found on the one before, and their URLs differ in
+numbers alone. URLs that were found elsewhere, such as on a page with content, are never in a chain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from random import Random
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.url_rules.url_parts import MAX_URL_CHARACTERS, url_parts
+
+if TYPE_CHECKING:
+    from scrapy_simhash.verdict import Verdict
+
+MIN_CHAIN = 3
+# So many barren pages of a shape, one after the other, are a trap.
+MIN_BARREN = 50
+MIN_SIMILARITY = 0.85
+MAX_SHAPES = 10_000
+_MAX_REPEATED = 4
+_NUMBER = re.compile(r"[-+]?\d+")
+
+
+def shape_of(url: str) -> str:
+    """Return a URL with ``#`` in place of its numbers."""
+    return _NUMBER.sub("#", url)
+
+
+def is_barren(verdict: Verdict) -> bool:
+    """Return True if a page brought nothing new, or hardly anything."""
+    if verdict.kind == "near-duplicate":
+        return True
+    other, similarity = verdict.similar_to, verdict.similarity
+    return (
+        other is not None
+        and similarity is not None
+        and similarity >= MIN_SIMILARITY
+        and shape_of(other) == shape_of(verdict.key)
+    )
+
+
+def repeats_itself(url: str) -> bool:
+    """Return True for a URL that grows: a segment or parameter occurs more than four times."""
+    parts = url_parts(url) if len(url) <= MAX_URL_CHARACTERS else None
+    if parts is None:
+        return True
+    words = ([one for one in parts.segments if one], [name for name, _ in parts.params])
+    return any(max(map(some.count, some), default=0) > _MAX_REPEATED for some in words)
+
+
+def chain_after(verdict: Verdict, chain: int, url: str) -> int:
+    """Return the length of the chain of barren pages that leads to a URL.
+
+    :param verdict: on the page that links to it.
+    :param chain: length of the chain that led to that page.
+    """
+    if not is_barren(verdict):
+        return 0
+    return chain + 1 if shape_of(url) == shape_of(verdict.key) or repeats_itself(url) else 0
+
+
+class Traps:
+    """Counts the barren pages of each shape of URLs; keeps the last 10,000 shapes."""
+
+    def __init__(self, random: Random | None = None) -> None:
+        self._random = random or Random()  # noqa: S311 - a sample
+        self._barren: OrderedDict[str, int] = OrderedDict()
+
+    def judged(self, verdict: Verdict, chain: int) -> None:
+        """Count a page.
+
+        :param chain: length of the chain that led to it.
+        """
+        shape = shape_of(verdict.key)
+        barren = self._barren.pop(shape, 0)
+        if not is_barren(verdict):
+            return
+        self._barren[shape] = barren + (chain >= MIN_CHAIN)
+        if len(self._barren) > MAX_SHAPES:
+            self._barren.popitem(last=False)
+
+    def spares(self, url: str, chain: int) -> bool:
+        """Return True if a URL is in a trap, and not in the sample that is requested all the same.
+
+        The sample shrinks with each page of it that brings nothing; one with content ends the trap.
+        """
+        if not chain:
+            return False
+        barren = self._barren.get(shape_of(url), 0) if chain >= MIN_CHAIN else 0
+        if repeats_itself(url):  # its shape grows as well
+            barren = max(barren, MIN_BARREN)
+        return barren >= MIN_BARREN and self._random.random() * 2 * barren >= 1

@@ -1,0 +1,209 @@
+"""RequestRules without a crawl: what it learns from which pages, and when it spares a request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+from scrapy import Request
+
+from scrapy_simhash import open_index
+from scrapy_simhash.crawl.exceptions import SparedRequest
+from scrapy_simhash.crawl.settlement import PageState
+from scrapy_simhash.crawl.url_rules import RequestRules
+from scrapy_simhash.policy import PASS
+from scrapy_simhash.url_rules.rows import decode_rules
+from scrapy_simhash.verdict import Verdict
+
+SITE = "http://example.com"
+DONE = object()  # stands for an observation
+
+
+class Crawl:
+    """A crawl of which only the requests and the verdicts are played."""
+
+    def __init__(self, index=None, mode="apply") -> None:
+        self.index = open_index("memory:") if index is None else index
+        self.counts = Counter()
+        self.failures = []
+        lane = SimpleNamespace(
+            index=self.index,
+            asks_in_threads=False,
+            tell=lambda _key, ask, then: then(ask(self.index)),
+        )
+        stats = SimpleNamespace(count=lambda name, by=1: self.counts.update({name: by}))
+        errors = SimpleNamespace(failed=lambda *what: self.failures.append(what))
+        settings = SimpleNamespace(url_rules=mode, url_explore=0.0)
+        self.rules = RequestRules(settings, lane, stats, errors)
+        self.rules.open()
+
+    def request(self, path: str, **arguments) -> Request | None:
+        """Return the request that is made; None if it is spared."""
+        request = Request(SITE + path, **arguments)
+        self.rules.scheduled(request)
+        try:
+            return self.rules.check(request) or request
+        except SparedRequest:
+            return None
+
+    def done(self, request: Request, original: str | None = None, **verdict) -> PageState:
+        verdict = {"observation": DONE, **verdict}
+        kind = "new" if original is None else "near-duplicate"
+        found = Verdict(
+            kind=kind,
+            key=request.url,
+            bits=64,
+            representative=None if original is None else SITE + original,
+            **verdict,
+        )
+        page = PageState(request.url, found, PASS, request)
+        self.rules.finished(page, confirmed=True)
+        return page
+
+    def learn(self, pages: int = 20, **verdict) -> None:
+        for number in range(pages):
+            path = f"/topic?t={number}"
+            first = self.request(f"{path}&sid=a")
+            if first is not None:
+                self.done(first)
+            copy = self.request(f"{path}&sid=b")
+            if copy is not None:
+                self.done(copy, f"{path}&sid=a")
+
+
+@pytest.fixture
+def crawl():
+    crawl = Crawl()
+    crawl.learn(40)
+    return crawl
+
+
+def test_a_request_waits_once_for_an_equal_one_that_is_under_way(crawl):
+    first = crawl.request("/topic?t=99&sid=a")
+    second = crawl.request("/topic?t=99&sid=b", priority=3)
+    assert (second.priority, second.dont_filter) == (2, True)
+    # The first one fails: nothing is heard of it. The second is asked for as it was.
+    assert crawl.rules.check(second) is None
+    assert second.dont_filter is False
+    assert not any(name.startswith("simhash_") for name in {**first.meta, **second.meta})
+    assert crawl.counts["url_rules/postponed"] == 1
+
+
+def test_a_request_that_waited_is_spared_when_the_equal_one_is_done(crawl):
+    spared = 0
+    for number in range(100, 200):
+        first = crawl.request(f"/topic?t={number}&sid=a")
+        second = crawl.request(f"/topic?t={number}&sid=b")
+        crawl.done(first)
+        try:
+            crawl.rules.check(second)
+        except SparedRequest as error:
+            spared += error.reason == "equal"
+    assert spared > 70  # the others test the rule
+
+
+def test_a_copy_of_a_page_under_way_teaches_once_that_is_confirmed():
+    crawl = Crawl()
+    for number in range(40):
+        path = f"/topic?t={number}&sid="
+        pages = [crawl.request(path + sid) for sid in "ab"]
+        if None not in pages:
+            crawl.done(pages[1], path + "a", observation=None)
+            crawl.done(pages[0])
+    assert crawl.counts["url_rules/spared"] + crawl.counts["url_rules/postponed"] > 10
+
+
+def test_pages_that_fail_teach_nothing():
+    crawl = Crawl()
+    for number in range(40):
+        for sid in "ab":
+            request = crawl.request(f"/topic?t={number}&sid={sid}")
+            page = crawl.done(request, observation=None)
+            crawl.rules.finished(page, confirmed=False)
+    assert crawl.counts == {}
+
+
+def test_a_successor_of_its_representative_has_its_content(crawl):
+    """With SIMHASH_PREFER_CANONICAL, later copies are near-duplicates of the canonical page."""
+    before = crawl.counts["url_rules/contradicted"]
+    for number in range(300, 340):
+        path = f"/topic?t={number}"
+        requests = [Request(f"{SITE}{path}{end}") for end in ("&sid=a", "", "&sid=b")]
+        crawl.done(requests[0])
+        crawl.done(requests[1], f"{path}&sid=a", canonical="page")
+        crawl.done(requests[2], path)
+    assert crawl.counts["url_rules/contradicted"] == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"dont_filter": True},
+        {"method": "POST"},
+        {"body": b"x"},
+        {"meta": {"dont_simhash": True}},
+        {"meta": {"simhash_key": "own"}},
+    ],
+)
+def test_these_are_never_spared(crawl, arguments):
+    for number in range(40):
+        assert crawl.request(f"/topic?t={number}&sid=z", **arguments) is not None
+
+
+def test_an_inline_download_is_never_spared(crawl):
+    for number in range(40):
+        assert crawl.rules.check(Request(f"{SITE}/topic?t={number}&sid=z")) is None
+
+
+def test_learn_spares_nothing():
+    crawl = Crawl(mode="learn")
+    crawl.learn(40)
+    assert crawl.counts["url_rules/would_spare"] > 20
+    assert set(crawl.counts) == {"url_rules/would_spare"}
+
+
+def test_two_crawls_that_share_an_index_learn_together():
+    index = open_index("memory:")
+    one, other = Crawl(index), Crawl(index)
+    for number in range(6):
+        for crawl, first in ((one, 100), (other, 200)):
+            path = f"/topic?t={first + number}&sid="
+            crawl.done(crawl.request(path + "a"))
+            crawl.done(crawl.request(path + "b"), path + "a")
+    one.rules.save()
+    other.rules.save()
+    ((_, row),) = index.rule_rows()
+    (drop,) = [record for rule, record in decode_rules(row).items() if rule == (("drop", "sid"),)]
+    assert drop.total.pages == 2 * 4  # the first two of each crawl only suggest the rule
+    # One of them hears of the other's pages when it saves the next time.
+    one.done(Request(f"{SITE}/topic?t=107&sid=a"))
+    one.done(Request(f"{SITE}/topic?t=107&sid=b"), "/topic?t=107&sid=a")
+    one.rules.save()
+    assert one.rules._rules.site("example.com").rules[(("drop", "sid"),)].total.pages == 9
+
+
+def test_what_is_learned_is_saved_while_the_crawl_runs():
+    crawl = Crawl()
+    crawl.learn(200)
+    assert crawl.index.rule_rows()
+
+
+def test_a_calendar_is_left():
+    crawl = Crawl()
+    request = crawl.request("/calendar?month=0")
+    made = trapped = 0
+    for month in range(1, 3000):
+        if request is not None:
+            made += 1
+            page = crawl.done(request, similar_to=f"{SITE}/calendar?month=9999", similarity=0.97)
+        following = Request(f"{SITE}/calendar?month={month}")
+        crawl.rules.found(page, following)
+        crawl.rules.scheduled(following)
+        try:
+            request = crawl.rules.check(following) or following
+        except SparedRequest as error:
+            request = None
+            trapped += error.reason == "trap"
+    assert 50 <= made <= 50 + 0.02 * 3000
+    assert crawl.counts["url_rules/trapped"] == trapped > 2500
