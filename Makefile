@@ -9,7 +9,7 @@ IN_MEMORY := $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -g
 # Crawls have worker processes, as by default; in the quick ring they start none, to save time.
 WITH_WORKERS := CRAWL_WITH_WORKERS=1
 
-.PHONY: demo demo-shared test test-thorough test-changed test-oldest test-ecosystem lint lint-workflows docs dist format clean
+.PHONY: demo demo-shared test test-thorough test-changed test-oldest test-ecosystem test-spark lint lint-workflows docs dist format clean
 
 # The version is in __init__.py, and a test compares it with that of the installed package.
 .venv/ready: pyproject.toml scrapy_simhash/__init__.py
@@ -77,6 +77,15 @@ test-oldest: .venv-oldest/ready
 # Crawls with other people's packages: 100 MB of them, in an environment of their own.
 test-ecosystem: .venv-ecosystem/ready
 	$(WITH_WORKERS) .venv-ecosystem/bin/python -m pytest -m "" tests/ecosystem
+
+.venv-spark/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-spark
+	.venv-spark/bin/pip install --quiet --editable ".[test,spark]"
+	touch $@
+
+# All tests with Spark: 400 MB of packages, in an environment of their own. Needs Java.
+test-spark: .venv-spark/ready
+	.venv-spark/bin/python -m pytest -m "" tests/spark tests/test_documentation.py -k "spark"
 
 lint: .venv/ready-lint
 	.venv/bin/ruff check .

@@ -22,7 +22,7 @@ ADAPTERS = ("crawl", "commands")
 # Back ends that need a driver.
 DRIVEN = {
     *(f"{NAME}.index.leveldb", f"{NAME}.index.rocksdb", f"{NAME}.index.redis.server"),
-    f"{NAME}.batch.spark",
+    *(f"{NAME}.spark.{name}" for name in ("fingerprinting", "frames", "judging")),
 }
 FOREIGN = ["scrapy", "twisted", "plyvel", "rocksdict", "redis", "pyspark"]
 HEAVY = ["jieba", "numpy", "lxml", "plyvel", "rocksdict", "readability", "scrapy", "twisted"]
@@ -42,6 +42,7 @@ NUMERIC = {
     *(f"{NAME}.index.redis.{name}" for name in ("content", "index", "layout", "manifest")),
     *(f"{NAME}.index.{name}" for name in ("pages", "run", "run_merge", "runs")),
     f"{NAME}.maintenance.redis_check",
+    f"{NAME}.spark.candidates",
     f"{NAME}.tagging",
     *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),
 }

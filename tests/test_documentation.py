@@ -2,6 +2,7 @@
 
 import ast
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
@@ -113,7 +114,9 @@ def python_blocks(path):
 def all_blocks():
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         for number, block in enumerate(python_blocks(path)):
-            yield pytest.param(block, id=f"{path.name}-{number}")
+            is_missing = "pyspark" in block and find_spec("pyspark") is None
+            marks = pytest.mark.skipif(is_missing, reason="make test-spark runs it, with Spark")
+            yield pytest.param(block, id=f"{path.name}-{number}", marks=marks)
 
 
 @pytest.mark.parametrize("block", list(all_blocks()))

@@ -7,7 +7,7 @@ import os
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urldefrag
 
 from scrapy_simhash.confirmation import (
@@ -27,8 +27,7 @@ from scrapy_simhash.scheme import Scheme
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from scrapy_simhash.dedupe.inputs import Inputs
-    from scrapy_simhash.dedupe.options import DedupeOptions
+    from scrapy_simhash.dedupe.options import DedupeOptions, Fields
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
@@ -78,7 +77,31 @@ class Fingerprinted(NamedTuple):
         return cls(key, page)
 
 
-def make_job_spec(inputs: Inputs, options: DedupeOptions) -> dict[str, Any]:
+class RecordFormat(Protocol):
+    """What is known about the format of records."""
+
+    @property
+    def format(self) -> str:
+        """See `Format`."""
+
+    @property
+    def fields(self) -> Fields:
+        """The fields that are used."""
+
+    @property
+    def encoding(self) -> str:
+        """Of JSON and CSV."""
+
+    @property
+    def header(self) -> Sequence[str]:
+        """The columns of CSV."""
+
+    @property
+    def delimiter(self) -> str:
+        """Between the columns of CSV."""
+
+
+def make_job_spec(inputs: RecordFormat, options: DedupeOptions) -> dict[str, Any]:
     """Return what a `Fingerprinter` needs to know, as values for JSON."""
     return {
         "format": inputs.format,

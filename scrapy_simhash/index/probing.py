@@ -114,6 +114,22 @@ class Prober:
         scores[..., 0] = np.inf  # each table is asked for the page's own prefix
         return order & np.uint16(0xFF), scores
 
+    def subsets(self, known: NDArray[np.uint8]) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
+        """Return the probes of many pages, as `probes` chooses them for each.
+
+        :param known: the certainties by page, table and bit of the prefix.
+        :return: (numbers of the least certain bits of each prefix, the most significant is 0;
+            which of their subsets are flipped: number i has the bits that i has).
+        """
+        least, scores = self._scores(known)
+        flat = scores.reshape(len(scores), -1)
+        if self._count >= flat.shape[1]:
+            return least, np.ones(scores.shape, dtype=bool)
+        chosen = np.zeros(flat.shape, dtype=bool)
+        best = flat.argpartition(-self._count, axis=1)[:, -self._count :]
+        np.put_along_axis(chosen, best, values=True, axis=1)
+        return least, chosen.reshape(scores.shape)
+
     def finds(self, known: NDArray[np.uint8], differs: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return for many pages whether the probes find another one.
 
