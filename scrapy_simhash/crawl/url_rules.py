@@ -50,6 +50,7 @@ class RequestRules:
         self._saving: set[str] = set()
         # Page that is not done yet → URLs of its copies.
         self._copies: LocalCache[str, list[str]] = LocalCache(_WAITING_COPIES)
+        self._done: LocalCache[str, None] = LocalCache(_WAITING_COPIES)
         self._under_way: LocalCache[UrlParts, None] = LocalCache(_UNDER_WAY)
         self._traps = Traps()
         # Request → length of the chain of barren pages that led to it.
@@ -133,13 +134,15 @@ class RequestRules:
             return
         self._traps.judged(verdict, self._chains.get(request, 0))
         original = verdict.representative
-        if verdict.observation is None:  # a copy of a page that may still fail
-            awaited = original or verdict.key
+        awaited = original or verdict.key
+        if verdict.observation is None and awaited not in self._done:
+            # A copy of a page that may still fail.
             self._copies[awaited] = [*self._copies.get(awaited, ()), request.url]
             return
-        content = self._content(original or verdict.key)
+        content = self._content(awaited)
         if verdict.canonical == "page":
             self._contents[verdict.key] = content
+        self._done[verdict.key] = None
         self._learn(request.url, content, original)
         for url in self._copies.pop(verdict.key, ()):
             self._learn(url, content, verdict.key)
