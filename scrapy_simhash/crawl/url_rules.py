@@ -9,6 +9,7 @@ from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.exceptions import SparedRequest
 from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
+from scrapy_simhash.errors import StorageError
 from scrapy_simhash.url_rules.learner import UrlRules
 from scrapy_simhash.url_rules.rows import combined, decode_rules, encode_rules
 from scrapy_simhash.url_rules.traps import Traps, chain_after
@@ -50,6 +51,7 @@ class RequestRules:
         self._saving: set[str] = set()
         # Page that is not done yet → URLs of its copies.
         self._copies: LocalCache[str, list[str]] = LocalCache(_WAITING_COPIES)
+        self._done: LocalCache[str, None] = LocalCache(_WAITING_COPIES)
         self._under_way: LocalCache[UrlParts, None] = LocalCache(_UNDER_WAY)
         self._traps = Traps()
         # Request → length of the chain of barren pages that led to it.
@@ -60,7 +62,8 @@ class RequestRules:
     def open(self) -> None:
         """Read the stored rules. :raises StorageError: they cannot be read."""
         if self._mode is not None and self._lane.index is not None:
-            self._stored = dict(self._lane.index.rule_rows())
+            if self._lane.asks_in_threads:  # later, the event loop would wait for each site
+                self._stored = dict(self._lane.index.rule_rows())
             self._rules = UrlRules(self._load, explore=self._explore)
 
     def scheduled(self, request: Request) -> None:
@@ -133,13 +136,15 @@ class RequestRules:
             return
         self._traps.judged(verdict, self._chains.get(request, 0))
         original = verdict.representative
-        if verdict.observation is None:  # a copy of a page that may still fail
-            awaited = original or verdict.key
+        awaited = original or verdict.key
+        if verdict.observation is None and awaited not in self._done:
+            # A copy of a page that may still fail.
             self._copies[awaited] = [*self._copies.get(awaited, ()), request.url]
             return
-        content = self._content(original or verdict.key)
+        content = self._content(awaited)
         if verdict.canonical == "page":
             self._contents[verdict.key] = content
+        self._done[verdict.key] = None
         self._learn(request.url, content, original)
         for url in self._copies.pop(verdict.key, ()):
             self._learn(url, content, verdict.key)
@@ -175,9 +180,11 @@ class RequestRules:
         return self._contents.get(key) or key
 
     def _load(self, site: str) -> Rules:
+        index: Any = self._lane.index
         try:
-            return decode_rules(self._stored.get(site))
-        except ValueError as error:
+            in_memory = index is None or self._lane.asks_in_threads
+            return decode_rules(self._stored.get(site) if in_memory else index.rule_row(site))
+        except (ValueError, StorageError) as error:
             self._errors.failed("url_rules", error, site)
             return {}
 
@@ -198,8 +205,10 @@ class RequestRules:
                 except ValueError:  # damaged; counted when it was loaded
                     theirs = before
                 stored = combined(now, before, theirs)
-                self._stored[name] = encode_rules(stored)
-                return self._stored[name]
+                encoded = encode_rules(stored)
+                if self._lane.asks_in_threads:
+                    self._stored[name] = encoded
+                return encoded
 
             index.change_rules(name, change)
             return stored

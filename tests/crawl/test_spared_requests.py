@@ -103,14 +103,19 @@ def test_a_request_that_waited_is_spared_when_the_equal_one_is_done(crawl):
     assert spared > 70  # the others test the rule
 
 
-def test_a_copy_of_a_page_under_way_teaches_once_that_is_confirmed():
+@pytest.mark.parametrize("copy_first", [True, False])
+def test_a_copy_of_a_page_under_way_teaches_once_that_is_confirmed(copy_first):
     crawl = Crawl()
     for number in range(40):
         path = f"/topic?t={number}&sid="
         pages = [crawl.request(path + sid) for sid in "ab"]
         if None not in pages:
-            crawl.done(pages[1], path + "a", observation=None)
-            crawl.done(pages[0])
+            # Both were judged before either was done.
+            for page in reversed(pages) if copy_first else pages:
+                if page is pages[0]:
+                    crawl.done(page)
+                else:
+                    crawl.done(page, path + "a", observation=None)
     assert crawl.counts["url_rules/spared"] + crawl.counts["url_rules/postponed"] > 10
 
 

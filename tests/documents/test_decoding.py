@@ -9,6 +9,7 @@ import json
 import sys
 
 import pytest
+import scrapy
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash.commands import _pages
@@ -64,6 +65,9 @@ PRESET = PRESETS["wide"]
 
 @pytest.fixture(params=PAGES)
 def body(request):
+    guessed = request.param.endswith(("undeclared", "stray byte"))
+    if guessed and scrapy.version_info < (2, 19):
+        pytest.skip("Scrapy before 2.19 takes undeclared encodings for Windows-1252")
     return PAGES[request.param]
 
 

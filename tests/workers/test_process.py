@@ -88,8 +88,11 @@ def test_it_has_nothing_of_its_parent_but_a_socket(start_process, describe, tmp_
         for files in (dict(one["files"]) for one in told):
             assert files.pop("0")[0] == "/dev/null"
             assert files.pop("1")[0] == files.pop("2")[0]
-            [(_, (link, inheritable))] = (
-                (name, kept) for name, kept in files.items() if not kept[0].endswith("/fd")
+            # Some builds of libffi keep their own library open, for this process alone.
+            [(link, inheritable)] = (
+                kept
+                for kept in files.values()
+                if not kept[0].endswith("/fd") and ".so" not in kept[0]
             )
             assert link.startswith("socket:")
             assert not inheritable
