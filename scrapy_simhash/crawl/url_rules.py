@@ -9,6 +9,7 @@ from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.exceptions import SparedRequest
 from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
+from scrapy_simhash.errors import StorageError
 from scrapy_simhash.url_rules.learner import UrlRules
 from scrapy_simhash.url_rules.rows import combined, decode_rules, encode_rules
 from scrapy_simhash.url_rules.traps import Traps, chain_after
@@ -61,7 +62,8 @@ class RequestRules:
     def open(self) -> None:
         """Read the stored rules. :raises StorageError: they cannot be read."""
         if self._mode is not None and self._lane.index is not None:
-            self._stored = dict(self._lane.index.rule_rows())
+            if self._lane.asks_in_threads:  # later, the event loop would wait for each site
+                self._stored = dict(self._lane.index.rule_rows())
             self._rules = UrlRules(self._load, explore=self._explore)
 
     def scheduled(self, request: Request) -> None:
@@ -178,9 +180,11 @@ class RequestRules:
         return self._contents.get(key) or key
 
     def _load(self, site: str) -> Rules:
+        index: Any = self._lane.index
         try:
-            return decode_rules(self._stored.get(site))
-        except ValueError as error:
+            in_memory = index is None or self._lane.asks_in_threads
+            return decode_rules(self._stored.get(site) if in_memory else index.rule_row(site))
+        except (ValueError, StorageError) as error:
             self._errors.failed("url_rules", error, site)
             return {}
 
@@ -201,8 +205,10 @@ class RequestRules:
                 except ValueError:  # damaged; counted when it was loaded
                     theirs = before
                 stored = combined(now, before, theirs)
-                self._stored[name] = encode_rules(stored)
-                return self._stored[name]
+                encoded = encode_rules(stored)
+                if self._lane.asks_in_threads:
+                    self._stored[name] = encoded
+                return encoded
 
             index.change_rules(name, change)
             return stored

@@ -189,6 +189,11 @@ class ObservingIndex(CrawlIndex):
         with self._shared.lock:
             return [*self._open().store.rule_rows()]
 
+    def rule_row(self, site: str) -> bytes | None:
+        """Return the rules of a site, or None."""
+        with self._shared.lock:
+            return self._open().store.rule_row(site)
+
     def change_rules(self, site: str, change: Callable[[bytes | None], bytes | None]) -> None:
         """Replace the rules of a site by what a function makes of them: all at once, or not.
 

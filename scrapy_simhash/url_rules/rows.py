@@ -20,9 +20,13 @@ def combined(mine: Rules, before: Rules, theirs: Rules) -> Rules:
 
     :param mine: the rules here.
     :param before: the rules from which these came.
-    :param theirs: what is stored now. Rules that were deleted there are deleted here.
+    :param theirs: what is stored now. A rule that was deleted, here or there, is deleted.
     """
-    rules = copied(theirs)
+    rules = {
+        rule: _copied(record)
+        for rule, record in theirs.items()
+        if rule in mine or rule not in before or record.origin != "learned"
+    }
     for rule, record in mine.items():
         old = before.get(rule, RuleRecord())
         if rule not in rules:

@@ -114,7 +114,10 @@ class Site:
 
         :param sent: the rules that `to_store` returned.
         """
-        self.rules = _in_order(combined(self.rules, sent, rules))
+        known = combined(self.rules, sent, rules)
+        # Several crawlers may have found more than one can keep.
+        best = sorted(known, key=lambda rule: -_worth(known[rule]))[:MAX_RULES]
+        self.rules = _in_order({rule: known[rule] for rule in best})
         self._stored = rules
 
 
@@ -124,5 +127,7 @@ def _in_order(rules: Rules) -> Rules:
 
 def _worth(record: RuleRecord) -> int:
     """Return what would be lost with a rule; 0 if it may make place for another."""
-    useless = record.origin == "learned" and record.total.against >= record.total.pages
+    if record.origin != "learned":
+        return 1 << 32
+    useless = record.total.against >= record.total.pages
     return 0 if useless else 1 + record.total.pages

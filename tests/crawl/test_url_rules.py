@@ -36,6 +36,7 @@ def topic(site, number: int, sid: str) -> str:
 @pytest.fixture(scope="module")
 def crawls(site, module_path: Path, every_index):
     """Learn from twenty topics under two URLs each, then ask for others under three."""
+    site.hits.clear()
     learned = [topic(site, number, sid) for number in range(20) for sid in "ab"]
     # A failed page is asked for under its other URL.
     tried = [topic(site, number, sid) for number in range(20, 32) for sid in "cde"]
@@ -81,7 +82,8 @@ def test_rules_are_kept_and_learn_spares_nothing(crawls):
     assert second.stat("checked") == 12
 
 
-def test_a_damaged_row_is_counted_and_written_anew(site, tmp_path):
+def test_a_damaged_row_is_counted_and_written_anew(site, tmp_path, monkeypatch):
+    monkeypatch.delenv("CRAWL_WITH_REDIS", raising=False)
     directory = tmp_path / "simhash" / "spiders" / "pages"
     first, second = topic(site, 1, "a"), topic(site, 1, "b")
     run(tmp_path, Crawl(requests=[first, second]))

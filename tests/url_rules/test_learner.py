@@ -267,6 +267,27 @@ def test_what_is_learned_while_the_rules_are_stored_is_kept():
     assert site.rules[SID].total.pages == pages
 
 
+def test_a_rule_that_made_place_for_another_does_not_come_back():
+    site = learned("ab").site("example.com")
+    now, before = site.to_store()
+    stored = combined(now, before, {})
+    site.stored(stored, now)
+    del site.rules[SID]
+    now, before = site.to_store()
+    assert SID not in combined(now, before, stored)
+    kept = stored | {SID: RuleRecord("removed")}
+    assert combined(now, before, kept)[SID].origin == "removed"
+
+
+def test_many_crawlers_find_no_more_rules_than_one_can_keep():
+    site = learned("ab").site("example.com")
+    now, _ = site.to_store()
+    many = {(("drop", f"x{n}"),): RuleRecord() for n in range(2 * MAX_RULES)}
+    site.stored(now | many, now)
+    assert len(site.rules) == MAX_RULES
+    assert SID in site.rules
+
+
 def test_a_rule_deleted_from_the_store_is_deleted_here():
     site = learned("ab").site("example.com")
     now, before = site.to_store()
