@@ -248,7 +248,7 @@ class SimhashExtension:
             if lane.index is None:
                 continue
             opened = True
-            lane.count_entries()
+            lane.end(finished=reason == "finished")
             if lane.stats.anything:
                 logger.info("%s", lane.stats.summary(f"{lane.what}s"), extra=extra)
             warn_of_templates(self.crawler, lane.stats, f"{lane.what}s", lane.index.location)
@@ -281,24 +281,24 @@ class SimhashExtension:
         settings = self.settings
         redis = settings.redis
         if redis is not None:
+            crawl_start = self._job.crawl_start(str(redis.address(lane.what)))
             lane.open(
-                redis.open(
-                    lane.what,
-                    lane.detector.scheme,
-                    settings,
-                    crawl_start=self._job.crawl_start(str(redis.address(lane.what))),
-                ),
+                redis.open(lane.what, lane.detector.scheme, settings, crawl_start=crawl_start),
                 patience_s=redis.lease_s,
+                resumed=crawl_start is not None,
             )
         else:
-            lane.open(self._open_directory(lane, directory))
+            crawl_start = self._job.crawl_start(str(directory))
+            index = self._open_directory(lane, directory, crawl_start)
+            lane.open(index, resumed=crawl_start is not None)
         if lane.index is not None:
             self._job.opened(lane.index)
 
-    def _open_directory(self, lane: Lane, directory: Path) -> ObservingIndex:
+    def _open_directory(
+        self, lane: Lane, directory: Path, crawl_start: int | None
+    ) -> ObservingIndex:
         settings = self.settings
         url = index_url(directory, settings.index_kind)
-        crawl_start = self._job.crawl_start(str(directory))
         # A crawl that goes on after a pause would delete its own pages.
         if settings.reset and crawl_start is None and reset_index(url):
             logger.warning(

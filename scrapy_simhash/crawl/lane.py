@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.floods import Floods
+from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.identity import comparable
 from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls, Unclaimed
 from scrapy_simhash.crawl.retries import ITEM_META_KEY, META_KEY, DroppedCopy, Retries
@@ -76,6 +77,7 @@ class Lane:
             max_waits=settings.max_waits,
         )
         self._calls: IndexCalls | None = None
+        self._history: CrawlHistory | None = None
         self._unclaimed = Unclaimed(self._drop_unclaimed)
         self._prefer_canonical = settings.prefer_canonical
         self._debug = settings.debug
@@ -96,16 +98,25 @@ class Lane:
         """Whether the index is on the network, so that `ask` waits for it."""
         return self._calls is not None and self._calls.in_threads
 
-    def open(self, index: ObservingIndex | RedisIndex, *, patience_s: float | None = None) -> None:
+    def open(
+        self,
+        index: ObservingIndex | RedisIndex,
+        *,
+        patience_s: float | None = None,
+        resumed: bool = False,
+    ) -> None:
         """Use an index, which `close` closes.
 
         :param patience_s: how long to retry what an index on the network was told; None for an
             embedded one.
+        :param resumed: the crawl goes on after a pause.
+        :raises StorageError: the index fails.
         """
         if patience_s is None:
             self._calls = IndexCalls(index, self._errors)
         else:
             self._calls = ThreadedCalls(index, self._errors, patience_s=patience_s)
+        self._history = CrawlHistory(index, resumed=resumed)
 
     def idle(self) -> bool:
         """Return True if the idle crawl has to go on."""
@@ -130,13 +141,18 @@ class Lane:
                 self._errors.failed("index", error, "close")
             self._calls = None
 
-    def count_entries(self) -> None:
-        """Count the entries of the index in the stats."""
+    def end(self, *, finished: bool) -> None:
+        """Count the entries of the index in the stats, and write the crawl into its history.
+
+        :param finished: the crawl ended by itself, without a limit or a signal.
+        """
         if self.index is not None:
             try:
                 self.stats.index_size(len(self.index))
+                if self._history is not None:
+                    self._history.close(finished=finished)
             except StorageError as error:
-                self._errors.failed("index", error, "its size")
+                self._errors.failed("index", error, "its size and history")
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index; None if it is closed or fails."""
@@ -177,6 +193,8 @@ class Lane:
         if self._texts is not None and index is not None:
             self._texts.judged(index, verdict, page)
         verdict = self._with_canonical(verdict, canonical)
+        if self._history is not None:
+            self._history.judged(verdict)
         if self.stats.judge(verdict) or self._debug:
             self._log(verdict)
         return verdict
