@@ -23,6 +23,7 @@ from scrapy_simhash.crawl.advice import (
     warn_of_selectors,
     warn_of_templates,
 )
+from scrapy_simhash.crawl.conditional import ConditionalRequests
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.identity import Identity
@@ -122,6 +123,9 @@ class SimhashExtension:
             settings.passages, CrawlStats(stats, "simhash/passages"), self.errors.failed
         )
         self.url_rules = RequestRules(settings, self.pages, self.stats, self.errors)
+        self.conditional = ConditionalRequests(
+            settings, self.pages, self.identity, self.stats, self.url_rules.finished
+        )
         self.settlement = Settlement(
             self.pages.settle,
             self.items.settle,
@@ -161,6 +165,10 @@ class SimhashExtension:
             crawler.signals.connect(handler, signal=signal)
         if extension.settings.url_rules is not None:
             crawler.signals.connect(extension.url_rules.scheduled, signal=signals.request_scheduled)
+        if extension.settings.conditional:
+            crawler.signals.connect(
+                extension.conditional.scheduled, signal=signals.request_scheduled
+            )
         return extension
 
     @classmethod
@@ -188,6 +196,13 @@ class SimhashExtension:
         for message in unknown_settings(self.crawler.settings):
             logger.warning("simhash: %s", message, extra=extra)
         settings = self.settings
+        if self.conditional.on and self.crawler.settings.getbool("HTTPCACHE_ENABLED"):
+            self.conditional.on = False
+            logger.warning(
+                "simhash: SIMHASH_CONDITIONAL has no effect with HTTPCACHE_ENABLED: the HTTP cache "
+                "asks for its pages by itself (HTTPCACHE_POLICY)",
+                extra=extra,
+            )
         if settings.pages:  # first: workers take longer to start than an index takes to open
             self.fingerprinter.start()
         try:
@@ -276,6 +291,7 @@ class SimhashExtension:
     def _finished(self, page: PageState, confirmed: bool) -> None:
         self.page_passages.finished(page, confirmed)
         self.url_rules.finished(page, confirmed)
+        self.conditional.finished(page, confirmed)
 
     def _open(self, lane: Lane, directory: Path) -> None:
         settings = self.settings

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from scrapy.utils.datatypes import LocalCache
 
@@ -19,7 +19,7 @@ from scrapy_simhash.crawl.retries import ITEM_META_KEY, META_KEY, DroppedCopy, R
 from scrapy_simhash.documents.escaping import nearness, printable
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.policy import PASS, Context, outcome_of
+from scrapy_simhash.policy import DROP, PASS, Context, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _REMEMBERED_CANONICALS = 100_000
+
+_Answer = TypeVar("_Answer")
 
 
 class Lane:
@@ -110,13 +112,15 @@ class Lane:
         :param patience_s: how long to retry what an index on the network was told; None for an
             embedded one.
         :param resumed: the crawl goes on after a pause.
-        :raises StorageError: the index fails.
         """
         if patience_s is None:
             self._calls = IndexCalls(index, self._errors)
         else:
             self._calls = ThreadedCalls(index, self._errors, patience_s=patience_s)
-        self._history = CrawlHistory(index, resumed=resumed)
+        try:
+            self._history = CrawlHistory(index, resumed=resumed)
+        except StorageError as error:
+            self._errors.failed("history", error, index.location)
 
     def idle(self) -> bool:
         """Return True if the idle crawl has to go on."""
@@ -146,18 +150,25 @@ class Lane:
 
         :param finished: the crawl ended by itself, without a limit or a signal.
         """
-        if self.index is not None:
+        if self.index is None:
+            return
+        try:
+            self.stats.index_size(len(self.index))
+        except StorageError as error:
+            self._errors.failed("index", error, "its size")
+        if self._history is not None:
             try:
-                self.stats.index_size(len(self.index))
-                if self._history is not None:
-                    self._history.close(finished=finished)
+                self._history.close(finished=finished)
             except StorageError as error:
-                self._errors.failed("index", error, "its size and history")
+                self._errors.failed("history", error, self.index.location)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index; None if it is closed or fails."""
-        calls = self._calls
-        return None if calls is None else await calls.soon(key, self._question(key, page))
+        return await self.call(key, self._question(key, page))
+
+    async def call(self, key: str, ask: Callable[[Any], _Answer]) -> _Answer | None:
+        """Return the index's answer to a question about a page; None if it is closed or fails."""
+        return None if self._calls is None else await self._calls.soon(key, ask)
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
         """Ask an index on the network; `judge` takes the verdict."""
@@ -198,6 +209,13 @@ class Lane:
         if self.stats.judge(verdict) or self._debug:
             self._log(verdict)
         return verdict
+
+    def not_modified(self, verdict: Verdict) -> None:
+        """Count an unchanged page that was not downloaded."""
+        if self._history is not None:
+            self._history.judged(verdict)
+        self.stats.judge(verdict)
+        self._count(verdict, DROP)
 
     def decide(
         self,

@@ -24,9 +24,10 @@ Action = Literal["", "dropped", "tagged", "followed", "passed"]
 
 ACTIONS: tuple[Action, ...] = ("", "dropped", "tagged", "followed", "passed")
 
-SideKind = Literal["url-rules", "history"]
+SideKind = Literal["url-rules", "history", "validators"]
 """A kind of small rows beside the entries, each with a name: the rules of URLs of a site
-(`scrapy_simhash.url_rules.rows`), or a crawl (`scrapy_simhash.index.history`).
+(`scrapy_simhash.url_rules.rows`), a crawl (`scrapy_simhash.index.history`), or the ETag of a page
+(`scrapy_simhash.index.validators`).
 """
 
 SyncPolicy = Literal["always", "everysec", "no"]

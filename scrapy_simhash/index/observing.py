@@ -216,7 +216,10 @@ class ObservingIndex(CrawlIndex):
         """
         with self._shared.lock:
             store = self._open().store
-            store.write_side_row(kind, name, change(store.side_row(kind, name)))
+            before = store.side_row(kind, name)
+            after = change(before)
+            if after != before:
+                store.write_side_row(kind, name, after)
 
     def sync(self) -> None:
         """Sync confirmed pages to the disk, with the policy ``everysec``.

@@ -15,6 +15,7 @@ key                                        value
                                            representative, key
 ``U`` site                                 rules of URLs, see `scrapy_simhash.url_rules.rows`
 ``C`` first sequence                       a crawl, see `scrapy_simhash.index.history`
+``H`` page's key                           its ETag, see `scrapy_simhash.index.validators`
 ``S``                                      state: next sequence:8 entries:8 next ordinal:4
                                            first ordinal not in buckets:4
 =========================================  =======================================================
@@ -42,7 +43,11 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
 
 STATE_KEY = b"S"
-_SIDE_HEADS: Mapping[SideKind, bytes] = {"history": b"C", "url-rules": b"U"}
+_SIDE_HEADS: Mapping[SideKind, bytes] = {
+    "history": b"C",
+    "validators": b"H",
+    "url-rules": b"U",
+}
 RUNS_KEY = b"R"
 REMOVED_END = b"Y"
 # Beyond all rows, and the lengths of rows of entries and of the near-duplicate log.
@@ -120,8 +125,14 @@ def removed_row(ordinal: int) -> bytes:
 def rows_of_no_kind(database: Database) -> Iterator[bytes]:
     """Return keys of rows that this format does not have, apart from those of buckets."""
     for start, stop, row_bytes in (
-        *((b"", b"C", -1), (b"D", b"E", -1), (b"E", b"F", ENTRY_ROW_BYTES), (b"F", b"K", -1)),
-        *((b"L", b"N", -1), (b"N", b"O", LOG_ROW_BYTES), (b"O", b"R", -1), (b"R\0", b"S", -1)),
+        *((b"", b"C", -1), (b"D", b"E", -1), (b"E", b"F", ENTRY_ROW_BYTES), (b"F", b"H", -1)),
+        *(
+            (b"I", b"K", -1),
+            (b"L", b"N", -1),
+            (b"N", b"O", LOG_ROW_BYTES),
+            (b"O", b"R", -1),
+            (b"R\0", b"S", -1),
+        ),
         *((b"S\0", b"T", -1), (b"V", b"X", -1), (b"X", REMOVED_END, ENTRY_ROW_BYTES)),
         (REMOVED_END, END, -1),
     ):

@@ -85,7 +85,8 @@ def rewriting(
                 yield Rewriting(source, store)
                 for kind in side_rows:
                     for name, row in source.side_rows(kind):
-                        store.write_side_row(kind, name, row)
+                        if kind != "validators" or store.entry(name) is not None:
+                            store.write_side_row(kind, name, row)
                 store.skip_to(source.next_sequence)
             new.replace(directory)
         with suppress(StorageError):  # the next rewrite deletes them

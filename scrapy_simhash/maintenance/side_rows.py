@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, get_args
 from scrapy_simhash.index import records
 from scrapy_simhash.index.base import SideKind
 from scrapy_simhash.index.history import decode_crawl
+from scrapy_simhash.index.validators import decode_validators
 from scrapy_simhash.url_rules.rows import decode_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from scrapy_simhash.index.database import Database
+
+_WORDS: Mapping[SideKind, str] = {
+    "url-rules": "the rules of URLs",
+    "history": "the history",
+    "validators": "the validators",
+}
 
 
 def damaged_side_rows(database: Database) -> Iterator[tuple[bytes, str]]:
@@ -22,8 +29,9 @@ def damaged_side_rows(database: Database) -> Iterator[tuple[bytes, str]]:
             try:
                 if kind == "url-rules":
                     decode_rules(value)
-                else:
+                elif kind == "history":
                     decode_crawl(records.decode_key(row[1:]), value)
-            except ValueError as error:  # noqa: PERF203 - few rows
-                what = "the rules of URLs" if kind == "url-rules" else "the history"
-                yield row, f"{what} of {row[1:]!r}: {error}"
+                else:
+                    decode_validators(value)
+            except ValueError as error:  # noqa: PERF203 - rows of any page
+                yield row, f"{_WORDS[kind]} of {row[1:]!r}: {error}"

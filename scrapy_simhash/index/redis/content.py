@@ -228,6 +228,12 @@ class RedisContent:
         found = self.server.call("HGETALL", self.layout.state(kind))
         return [(decode_key(name), row) for name, row in found.items()]
 
+    def side_row(self, kind: SideKind, name: str) -> bytes | None:
+        """See `ObservingIndex.side_row`."""
+        self._require_open()
+        row: bytes | None = self.server.call("HGET", self.layout.state(kind), encode_key(name))
+        return row
+
     def change_side_row(
         self, kind: SideKind, name: str, change: Callable[[bytes | None], bytes | None]
     ) -> None:
@@ -281,7 +287,10 @@ class RedisContent:
         """Remove an entry, unless it has changed or its page is pending. Return whether."""
         digest = digest_of(entry.key)
         keys = self.layout.group_keys(self.layout.group_of(digest))
-        return bool(self.server.run(scripts.REMOVE, keys, (digest, value)))
+        removed = bool(self.server.run(scripts.REMOVE, keys, (digest, value)))
+        if removed:
+            self.server.call("HDEL", self.layout.state("validators"), encode_key(entry.key))
+        return removed
 
     def _records_of_pages(self) -> Iterator[bytes]:
         """Yield the records of all stored and pending pages."""
