@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
     from scrapy_simhash.verdict import Verdict
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Addon",

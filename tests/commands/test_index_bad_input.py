@@ -41,6 +41,7 @@ ARGUMENTS = {
     "merge": ["other"],
     "export": ["-"],
     "compact": [],
+    "rules": [],
 }
 # Those that take an index, but not by --index.
 OTHERS = {"passages", "plan", "import", "extract", "compare", "calibrate", "dedupe"}
