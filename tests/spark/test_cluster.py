@@ -1,4 +1,7 @@
-"""A cluster of two workers, one of which is killed in the middle."""
+"""A cluster of two workers, one of which is killed in the middle.
+
+``SPARK_RECORDS=200000 make test-spark`` tries more records.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,17 @@ import pytest
 from tests.spark.feed import feed, options_of, said, verdicts_of_dedupe
 
 pytestmark = [pytest.mark.thorough, pytest.mark.filterwarnings("default")]
-RECORDS = int(os.environ.get("SPARK_RECORDS", "200000"))
+RECORDS = int(os.environ.get("SPARK_RECORDS", "2000"))
+_SETTINGS = {
+    "spark.cores.max": "2",
+    "spark.driver.host": "127.0.0.1",
+    "spark.executor.memory": "1g",
+    # Nothing begins before both workers take part.
+    "spark.scheduler.minRegisteredResourcesRatio": "1",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "10min",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.ui.enabled": "false",
+}
 _PROGRAM = """
 import json, sys
 from pyspark.sql import SparkSession
@@ -34,16 +47,18 @@ with open(out, "w") as file:
 
 
 class Cluster:
-    """A standalone master with workers, each in a process group of its own."""
+    """A standalone master with two workers of one core, each in a process group of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, home: Path, folder: Path) -> None:
+        self._home = home
         self._folder = folder
         self._processes: list[subprocess.Popen[bytes]] = []
-        master = self._started("Master", "--port", "0", "--webui-port", "0")
-        self.url = self._said(master, r"(spark://\S+:\d+)")
+
+    def start(self) -> None:
+        master = self._started("Master", "--port", "0")
+        self.url = self._said(master, r"spark://\S+:\d+")
         self.workers = [
-            self._started("Worker", "--cores", "1", "--memory", "1g", "--webui-port", "0", self.url)
-            for _ in range(2)
+            self._started("Worker", "--cores", "1", "--memory", "1g", self.url) for _ in range(2)
         ]
         for worker in self.workers:
             self._said(worker, "Successfully registered with master")
@@ -59,15 +74,13 @@ class Cluster:
                 self.kill(process)
 
     def _started(self, role: str, *arguments: str) -> subprocess.Popen[bytes]:
-        import pyspark
-
         number = len(self._processes)
         with self._log(number).open("wb") as log:
             process = subprocess.Popen(
                 [
-                    Path(pyspark.__file__).parent / "bin" / "spark-class",
+                    self._home / "bin" / "spark-class",
                     f"org.apache.spark.deploy.{role.lower()}.{role}",
-                    *("--host", "127.0.0.1", *arguments),
+                    *("--host", "127.0.0.1", "--webui-port", "0", *arguments),
                 ],
                 env={**os.environ, "SPARK_WORKER_DIR": str(self._folder / f"worker-{number}")},
                 stderr=log,
@@ -89,42 +102,39 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(spark, tmp_path):
-    assert spark  # or the test is skipped
-    started = Cluster(tmp_path)
-    yield started
-    started.close()
+def cluster(pyspark, tmp_path):
+    made = Cluster(Path(pyspark.__file__).parent, tmp_path)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
 
 
 def test_a_worker_that_dies_changes_no_verdict(cluster, tmp_path):
     records = feed(RECORDS * 9 // 10, equal=RECORDS // 20, cluster=RECORDS // 20)
-    options = options_of()
-    expected = verdicts_of_dedupe(records, tmp_path, options)
-    work, out = tmp_path / "work", tmp_path / "spark.jsonl"
-    settings = "spark.sql.shuffle.partitions=8 spark.executor.memory=1g spark.cores.max=2"
-    settings += " spark.driver.host=127.0.0.1 spark.ui.enabled=false"
-    configuration = [word for one in settings.split() for word in ("--conf", one)]
+    expected = verdicts_of_dedupe(records, tmp_path, options_of())
+    work, out, log = (tmp_path / name for name in ("work", "spark.jsonl", "driver.log"))
     program = tmp_path / "program.py"
     program.write_text(_PROGRAM, encoding="ascii")
-    log = tmp_path / "driver.log"
+    settings = " ".join(f"--conf {name}={value}" for name, value in _SETTINGS.items())
+    packages = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    environment = {
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": f"{settings} pyspark-shell",
+        "PYTHONPATH": os.pathsep.join(filter(None, packages)),
+    }
     with (
         log.open("wb") as said_by_driver,
         subprocess.Popen(
             [sys.executable, program, cluster.url, tmp_path / "feed.jsonl", work, out],
-            env={
-                **os.environ,
-                "PYSPARK_PYTHON": sys.executable,
-                "PYTHONPATH": os.pathsep.join(
-                    [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-                ),
-                "PYSPARK_SUBMIT_ARGS": " ".join([*configuration, "pyspark-shell"]),
-            },
+            env={**os.environ, **environment},
             stderr=said_by_driver,
         ) as driver,
     ):
         # Fingerprints are written: the sort, the search and the decisions are ahead.
         while not (work / "0000" / "_SUCCESS").exists():
-            assert driver.poll() is None
+            assert driver.poll() is None, log.read_text(errors="replace")
             time.sleep(0.1)
         cluster.kill(cluster.workers[0])
     assert driver.returncode == 0, log.read_text(errors="replace")
