@@ -49,7 +49,8 @@ def main() -> None:
     print(f"{platform.platform()}, Python {platform.python_version()}, {versions()}")
     print(
         f"{'contestant':<13}{'scheme':<9}{'size':>10}{'clients':>8}{'pages/s':>9}"
-        f"{'client CPU µs':>15}{'server CPU µs':>15}{'p50 µs':>8}{'p99 µs':>8}{'bytes/page':>12}  recall by distance"
+        f"{'client CPU µs':>15}{'server CPU µs':>15}{'p50 µs':>8}{'p99 µs':>8}"
+        f"{'bytes/page':>12}  recall by distance"
     )
     for scheme in arguments.schemes:
         for size in arguments.sizes:
