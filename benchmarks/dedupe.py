@@ -1,12 +1,17 @@
 """De-duplicating a generated feed: records per second with one worker and with two, peak memory
-of all processes, recall and precision of what was planted, and the package `simhash` on a part.
+of all processes, recall and precision of what was planted, and other packages on a part of it.
 
     python benchmarks/dedupe.py [--records 1e6] [--words 220] [--html] [--repeat N] [--json FILE]
+    python benchmarks/dedupe.py --records 1e5 --peer-records 1e5 --peers rensa=VENV/bin/python
     python benchmarks/dedupe.py --in-turns [--records 1e6] [--words 480]
 
 At a million records, 2 GB in the temporary directory and half an hour. Where others use the
 machine, too, trust the run with the smallest share of others (--repeat, --wait-s); where its speed
 changes from minute to minute, --in-turns, one run in which one worker and two take turns.
+
+Peers are simhash, rensa, text-dedup and datatrove (which also needs spacy), in this environment or,
+since they ask for other versions of the same packages, in environments of their own. All read the
+same file and write what they keep. One that is not installed is skipped.
 """
 
 from __future__ import annotations
@@ -27,8 +32,10 @@ from typing import Any
 
 from crawl_lib.processes import MemorySampler, children_cpu_s, machine_cpu_s
 from dedupe_lib.feed import score, write_feed
+from dedupe_lib.peer import PEERS
+from dedupe_lib.peers import parsed, run_peer
 
-PACKAGES = ("scrapy-simhash", "numpy", "plyvel", "xxhash", "simhash")
+PACKAGES = ("scrapy-simhash", "numpy", "plyvel", "xxhash")
 # Of all processors, that others may use before a run begins.
 _QUIET_SHARE = 0.05
 _LOOK_S = 2.0
@@ -66,11 +73,14 @@ def main() -> None:
                 print(_line(run), flush=True)
         if report["runs"]:
             report["ratios"] = _ratios(report["runs"])
+            print("ratios", json.dumps(report["ratios"]))
         if options.peer_records and not options.html:
-            report["simhash_package"] = _peer(feed, min(count, int(options.peer_records)))
-        for name in ("ratios", "simhash_package"):
-            if name in report:
-                print(name, json.dumps(report[name]))
+            report["peers"] = {}
+            for name, python in options.peers:
+                _wait_until_quiet(options.wait_s)
+                found = run_peer(name, python, feed, min(count, int(options.peer_records)))
+                report["peers"][name] = found
+                print(_peer_line(name, found), flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="ascii")
 
@@ -116,28 +126,6 @@ def _ratios(runs: list[dict[str, Any]]) -> dict[str, float]:
     return {f"{workers} workers": speed / first for workers, speed in best.items()}
 
 
-def _peer(feed: Path, count: int) -> dict[str, Any]:
-    """The package `simhash`, as its documentation has it: words as features, k = 3."""
-    try:
-        from simhash import Simhash, SimhashIndex
-    except ImportError:
-        return {"missing": "pip install simhash"}
-    found = planted = 0
-    index = SimhashIndex([], k=3)
-    started_s = time.process_time()
-    with feed.open(encoding="ascii") as file:
-        for number, line in zip(range(count), file, strict=False):
-            record = json.loads(line)
-            value = Simhash(record["text"].split())
-            planted += record["of"] is not None
-            if index.get_near_dups(value):
-                found += record["of"] is not None
-            else:
-                index.add(str(number), value)
-    cpu_s = time.process_time() - started_s
-    return {"records": count, "records_per_cpu_s": count / cpu_s, "recall": found / max(planted, 1)}
-
-
 def _wait_until_quiet(at_most_s: float) -> None:
     deadline_s = time.monotonic() + at_most_s
     while time.monotonic() < deadline_s:
@@ -153,6 +141,16 @@ def _line(run: dict[str, Any]) -> str:
         f"{run['elapsed_s']:,.1f} s, CPU {run['cpu_s']:,.1f} s, others "
         f"{run['others_share']:.0%} of the machine, peak {run['peak_memory_bytes'] / 1e6:,.0f} MB, "
         f"kept {run['kept']:,}, recall {run['recall']:.4f}, precision {run['precision']:.4f}"
+    )
+
+
+def _peer_line(name: str, found: dict[str, Any]) -> str:
+    if "skipped" in found:
+        return f"{name} was skipped: {found['skipped']}"
+    return (
+        f"{name} {found['version']}: {found['records_per_cpu_s']:,.0f} records per second of CPU, "
+        f"{found['elapsed_s']:,.1f} s, peak {found['peak_memory_bytes'] / 1e6:,.0f} MB, "
+        f"recall {found['recall']:.4f}, precision {found['precision']:.4f}"
     )
 
 
@@ -191,7 +189,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--turn-jobs", type=int, default=300, help="of some dozens of records")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--wait-s", type=float, default=0.0, help="for others to be quiet")
-    parser.add_argument("--peer-records", type=float, default=2e4, help="0 for no peer")
+    parser.add_argument("--peer-records", type=float, default=2e4, help="0 for no peers")
+    parser.add_argument(
+        "--peers",
+        type=parsed,
+        nargs="+",
+        default=[(name, sys.executable) for name in PEERS],
+        metavar="PACKAGE[=PYTHON]",
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()

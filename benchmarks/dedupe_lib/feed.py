@@ -53,6 +53,26 @@ def score(path: Path, verdicts: Path) -> dict[str, float]:
     return {"recall": found / max(planted, 1), "precision": right / max(said, 1)}
 
 
+def score_kept(path: Path, kept: Path) -> dict[str, float]:
+    """Return recall and precision of an output alone, whichever of several copies it has kept.
+
+    :param kept: the URLs that were kept, one a line.
+    :return: recall, the share of the planted copies that are gone; precision, the share of what is
+        gone that is still there in another copy.
+    """
+    left = set(kept.read_text("utf-8").split())
+    families: dict[str, list[bool]] = {}
+    with path.open(encoding="ascii") as records:
+        for record in map(json.loads, records):
+            url, of = record["url"], record["of"]
+            family = url if of is None else f"https://example.com/{of}"
+            families.setdefault(family, []).append(url in left)
+    planted = sum(len(family) - 1 for family in families.values())
+    gone = sum(len(family) - sum(family) for family in families.values())
+    lost = sum(not any(family) for family in families.values())
+    return {"recall": (gone - lost) / max(planted, 1), "precision": 1 - lost / max(gone, 1)}
+
+
 def _texts(count: int, words: int, seed: int) -> Iterator[tuple[int | None, list[str]]]:
     chance = random.Random(seed)
     letters = "abcdefghijklmnopqrstuvwxyz"

@@ -68,6 +68,10 @@ class Candidates(NamedTuple):
     other: NDArray[np.int64]
     distance: NDArray[np.int16]
 
+    def where(self, chosen: NDArray[Any]) -> Candidates:
+        """Return the chosen pairs."""
+        return Candidates(self.record[chosen], self.other[chosen], self.distance[chosen])
+
 
 @dataclass(frozen=True)
 class CandidateSearch:
@@ -245,14 +249,23 @@ class CandidateSearch:
                 np.add.at(hits, asker, 1)
                 found.append(Candidates(records[asker], records[other], distances[near]))
             ranges = ranges._replace(begin=ranges.begin + step).where_not_empty()
-            full = hits[ranges.asker] >= most
-            if full.any():
-                record = np.unique(records[ranges.asker[full]])
-                more = np.full(len(record), MORE)
-                found.append(Candidates(record, more, more.astype(np.int16)))
-                ranges = ranges.where(~full)
+            # Those that have one too many need no more.
+            ranges = ranges.where(hits[ranges.asker] <= most)
             step *= _GROWTH
-        return _candidates(found)
+        return _first(_candidates(found), most)
+
+
+def _first(found: Candidates, most: int) -> Candidates:
+    """Return of each record the earliest candidates, and `MORE` if there are others."""
+    order = np.lexsort((found.other, found.record))
+    found = found.where(order)
+    begins = np.flatnonzero(np.diff(found.record, prepend=-1))
+    counts = np.diff(begins, append=len(order))
+    rank = np.arange(len(order)) - np.repeat(begins, counts)
+    record = found.record[begins[counts > most]]
+    more = np.full(len(record), MORE)
+    kept = found.where(rank < most)
+    return _candidates([kept, Candidates(record, more, np.zeros(len(record), np.int16))])
 
 
 class _Ranges(NamedTuple):

@@ -72,11 +72,23 @@ def test_the_score(feed, tmp_path):
     assert scored == {"recall": pytest.approx(2 / 3), "precision": pytest.approx(2 / 3)}
 
 
+def test_the_score_of_an_output_whichever_copy_it_has_kept(feed, tmp_path):
+    urls = [f"https://example.com/{number}" for number in range(6)]
+    records = zip(urls, (None, 0, 0, None, 3, None), strict=True)
+    (tmp_path / "feed").write_text(
+        "".join(json.dumps({"url": url, "of": of}) + "\n" for url, of in records)
+    )
+    # One copy too many of the first, another copy of the second, nothing of the third.
+    (tmp_path / "kept").write_text("".join(f"{urls[at]}\n" for at in (0, 2, 4)))
+    scored = feed.score_kept(tmp_path / "feed", tmp_path / "kept")
+    assert scored == {"recall": pytest.approx(2 / 3), "precision": pytest.approx(2 / 3)}
+
+
 @pytest.mark.thorough
 def test_the_script(tmp_path):
     command = [sys.executable, BENCHMARKS / "dedupe.py", "--records", "300", "--json", "report"]
     done = subprocess.run(
-        [*command, "--peer-records", "50"],
+        [*command, "--peer-records", "50", "--peers", "simhash", "rensa=no-such-python"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -89,7 +101,10 @@ def test_the_script(tmp_path):
         assert (run["recall"], run["precision"]) == (1, 1)
         assert run["peak_memory_bytes"] > 10_000_000
     assert report["ratios"]["1 workers"] == 1
-    assert report["simhash_package"]["records"] == 50
+    found = report["peers"]
+    assert found["simhash"]["records"] == 50
+    assert 0 < found["simhash"]["recall"] <= 1
+    assert found["rensa"]["skipped"] == "it is not installed for no-such-python"
 
 
 @pytest.mark.thorough
@@ -136,7 +151,7 @@ def test_one_turn_has_nothing_to_be_compared_with(turns, tmp_path):
     [
         ("--records", "0"), ("--records", "nan"), ("--records", "inf"), ("--words", "1"),
         ("--turn-jobs", "0"), ("--repeat", "0"), ("--workers", "0"),
-        ("--in-turns", "--workers", "1"),
+        ("--in-turns", "--workers", "1"), ("--peers", "nilsimsa"),
     ],
 )  # fmt: skip
 def test_it_refuses_what_it_cannot_measure(wrong, tmp_path):
@@ -148,4 +163,4 @@ def test_it_refuses_what_it_cannot_measure(wrong, tmp_path):
         timeout=60,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"error: {wrong[-2]}: " in done.stderr
+    assert f"{wrong[-2]}: " in done.stderr.partition("error: ")[2]

@@ -10,10 +10,18 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory):
-    pytest.importorskip("pyspark", reason="Spark is missing: `make test-spark` installs it")
+def pyspark():
+    """The package, on a machine that has Java."""
+    package = pytest.importorskip(
+        "pyspark", reason="Spark is missing: `make test-spark` installs it"
+    )
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java, and there is none")
+    return package
+
+
+@pytest.fixture(scope="session")
+def spark(pyspark, tmp_path_factory):
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable

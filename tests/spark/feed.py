@@ -65,7 +65,7 @@ def verdicts_of_dedupe(records, folder, options, against=None):
         overwrite=True,
     )
     dedupe(paths, options)
-    return [json.loads(line) for line in (folder / "verdicts.jsonl").open(encoding="ascii")]
+    return [json.loads(line) for line in (folder / "verdicts.jsonl").read_bytes().splitlines()]
 
 
 NAMES = ("key", "kind", "representative", "distance", "fingerprint", "similarity", "similar_to")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -57,13 +59,10 @@ def searched(search, made, most=ALL, asks=None, stored=None):
         for name, kind in (("shard", "i4"), ("record", "i8"), ("prefix", "i8"), ("subsets", "u8")):
             columns[name] = np.array(columns[name], kind)
         at = columns["record"]
-        for record, other, distance in zip(
-            *(
-                column.tolist()
-                for column in search.search(ShardRows(**columns), asks[at], stored[at], most)
-            ),
-            strict=True,
-        ):
+        result = search.search(ShardRows(**columns), asks[at], stored[at], most)
+        reported = Counter(result.record.tolist())
+        assert all(count <= most + 1 for count in reported.values())  # with MORE
+        for record, other, distance in zip(*map(np.ndarray.tolist, result), strict=True):
             if other == MORE:
                 more.add(record)
             else:
