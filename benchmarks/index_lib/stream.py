@@ -42,7 +42,7 @@ class Page(NamedTuple):
     evidence: Evidence | None = None
 
 
-def _mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
+def mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
     """SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) of each number."""
     with np.errstate(over="ignore"):
         x = (numbers + np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
@@ -58,7 +58,7 @@ def fingerprints(
 
     :param unrelated_bits: by which they differ on average; half of them if absent.
     """
-    words = np.stack([_mixed(numbers, seed * 1000 + word) for word in range(bits // 64)], axis=1)
+    words = np.stack([mixed(numbers, seed * 1000 + word) for word in range(bits // 64)], axis=1)
     if unrelated_bits is not None:
         words = _biased(words, numbers, bits, seed, unrelated_bits)
     packed = words.astype(">u8").tobytes()
@@ -75,7 +75,7 @@ def _biased(
     biased = np.zeros_like(words)
     for digit, ones in enumerate(_chance_digits(bits, seed, unrelated_bits)):
         first = seed * 1000 + 100 * (digit + 1)
-        random = np.stack([_mixed(numbers, first + word) for word in range(bits // 64)], axis=1)
+        random = np.stack([mixed(numbers, first + word) for word in range(bits // 64)], axis=1)
         biased = (biased | random) & ones | (biased & random) & ~ones
     return biased
 
@@ -150,7 +150,7 @@ def stream(
 
 def sketches(numbers: np.ndarray, seed: int) -> np.ndarray:
     """The sketches of the pages with these numbers: a row of bytes for each."""
-    words = [_mixed(numbers, seed * 1000 + 500 + word) for word in range(SKETCH_BYTES // 8)]
+    words = [mixed(numbers, seed * 1000 + 500 + word) for word in range(SKETCH_BYTES // 8)]
     return np.stack(words, axis=1).view(np.uint8) | np.uint8(1)
 
 

@@ -28,8 +28,20 @@ def schemes(directory):
     return {path.parts[-3]: json.loads(path.read_text("utf-8"))["scheme"] for path in paths}
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.parametrize("form", ["dict", "json", "toml", "import path"])
+@pytest.mark.parametrize(
+    ("form", "workers"),
+    [
+        ("import path", 0),
+        ("toml", 1),
+        *(
+            pytest.param(form, workers, marks=pytest.mark.thorough)
+            for form, workers in [
+                *(("dict", 0), ("dict", 1), ("json", 0), ("json", 1)),
+                *(("toml", 0), ("import path", 1)),
+            ]
+        ),
+    ],
+)
 def test_workers_and_the_index_get_the_scheme(pages, tmp_path, form, workers):
     toml = tmp_path / "own.toml"
     toml.write_text(
