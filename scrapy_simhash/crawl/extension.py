@@ -26,7 +26,7 @@ from scrapy_simhash.crawl.advice import (
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.identity import Identity
-from scrapy_simhash.crawl.jobdir import Job
+from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.lane import Lane
 from scrapy_simhash.crawl.page_passages import PagePassages
 from scrapy_simhash.crawl.page_texts import PageTexts
@@ -141,7 +141,7 @@ class SimhashExtension:
         self.close_reason: str | None = None
         """Why the spider closes, if an index could not be opened."""
         self.follows_output = False
-        self._job = Job(crawler.settings)
+        self._starts = CrawlStarts(crawler.settings)
         self._syncer = Syncer()
 
     @classmethod
@@ -264,7 +264,7 @@ class SimhashExtension:
             )
         self._close_indexes()
         if reason == "finished":
-            self._job.finished()
+            self._starts.delete()
         if opened:
             write_crawl_report(self.crawler, self.settings, reason)
 
@@ -286,19 +286,19 @@ class SimhashExtension:
                     lane.what,
                     lane.detector.scheme,
                     settings,
-                    crawl_start=self._job.crawl_start(str(redis.address(lane.what))),
+                    crawl_start=self._starts.crawl_start(str(redis.address(lane.what))),
                 ),
                 patience_s=redis.lease_s,
             )
         else:
             lane.open(self._open_directory(lane, directory))
         if lane.index is not None:
-            self._job.opened(lane.index)
+            self._starts.record(lane.index)
 
     def _open_directory(self, lane: Lane, directory: Path) -> ObservingIndex:
         settings = self.settings
         url = index_url(directory, settings.index_kind)
-        crawl_start = self._job.crawl_start(str(directory))
+        crawl_start = self._starts.crawl_start(str(directory))
         # A crawl that goes on after a pause would delete its own pages.
         if settings.reset and crawl_start is None and reset_index(url):
             logger.warning(

@@ -175,7 +175,7 @@ class Lane:
         """Count a verdict, and return it with what is known of canonical URLs."""
         index: Any = self.index
         if self._texts is not None and index is not None:
-            self._texts.judged(index, verdict, page)
+            self._texts.store_or_hold(index, verdict, page)
         verdict = self._with_canonical(verdict, canonical)
         if self.stats.judge(verdict) or self._debug:
             self._log(verdict)
@@ -241,7 +241,7 @@ class Lane:
     ) -> None:
         def settle(index: Any) -> None:
             if self._texts is not None:
-                self._texts.settled(index, observation, confirmed=confirmed)
+                self._texts.release(index, observation, confirmed=confirmed)
             try:
                 if confirmed:
                     index.confirm(observation)
