@@ -83,7 +83,7 @@ test-ecosystem: .venv-ecosystem/ready
 	.venv-spark/bin/pip install --quiet --editable ".[test,spark]"
 	touch $@
 
-# All tests with Spark: 400 MB of packages, in an environment of their own. Needs Java.
+# All tests with Spark: 600 MB of packages, in an environment of their own. Needs Java.
 test-spark: .venv-spark/ready
 	.venv-spark/bin/python -m pytest -m "" tests/spark tests/test_documentation.py -k "spark"
 

@@ -71,7 +71,7 @@ def main() -> None:
     }
     print(json.dumps(report, indent=2), flush=True)
     with tempfile.TemporaryDirectory(prefix="spark-benchmark-", dir=options.work) as name:
-        folder = Path(name)
+        folder = Path(name).absolute()
         _write(folder, count, options.seed, options.unrelated_bits)
         report["spark"] = _measured(in_spark, folder, options.master, options.conf)
         print(_line("Spark", report["spark"], count), flush=True)
@@ -130,9 +130,10 @@ def in_spark(folder: Path, master: str, settings: list[str]) -> dict[str, Any]:
     for name, value in chosen.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    frame = spark.read.parquet(str(folder / "fingerprints.parquet"))
-    found = duplicates(frame, _dedupe_options(), order="n", work=str(folder / "work"))
-    found.select("n", "kind", "representative").write.parquet(str(folder / "verdicts"))
+    url = folder.as_uri()
+    frame = spark.read.parquet(f"{url}/fingerprints.parquet")
+    found = duplicates(frame, _dedupe_options(), order="n", work=f"{url}/work")
+    found.select("n", "kind", "representative").write.parquet(f"{url}/verdicts")
     cpu_s = time.process_time() + children_cpu_s()  # the Java of local masters among them
     spark.stop()
     return {"cpu_s": cpu_s, **_shuffled(log)}

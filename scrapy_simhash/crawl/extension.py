@@ -23,6 +23,7 @@ from scrapy_simhash.crawl.advice import (
     warn_of_selectors,
     warn_of_templates,
 )
+from scrapy_simhash.crawl.conditional import ConditionalRequests
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.identity import Identity
@@ -122,6 +123,9 @@ class SimhashExtension:
             settings.passages, CrawlStats(stats, "simhash/passages"), self.errors.failed
         )
         self.url_rules = RequestRules(settings, self.pages, self.stats, self.errors)
+        self.conditional = ConditionalRequests(
+            settings, self.pages, self.identity, self.stats, self.url_rules.finished
+        )
         self.settlement = Settlement(
             self.pages.settle,
             self.items.settle,
@@ -161,6 +165,10 @@ class SimhashExtension:
             crawler.signals.connect(handler, signal=signal)
         if extension.settings.url_rules is not None:
             crawler.signals.connect(extension.url_rules.scheduled, signal=signals.request_scheduled)
+        if extension.settings.conditional:
+            crawler.signals.connect(
+                extension.conditional.scheduled, signal=signals.request_scheduled
+            )
         return extension
 
     @classmethod
@@ -188,6 +196,13 @@ class SimhashExtension:
         for message in unknown_settings(self.crawler.settings):
             logger.warning("simhash: %s", message, extra=extra)
         settings = self.settings
+        if self.conditional.on and self.crawler.settings.getbool("HTTPCACHE_ENABLED"):
+            self.conditional.on = False
+            logger.warning(
+                "simhash: SIMHASH_CONDITIONAL has no effect with HTTPCACHE_ENABLED: the HTTP cache "
+                "asks for its pages by itself (HTTPCACHE_POLICY)",
+                extra=extra,
+            )
         if settings.pages:  # first: workers take longer to start than an index takes to open
             self.fingerprinter.start()
         try:
@@ -248,7 +263,7 @@ class SimhashExtension:
             if lane.index is None:
                 continue
             opened = True
-            lane.count_entries()
+            lane.end(finished=reason == "finished")
             if lane.stats.anything:
                 logger.info("%s", lane.stats.summary(f"{lane.what}s"), extra=extra)
             warn_of_templates(self.crawler, lane.stats, f"{lane.what}s", lane.index.location)
@@ -276,29 +291,30 @@ class SimhashExtension:
     def _finished(self, page: PageState, confirmed: bool) -> None:
         self.page_passages.finished(page, confirmed)
         self.url_rules.finished(page, confirmed)
+        self.conditional.finished(page, confirmed)
 
     def _open(self, lane: Lane, directory: Path) -> None:
         settings = self.settings
         redis = settings.redis
         if redis is not None:
+            crawl_start = self._starts.crawl_start(str(redis.address(lane.what)))
             lane.open(
-                redis.open(
-                    lane.what,
-                    lane.detector.scheme,
-                    settings,
-                    crawl_start=self._starts.crawl_start(str(redis.address(lane.what))),
-                ),
+                redis.open(lane.what, lane.detector.scheme, settings, crawl_start=crawl_start),
                 patience_s=redis.lease_s,
+                resumed=crawl_start is not None,
             )
         else:
-            lane.open(self._open_directory(lane, directory))
+            crawl_start = self._starts.crawl_start(str(directory))
+            index = self._open_directory(lane, directory, crawl_start)
+            lane.open(index, resumed=crawl_start is not None)
         if lane.index is not None:
             self._starts.record(lane.index)
 
-    def _open_directory(self, lane: Lane, directory: Path) -> ObservingIndex:
+    def _open_directory(
+        self, lane: Lane, directory: Path, crawl_start: int | None
+    ) -> ObservingIndex:
         settings = self.settings
         url = index_url(directory, settings.index_kind)
-        crawl_start = self._starts.crawl_start(str(directory))
         # A crawl that goes on after a pause would delete its own pages.
         if settings.reset and crawl_start is None and reset_index(url):
             logger.warning(

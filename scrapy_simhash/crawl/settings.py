@@ -55,6 +55,7 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_SCOPE": "all",
         "SIMHASH_PREFER_CANONICAL": False,
         "SIMHASH_INCREMENTAL": False,
+        "SIMHASH_CONDITIONAL": False,
         "SIMHASH_RESET": False,
         "SIMHASH_PRESET": DEFAULT_PRESET,
         "SIMHASH_MAX_DISTANCE": None,
@@ -116,6 +117,7 @@ class SimhashSettings:
     cluster_limit: int
     scope: Scope
     prefer_canonical: bool
+    conditional: bool
     workers: int
     timeout_ms: int
     reset: bool
@@ -189,6 +191,7 @@ class SimhashSettings:
             cluster_limit=read.whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32),
             scope=cast("Scope", read.choice("SIMHASH_SCOPE", get_args(Scope))),
             prefer_canonical=read.boolean("SIMHASH_PREFER_CANONICAL"),
+            conditional=_read_conditional(read, pages=pages),
             workers=read.whole("SIMHASH_WORKERS", 0, 256),
             timeout_ms=read.whole("SIMHASH_TIMEOUT_MS", 1, 3_600_000),
             reset=read.boolean("SIMHASH_RESET"),
@@ -237,6 +240,19 @@ def _read_url_rules(read: SettingsReader, *, pages: bool) -> UrlRulesMode | None
     if not pages:
         raise SettingsError(name, mode, "rules are learned from pages: not with SIMHASH_PAGES off")
     return cast("UrlRulesMode", mode)
+
+
+def _read_conditional(read: SettingsReader, *, pages: bool) -> bool:
+    name = "SIMHASH_CONDITIONAL"
+    on = read.boolean(name)
+    if on and not (pages and read.boolean("SIMHASH_INCREMENTAL")):
+        raise SettingsError(
+            name,
+            on,
+            "only with SIMHASH_INCREMENTAL = True and SIMHASH_PAGES = True: otherwise unchanged "
+            "pages pass, and must be downloaded",
+        )
+    return on
 
 
 def read_confirmation(read: SettingsReader, preset: Confirmation) -> Confirmation:

@@ -21,6 +21,7 @@ BAD = {
     "SIMHASH_SCOPE": (["site", "Host", "", 1, True, ["host"]], "'all', 'domain', 'host'"),
     "SIMHASH_PREFER_CANONICAL": (["rel=canonical", []], "True"),
     "SIMHASH_INCREMENTAL": (["perhaps"], "True"),
+    "SIMHASH_CONDITIONAL": (["perhaps", [], True], "True"),
     "SIMHASH_RESET": (["maybe"], "True"),
     "SIMHASH_PRESET": (
         ["wider", 256, {"presets": "wide"}, "no.such.SCHEME", "no.toml", "{", {"bits": 7}],

@@ -178,7 +178,7 @@ def test_two_crawls_that_share_an_index_learn_together():
             crawl.done(crawl.request(path + "b"), path + "a")
     one.rules.save()
     other.rules.save()
-    ((_, row),) = index.rule_rows()
+    ((_, row),) = index.side_rows("url-rules")
     (drop,) = [record for rule, record in decode_rules(row).items() if rule == (("drop", "sid"),)]
     assert drop.total.pages == 2 * 4  # the first two of each crawl only suggest the rule
     # One of them hears of the other's pages when it saves the next time.
@@ -191,7 +191,7 @@ def test_two_crawls_that_share_an_index_learn_together():
 def test_what_is_learned_is_saved_while_the_crawl_runs():
     crawl = Crawl()
     crawl.learn(200)
-    assert crawl.index.rule_rows()
+    assert crawl.index.side_rows("url-rules")
 
 
 def test_a_calendar_is_left():

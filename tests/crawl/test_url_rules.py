@@ -88,7 +88,7 @@ def test_a_damaged_row_is_counted_and_written_anew(site, tmp_path, monkeypatch):
     first, second = topic(site, 1, "a"), topic(site, 1, "b")
     run(tmp_path, Crawl(requests=[first, second]))
     with open_index(index_url(directory)) as index:
-        index.change_rules("127.0.0.1", lambda _: b"{damaged")
+        index.change_side_row("url-rules", "127.0.0.1", lambda _: b"{damaged")
     [result] = run(
         tmp_path,
         Crawl(requests=[topic(site, n, sid) for n in (1, 2, 3) for sid in "ab"], settings=ON),
@@ -96,6 +96,6 @@ def test_a_damaged_row_is_counted_and_written_anew(site, tmp_path, monkeypatch):
     assert result.stat("errors/url_rules") == 1
     assert result.stat("checked") == 6
     with open_index(index_url(directory)) as index:
-        [(name, row)] = index.rule_rows()
+        [(name, row)] = index.side_rows("url-rules")
     assert name == "127.0.0.1"
     assert decode_rules(row)

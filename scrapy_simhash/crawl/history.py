@@ -1,0 +1,62 @@
+"""Write a crawl into the history of its index."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.index.history import (
+    MAX_CRAWLS,
+    CrawlRow,
+    closed_by,
+    opened_by,
+    row_name,
+)
+from scrapy_simhash.sites import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_simhash.index import ObservingIndex
+    from scrapy_simhash.index.redis.index import RedisIndex
+    from scrapy_simhash.verdict import Verdict
+
+
+class CrawlHistory:
+    """The row of a crawl in the history of an index.
+
+    :param resumed: the crawl goes on after a pause.
+    :raises StorageError: the index fails.
+    """
+
+    def __init__(
+        self,
+        index: ObservingIndex | RedisIndex,
+        *,
+        resumed: bool,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._index = index
+        self.clock = clock
+        self._process = CrawlRow(index.crawl_start, int(clock()))
+        for name in sorted(name for name, _ in index.side_rows("history"))[: 1 - MAX_CRAWLS]:
+            index.change_side_row("history", name, lambda _: None)
+        self._change(opened_by(self._process, resumed=resumed))
+
+    def judged(self, verdict: Verdict) -> None:
+        """Count a page."""
+        self._process.count(site_of(verdict.key), 1, int(verdict.kind == "near-duplicate"))
+
+    def close(self, *, finished: bool) -> None:
+        """Write the end of the crawl.
+
+        :param finished: it ended by itself, without a limit or a signal.
+        :raises StorageError: the index fails.
+        """
+        process = self._process
+        process.end, process.ended_s = self._index.next_sequence, int(self.clock())
+        process.finished = finished
+        self._change(closed_by(process))
+
+    def _change(self, change: Callable[[bytes | None], bytes]) -> None:
+        self._index.change_side_row("history", row_name(self._process.start), change)
