@@ -28,7 +28,7 @@ from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.health import CrawlHealth
 from scrapy_simhash.crawl.identity import Identity
-from scrapy_simhash.crawl.jobdir import Job
+from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.lane import Lane
 from scrapy_simhash.crawl.page_passages import PagePassages
 from scrapy_simhash.crawl.page_texts import PageTexts
@@ -147,7 +147,7 @@ class SimhashExtension:
         self.close_reason: str | None = None
         """Why the spider closes, if an index could not be opened."""
         self.follows_output = False
-        self._job = Job(crawler.settings)
+        self._starts = CrawlStarts(crawler.settings)
         self._syncer = Syncer()
 
     @classmethod
@@ -281,7 +281,7 @@ class SimhashExtension:
             )
         self._close_indexes()
         if reason == "finished":
-            self._job.finished()
+            self._starts.delete()
         if opened:
             write_crawl_report(self.crawler, self.settings, reason)
 
@@ -313,18 +313,18 @@ class SimhashExtension:
         settings = self.settings
         redis = settings.redis
         if redis is not None:
-            crawl_start = self._job.crawl_start(str(redis.address(lane.what)))
+            crawl_start = self._starts.crawl_start(str(redis.address(lane.what)))
             lane.open(
                 redis.open(lane.what, lane.detector.scheme, settings, crawl_start=crawl_start),
                 patience_s=redis.lease_s,
                 resumed=crawl_start is not None,
             )
         else:
-            crawl_start = self._job.crawl_start(str(directory))
+            crawl_start = self._starts.crawl_start(str(directory))
             index = self._open_directory(lane, directory, crawl_start)
             lane.open(index, resumed=crawl_start is not None)
         if lane.index is not None:
-            self._job.opened(lane.index)
+            self._starts.record(lane.index)
 
     def _open_directory(
         self, lane: Lane, directory: Path, crawl_start: int | None

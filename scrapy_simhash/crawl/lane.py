@@ -202,7 +202,7 @@ class Lane:
         """Count a verdict, and return it with what is known of canonical URLs."""
         index: Any = self.index
         if self._texts is not None and index is not None:
-            self._texts.judged(index, verdict, page)
+            self._texts.store_or_hold(index, verdict, page)
         verdict = self._with_canonical(verdict, canonical)
         if self.history is not None:
             self.history.judged(verdict)
@@ -277,7 +277,7 @@ class Lane:
     ) -> None:
         def settle(index: Any) -> None:
             if self._texts is not None:
-                self._texts.settled(index, observation, confirmed=confirmed)
+                self._texts.release(index, observation, confirmed=confirmed)
             try:
                 if confirmed:
                     index.confirm(observation)
