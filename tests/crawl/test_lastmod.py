@@ -63,8 +63,8 @@ def crawls(site, module_path, every_index):
 def test_requests_are_spared_once_verdicts_have_confirmed_the_sitemap(crawls):
     first, second, third = crawls[:3]
     assert len(first.seen()) == PAGES
-    # A page counts when it is handled; the next one may be asked for by then.
-    assert 0 < second.stat("conditional/spared") <= PAGES - NEEDED
+    # A page counts when it is handled; others may have been asked for by then.
+    assert second.stat("conditional/spared") <= PAGES - NEEDED
     assert third.stat("conditional/spared") == PAGES
     for result in (second, third):
         assert result.stat("unchanged") == result.stat("dropped/unchanged") == PAGES
