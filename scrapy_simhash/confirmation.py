@@ -4,6 +4,8 @@ Fingerprints of long texts in one language come near each other by chance, and p
 template do so by design. Two checks tell copies from them: the estimated resemblance of the texts
 (`scrapy_simhash.sketch`), and for two pages of one site what the pages call themselves. Products,
 timetables or job offers of one template have names of their own, while copies keep their name.
+
+`scrapy_simhash.index.rules.decide` makes the verdict.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ class Action:
 
 
 PASS = Action()
+DROP = Action(call=False, items=False, follow=False)
 
 
 def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:

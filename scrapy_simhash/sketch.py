@@ -1,9 +1,9 @@
-"""Tokens to a resemblance sketch of 128 bytes, and the estimate that two sketches give.
+"""Make resemblance sketches of 128 bytes from tokens, and compare them.
 
 The resemblance of two texts is the Jaccard coefficient of their sets of shingles (Broder, "On the
 resemblance and containment of documents", 1997). One permutation hashing (Li, Owen and Zhang, NIPS
 2012) estimates it: each shingle is hashed once, the leading bits of the hash choose one of 128
-bins, and each bin keeps its smallest value. Of that value one byte is stored (b-bit minwise
+bins, and each bin keeps its smallest value. One byte of that value is stored (b-bit minwise
 hashing, Li and König, WWW 2010); 0 stands for a bin without a shingle.
 
 With 128 bins the standard deviation of an estimate near 0.6 is about 0.04.
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SKETCH_BYTES = 128
-SHINGLE_TOKENS = 3
-# A bin holds 1 to 255, so two unrelated values are equal once in 255 times.
-_VALUES = 255
 _BIN_BITS = 7
+SKETCH_BYTES = 1 << _BIN_BITS
+SHINGLE_TOKENS = 3
+# A used bin holds 1 to 255: unrelated values are equal with probability 1/255.
+_VALUES = 255
 
 
 def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
@@ -35,7 +35,7 @@ def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
 
     if not len(token_hashes):
         return b""
-    # The bin is above the value, so the last of each bin in this order is its smallest, and stays.
+    # The upper bits are the bin. In descending order, the last write to a bin is its minimum.
     hashes = np.sort(shingle_hashes(token_hashes, SHINGLE_TOKENS))[::-1]
     values = np.zeros(SKETCH_BYTES, dtype=np.uint8)
     values[hashes >> np.uint64(64 - _BIN_BITS)] = hashes % np.uint64(_VALUES) + np.uint64(1)
@@ -51,10 +51,10 @@ def estimate_resemblance(one: bytes, others: NDArray[np.uint8]) -> NDArray[np.fl
     """
     import numpy as np
 
-    mine = np.frombuffer(one, dtype=np.uint8)
-    used = np.count_nonzero(mine | others, axis=1)
-    equal = np.count_nonzero((mine == others) & (mine > 0), axis=1)
-    share = equal / np.maximum(used, 1)
-    # Without the equal values that chance gives.
+    row = np.frombuffer(one, dtype=np.uint8)
+    used_bins = np.count_nonzero(row | others, axis=1)
+    equal_bins = np.count_nonzero((row == others) & (row > 0), axis=1)
+    share = equal_bins / np.maximum(used_bins, 1)
+    # Subtract the matches that chance gives.
     estimates: NDArray[np.float64] = np.clip((share * _VALUES - 1) / (_VALUES - 1), 0.0, 1.0)
     return estimates

@@ -1,8 +1,10 @@
 """Assign each fingerprint to a cluster, by leader or by connection.
 
-By leader, in the order of the input: each fingerprint joins the nearest earlier representative
-within the distance (the oldest of equally near ones), or becomes a representative. By connection:
-chains of pairs within the distance form a cluster.
+By leader: in input order, each fingerprint joins the nearest earlier representative within the
+distance (the oldest of equally near ones), or becomes a representative. By connection: chains of
+pairs within the distance form a cluster.
+
+An item is a distinct fingerprint, and its place is its number; a position is one in the input.
 """
 
 from __future__ import annotations
@@ -23,16 +25,16 @@ if TYPE_CHECKING:
     from scrapy_simhash.clustering.pairs import Pairs
     from scrapy_simhash.clustering.words import Positions
 
-# Pairs are held in memory at once up to this number, or up to two for each fingerprint.
+# The most pairs held in memory: this many, or two for each fingerprint if that is more.
 _HELD_PAIRS = 1 << 20
 _HELD_PER_INPUT = 2
 _SMALLEST_CHUNK = 1 << 10
-# Longer chains of near-duplicates are followed one by one.
+# After so many rounds, the remaining pairs are taken one by one.
 _MOST_ROUNDS = 32
 # A distance and a position are packed in one number, which sorts by distance, then position.
 _PLACE_BITS = 48
 _PLACE = (1 << _PLACE_BITS) - 1
-_NOTHING = np.iinfo(np.int64).max
+_NO_LEADER = np.iinfo(np.int64).max
 
 
 class Assigned(NamedTuple):
@@ -53,16 +55,16 @@ def by_leader(distinct: Distinct) -> Assigned:
     else:
         leads = _leaders_in_chunks(distinct)
         pairs = gathered(distinct.pairs_across(np.flatnonzero(leads), np.flatnonzero(~leads)))
-    nearest = np.full(count, _NOTHING)
+    nearest = np.full(count, _NO_LEADER)
     nearest[leads] = np.flatnonzero(leads)
-    later = _enter_nearest(distinct, pairs, leads, nearest)
-    return _with_copies(distinct, nearest, later)
+    nearer = _enter_nearest(distinct, pairs, leads, nearest)
+    return _with_copies(distinct, nearest, nearer)
 
 
 def by_connection(distinct: Distinct) -> Assigned:
     """Assign each input to the earliest member of its connected component.
 
-    The distance to this member may be larger than that of a pair.
+    The distance to it may exceed the one within which pairs are.
     """
     earlier = np.arange(len(distinct))
     for found in gathered(distinct.pairs(links=True)):
@@ -80,23 +82,18 @@ def by_connection(distinct: Distinct) -> Assigned:
 def leaders(count: int, pairs: Pairs) -> NDArray[np.bool_]:
     """Return True for each of `count` items that is a leader, given all pairs.
 
-    In rounds: an item without an undecided earlier neighbour is a leader, and its neighbours are
-    covered.
+    In rounds: an item without an earlier neighbour that may lead is a leader, and its neighbours
+    are not.
     """
     leads = np.ones(count, dtype=bool)
     first, second = pairs.first, pairs.second
-    decided = np.zeros(count, dtype=bool)
     for _ in range(_MOST_ROUNDS):
         if not len(first):
             return leads
         has_earlier = np.zeros(count, dtype=bool)
         has_earlier[second] = True
-        leading = ~has_earlier[first]
-        covered = second[leading]
-        leads[covered] = False
-        decided[first[leading]] = True
-        decided[covered] = True
-        left = ~(decided[first] | decided[second])
+        leads[second[~has_earlier[first]]] = False
+        left = leads[first] & leads[second]
         first, second = first[left], second[left]
     order = np.lexsort((first, second))
     for one, other in zip(first[order].tolist(), second[order].tolist(), strict=True):
@@ -118,7 +115,7 @@ def _held(pairs: Iterable[Pairs], most: int) -> Pairs | None:
 
 
 def _leaders_in_chunks(distinct: Distinct) -> NDArray[np.bool_]:
-    """Return the same as `leaders` if there are too many pairs for the memory.
+    """Do the same as `leaders` where not all pairs fit in memory.
 
     In each chunk, items near earlier leaders are left out first. A chunk that still has too many
     pairs is halved.
@@ -131,13 +128,13 @@ def _leaders_in_chunks(distinct: Distinct) -> NDArray[np.bool_]:
         covered = np.zeros(count, dtype=bool)
         for found in distinct.pairs_across(np.flatnonzero(leads), chunk):
             covered[found.second] = True
-        open_ones = chunk[~covered[chunk]]
-        most = _HELD_PAIRS if size > _SMALLEST_CHUNK else size * size
-        held = _held(distinct.pairs(open_ones), most)
+        uncovered = chunk[~covered[chunk]]
+        most = _HELD_PAIRS if size > _SMALLEST_CHUNK else size * size  # the smallest chunk fits
+        held = _held(distinct.pairs(uncovered), most)
         if held is None:
             size = max(size // 2, _SMALLEST_CHUNK)
             continue
-        leads[open_ones] = leaders(len(open_ones), held)
+        leads[uncovered] = leaders(len(uncovered), held)
         start, size = start + size, size * 2
     return leads
 
@@ -150,37 +147,39 @@ def _enter_nearest(
 ) -> NDArray[np.int64]:
     """Enter the distance and place of each item's leader in `nearest`.
 
-    A copy of an item may come after a leader that is nearer than the item's own.
+    A repeat of an item may follow a leader that is nearer than that of its first occurrence.
 
-    :return: a row of items with such copies, and a row with the distance and place of the leader.
+    :return: two rows: items with such repeats, and the packed distance and place of that leader.
     """
-    later = [np.empty((2, 0), dtype=np.int64)]
-    last = distinct.last_copies()
+    nearer = [np.empty((2, 0), dtype=np.int64)]
+    last_repeat = distinct.last_copies()
     for first, second, distance in pairs:
         numbers = distance.astype(np.int64) << _PLACE_BITS
         leading = np.flatnonzero(leads[first])
         np.minimum.at(nearest, second[leading], numbers[leading] | first[leading])
-        if len(last):
-            following = np.flatnonzero(leads[second] & (last[first] > distinct.inputs(second)))
-            later.append(np.stack([first[following], numbers[following] | second[following]]))
-    found = np.concatenate(later, axis=1)
+        if len(last_repeat):
+            following = np.flatnonzero(
+                leads[second] & (last_repeat[first] > distinct.inputs(second))
+            )
+            nearer.append(np.stack([first[following], numbers[following] | second[following]]))
+    found = np.concatenate(nearer, axis=1)
     return found[:, found[1] < nearest[found[0]]]
 
 
 def _with_copies(
-    distinct: Distinct, nearest: NDArray[np.int64], later: NDArray[np.int64]
+    distinct: Distinct, nearest: NDArray[np.int64], nearer: NDArray[np.int64]
 ) -> Assigned:
-    """Return the leader of each input. A copy may have a nearer one than the first equal one."""
+    """Return the leader of each input. About repeats, see `_enter_nearest`."""
     firsts = distinct.places(distinct.copies.first)
     of_copies = nearest[firsts]
-    if later.shape[1]:
-        member, number = later[:, np.lexsort((later[1] & _PLACE, later[0]))]
+    if nearer.shape[1]:
+        member, number = nearer[:, np.lexsort((nearer[1] & _PLACE, nearer[0]))]
         best = _running_minimum(member, number)
         inputs = distinct.input_count
-        came = member * inputs + distinct.inputs(number & _PLACE)
-        before = np.searchsorted(came, firsts * inputs + distinct.copies.position) - 1
-        some = np.flatnonzero((before >= 0) & (member[before] == firsts))
-        of_copies[some] = np.minimum(of_copies[some], best[before[some]])
+        sort_keys = member * inputs + distinct.inputs(number & _PLACE)
+        candidate = np.searchsorted(sort_keys, firsts * inputs + distinct.copies.position) - 1
+        has_nearer = np.flatnonzero((candidate >= 0) & (member[candidate] == firsts))
+        of_copies[has_nearer] = np.minimum(of_copies[has_nearer], best[candidate[has_nearer]])
     return Assigned(
         distinct.inputs(distinct.spread(nearest & _PLACE, of_copies & _PLACE)),
         distinct.spread(nearest >> _PLACE_BITS, of_copies >> _PLACE_BITS).astype(np.uint16),
@@ -191,9 +190,9 @@ def _running_minimum(group: NDArray[np.int64], numbers: NDArray[np.int64]) -> ND
     """Return the running minimum within each group; groups are contiguous."""
     in_order = np.sort(numbers)
     ranks = np.searchsorted(in_order, numbers)
-    # Each group is shifted below the previous one, so that no minimum is carried over.
-    fall = np.cumsum(np.append(0, group[1:] != group[:-1])) * len(numbers)
-    least: NDArray[np.int64] = in_order[np.minimum.accumulate(ranks - fall) + fall]
+    # Subtract more from each next group, so that no minimum carries over.
+    offset = np.cumsum(np.append(0, group[1:] != group[:-1])) * len(numbers)
+    least: NDArray[np.int64] = in_order[np.minimum.accumulate(ranks - offset) + offset]
     return least
 
 
@@ -205,13 +204,13 @@ def connect(earlier: Positions, first: Positions, second: Positions) -> None:
     """
     while len(first):
         one, other = earliest_members(earlier, first), earliest_members(earlier, second)
-        apart = np.flatnonzero(one != other)
-        first, second = one[apart], other[apart]
+        different = np.flatnonzero(one != other)
+        first, second = one[different], other[different]
         np.minimum.at(earlier, np.maximum(first, second), np.minimum(first, second))
 
 
 def earliest_members(earlier: Positions, members: Positions) -> Positions:
-    """Return the earliest member of each component (path compression shortens later searches)."""
+    """Return, for each member, the earliest of its component. Paths are compressed."""
     found = earlier[members]
     while True:
         further = earlier[found]

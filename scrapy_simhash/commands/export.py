@@ -52,10 +52,10 @@ def run(options: argparse.Namespace) -> int:
     """Write the records, and return the exit code."""
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.maintenance import export as exchange
-    from scrapy_simhash.maintenance.record_files import STANDARD, write_records
+    from scrapy_simhash.maintenance.record_files import STANDARD_STREAM, write_records
 
     where = index_location(options)
-    to_standard = options.file == STANDARD
+    to_standard = options.file == STANDARD_STREAM
     if not options.file or (not to_standard and Path(options.file).is_dir()):
         raise SimhashError(f"{options.file or 'a file without a name'}: name a file to write")
     if not to_standard and Path(options.file).exists() and not options.force:

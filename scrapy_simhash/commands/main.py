@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from scrapy_simhash.commands import (
     _output,
     calibrate,
+    changes,
     clusters,
     compare,
     dedupe,
@@ -67,6 +68,7 @@ SUBCOMMANDS: dict[str, Subcommand] = {
     "clusters": clusters,
     "query": query,
     "explain": explain,
+    "changes": changes,
     "extract": extract,
     "compare": compare,
     "calibrate": calibrate,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class MaintenanceCommand(NamedTuple):
     """A subcommand on one index.
 
-    :param add_arguments: adds its own arguments, beside ``--index``, ``--spider`` and ``--json``.
+    :param add_arguments: adds arguments to ``--index``, ``--spider`` and ``--json``.
     """
 
     name: str
@@ -175,7 +175,7 @@ def _add_expire_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log",
         action="store_true",
-        help="also remove older lines of the near-duplicate log; report and explain lose them",
+        help="also remove log lines from before that time; report and explain need them",
     )
 
 
@@ -194,8 +194,7 @@ def _add_remove_arguments(parser: argparse.ArgumentParser) -> None:
         "keys",
         nargs="*",
         metavar="KEY",
-        help="the page's URL, or the identity that it was given; - reads one from each line of "
-        "standard input",
+        help="a page's URL or other key; - reads keys from standard input, one per line",
     )
     parser.add_argument("--all", action="store_true", help="delete the whole index")
 
@@ -204,16 +203,19 @@ def _remove(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.remove import delete, remove
 
     if options.all == bool(options.keys):
-        options.wrong_usage("give keys, or --all")
+        options.wrong_usage("give either keys or --all")
     where = index_location(options)
     if options.all:
         delete(where)
-        show(f"deleted {where}") if not options.json else _show_json(where, {"deleted": True})
+        if options.json:
+            _show_json(where, {"deleted": True})
+        else:
+            show(f"deleted {where}")
         return 0
-    keys = list(dict.fromkeys(_keys(options.keys)))
+    keys = list(dict.fromkeys(_read_keys(options.keys)))
     removed = remove(where, keys)
-    there = set(removed)
-    missing = [key for key in keys if key not in there]
+    found = set(removed)
+    missing = [key for key in keys if key not in found]
     if options.json:
         _show_json(where, {"removed": removed, "missing": missing})
     else:
@@ -223,7 +225,7 @@ def _remove(options: argparse.Namespace) -> int:
     return 1 if missing else 0
 
 
-def _keys(given: list[str]) -> list[str]:
+def _read_keys(given: list[str]) -> list[str]:
     keys: list[str] = []
     for key in given:
         if key == "-" and sys.stdin is not None:
@@ -238,7 +240,7 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-distance",
         metavar="K",
         type=whole(0, MAX_BITS - 1),
-        help="choose tables for this k; it is also the k of crawls without a setting of their own",
+        help="choose tables for this k, which becomes the default k of crawls",
     )
     tables = parser.add_mutually_exclusive_group()
     tables.add_argument(
@@ -253,8 +255,7 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
         "--preset",
         type=preset_option,
         metavar="PRESET",
-        help="make fingerprints of another scheme from the stored texts; k is the preset's, or "
-        "--max-distance",
+        help="make new fingerprints from the stored texts; k: --max-distance, or the preset's",
     )
     parser.add_argument(
         "--drop-without-text",
@@ -273,7 +274,7 @@ def _rebuild(options: argparse.Namespace) -> int:
         return _reindex(options, directory)
     if options.drop_without_text:
         options.wrong_usage("--drop-without-text needs --preset")
-    plan = _plan(options, directory)
+    plan = _chosen_tables(options, directory)
     with progress("entries") as on_progress:
         kept = rebuild(
             directory,
@@ -294,10 +295,12 @@ def _reindex(options: argparse.Namespace, directory: Path) -> int:
 
     if options.tables is not None or options.database is not None:
         options.wrong_usage("--preset chooses its own tables, and keeps the kind of database")
-    made = read_manifest(directory, older=True)
+    manifest = read_manifest(directory, older=True)
     _, preset = choose_preset(options.preset)
     # The texts are stored as they were extracted.
-    extraction = {name: getattr(made.scheme, name) for name in ("extractor", "select", "remove")}
+    extraction = {
+        name: getattr(manifest.scheme, name) for name in ("extractor", "select", "remove")
+    }
     with progress("pages") as on_progress:
         report = reindex(
             directory,
@@ -323,16 +326,18 @@ def _reindex(options: argparse.Namespace, directory: Path) -> int:
     return 0
 
 
-def _plan(options: argparse.Namespace, directory: Path) -> TablePlan | None:
+def _chosen_tables(options: argparse.Namespace, directory: Path) -> TablePlan | None:
     """Return the tables that the options ask for; None to keep those of the index."""
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
     from scrapy_simhash.index.offline import read_manifest
 
-    made = read_manifest(directory, older=True)
     if options.tables is None and options.pages is None and options.max_distance is None:
         return None
-    distance = made.max_distance if options.max_distance is None else options.max_distance
-    return choose_tables(options, made.plan.bits, distance, options.pages or DEFAULT_EXPECTED_PAGES)
+    manifest = read_manifest(directory, older=True)
+    distance = manifest.max_distance if options.max_distance is None else options.max_distance
+    return choose_tables(
+        options, manifest.plan.bits, distance, options.pages or DEFAULT_EXPECTED_PAGES
+    )
 
 
 MAINTENANCE_COMMANDS = {
@@ -346,7 +351,7 @@ Reads all rows of an index and compares them with each other. Nothing is changed
 
   {program} check --index .scrapy/simhash/spiders/news
 
-The exit code is 1 if there are problems; {program} repair fixes them.
+The exit code is 1 if there are problems. {program} repair fixes an index in a directory.
 """,
             None,
             _check,
@@ -382,12 +387,11 @@ changed while crawls go on; if the command is interrupted, start it again.
             "remove",
             "remove pages from an index",
             """\
-Removes the entries of pages from an index; from one in a directory, all in one write. The pages
-represent no others any more, and count as new when a crawl sees them again. The near-duplicate log
-stays.
+Removes the entries of pages from an index; from one in a directory, all in one write. They no
+longer represent other pages, and count as new when seen again. The near-duplicate log stays.
 
   {program} remove https://example.com/blocked
-  grep /search? urls.txt | {program} remove -
+  grep '/search?' urls.txt | {program} remove -
   {program} remove --all --redis-key shop:simhash
 
 The exit code is 1 if a page has no entry; the others are removed all the same.
@@ -399,8 +403,8 @@ The exit code is 1 if a page has no entry; the others are removed all the same.
             "rebuild",
             "rebuild an index with other tables",
             """\
-Rebuilds an index with other tables, for another k, or in another kind of database. What no option
-names stays as it is. The index is replaced atomically: if the command is interrupted, nothing has
+Rebuilds an index with other tables, for another k, or in another kind of database. Everything
+else stays as it is. The index is replaced atomically: if the command is interrupted, nothing has
 changed. An index of the previous release (format 2) is converted to the present format; its pages
 have no sketches until a crawl sees them again.
 
@@ -419,17 +423,17 @@ SIMHASH_KEEP_TEXT has stored. The result is what a crawl of the same pages would
         ),
         MaintenanceCommand(
             "merge",
-            "merge another index into one",
+            "merge another index into this one",
             """\
-Merges another index into this one, as if the other crawl had come after this one. Pages that the
-other crawl saw count as seen now, and replace near-duplicates that only this index has. The
-near-duplicate logs are joined. The other index stays as it is. This one is replaced atomically; in
-Redis it is changed in place, and no crawl may use it.
+Merges another index into this one, as if the other crawl had come after this one. Its pages
+replace the entries of this index that are copies of them. The near-duplicate logs are joined. The
+other index stays as it is. This one is replaced atomically; in Redis it is changed in place: stop
+its crawls first.
 
   {program} merge --index archive/ .scrapy/simhash/spiders/news
   {program} merge --index archive/ redis://host:6379/0#news:simhash
 
-Both must have the same scheme. The tables and k of this index stay. SIMHASH_SCOPE applies. Don't
+Both indexes need the same scheme. The tables and k of this index stay. SIMHASH_SCOPE applies. Don't
 merge into the index of a crawl that is paused (JOBDIR).
 """,
             _add_merge_arguments,
@@ -439,9 +443,10 @@ merge into the index of a crawl that is paused (JOBDIR).
             "compact",
             "free disk space",
             """\
-Makes the database free the space of overwritten and deleted rows now; it also does so by itself
-over time. Takes as much time and temporary disk space as a copy of the index. Can be interrupted.
-In Redis, removes the records of pages that are gone or have changed, while crawls go on.
+Makes the database free the space of overwritten and deleted rows now; it also does so over
+time. This takes as much time and temporary disk space as a copy of the index, and can be
+interrupted. In Redis, it removes the records of pages that are gone or have changed, while crawls
+go on.
 
   {program} compact --index .scrapy/simhash/spiders/news
 """,

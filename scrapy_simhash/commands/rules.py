@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
             return _remove(index, known, options.remove)
         if options.forget:
             for site in {one.site for one in known}:
-                index.change_rules(site, lambda _: None)
+                index.change_side_row("url-rules", site, lambda _: None)
             show(f"{counted(len(known), 'rule')} deleted")
             return 0
         if taken is not None:
@@ -86,7 +86,7 @@ def _known(index: ObservingIndex | RedisIndex, site: str | None) -> list[KnownRu
     from scrapy_simhash.url_rules.listing import known_rules
 
     try:
-        known = known_rules(index.rule_rows())
+        known = known_rules(index.side_rows("url-rules"))
     except ValueError as error:
         raise IndexCorrupt(
             index.location, f"{error}: `scrapy simhash repair` drops them"
@@ -148,7 +148,7 @@ def _remove(index: ObservingIndex | RedisIndex, known: list[KnownRule], ids: lis
     for name in ids:
         one = by_id[name]
         removed = {one.rule: RuleRecord("removed")}
-        index.change_rules(one.site, partial(_put, removed))
+        index.change_side_row("url-rules", one.site, partial(_put, removed))
     show(f"{counted(len(ids), 'rule')} removed")
     return 0
 
@@ -162,7 +162,7 @@ def _import(
     for site, rule in rules:
         by_site.setdefault(site, {})[rule] = RuleRecord("imported")
     for site, new in by_site.items():
-        index.change_rules(site, partial(_put, new, keep=True))
+        index.change_side_row("url-rules", site, partial(_put, new, keep=True))
     show(
         f"{counted(len(rules), 'rule')} imported; {left_out:,} left out, which remove no "
         "parameters or are for a part of a site"

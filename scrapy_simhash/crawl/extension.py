@@ -23,10 +23,12 @@ from scrapy_simhash.crawl.advice import (
     warn_of_selectors,
     warn_of_templates,
 )
+from scrapy_simhash.crawl.conditional import ConditionalRequests
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
+from scrapy_simhash.crawl.health import CrawlHealth
 from scrapy_simhash.crawl.identity import Identity
-from scrapy_simhash.crawl.jobdir import Job
+from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.lane import Lane
 from scrapy_simhash.crawl.page_passages import PagePassages
 from scrapy_simhash.crawl.page_texts import PageTexts
@@ -41,6 +43,7 @@ from scrapy_simhash.index import ObservingIndex, index_url, open_index, reset_in
 from scrapy_simhash.policy import Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from typing import Any
 
@@ -122,6 +125,9 @@ class SimhashExtension:
             settings.passages, CrawlStats(stats, "simhash/passages"), self.errors.failed
         )
         self.url_rules = RequestRules(settings, self.pages, self.stats, self.errors)
+        self.conditional = ConditionalRequests(
+            settings, self.pages, self.identity, self.stats, self.url_rules.finished
+        )
         self.settlement = Settlement(
             self.pages.settle,
             self.items.settle,
@@ -141,7 +147,7 @@ class SimhashExtension:
         self.close_reason: str | None = None
         """Why the spider closes, if an index could not be opened."""
         self.follows_output = False
-        self._job = Job(crawler.settings)
+        self._starts = CrawlStarts(crawler.settings)
         self._syncer = Syncer()
 
     @classmethod
@@ -161,6 +167,10 @@ class SimhashExtension:
             crawler.signals.connect(handler, signal=signal)
         if extension.settings.url_rules is not None:
             crawler.signals.connect(extension.url_rules.scheduled, signal=signals.request_scheduled)
+        if extension.settings.conditional:
+            crawler.signals.connect(
+                extension.conditional.scheduled, signal=signals.request_scheduled
+            )
         return extension
 
     @classmethod
@@ -188,6 +198,13 @@ class SimhashExtension:
         for message in unknown_settings(self.crawler.settings):
             logger.warning("simhash: %s", message, extra=extra)
         settings = self.settings
+        if self.conditional.on and self.crawler.settings.getbool("HTTPCACHE_ENABLED"):
+            self.conditional.on = False
+            logger.warning(
+                "simhash: SIMHASH_CONDITIONAL has no effect with HTTPCACHE_ENABLED: the HTTP cache "
+                "asks for its pages by itself (HTTPCACHE_POLICY)",
+                extra=extra,
+            )
         if settings.pages:  # first: workers take longer to start than an index takes to open
             self.fingerprinter.start()
         try:
@@ -248,7 +265,7 @@ class SimhashExtension:
             if lane.index is None:
                 continue
             opened = True
-            lane.count_entries()
+            lane.end(finished=reason == "finished")
             if lane.stats.anything:
                 logger.info("%s", lane.stats.summary(f"{lane.what}s"), extra=extra)
             warn_of_templates(self.crawler, lane.stats, f"{lane.what}s", lane.index.location)
@@ -264,7 +281,7 @@ class SimhashExtension:
             )
         self._close_indexes()
         if reason == "finished":
-            self._job.finished()
+            self._starts.delete()
         if opened:
             write_crawl_report(self.crawler, self.settings, reason)
 
@@ -273,32 +290,47 @@ class SimhashExtension:
         kept, failed = signal is signals.item_scraped, signal is signals.item_error
         self.settlement.item_settled(response, item, kept=kept, failed=failed)
 
+    def health(self, stats: Mapping[str, Any]) -> CrawlHealth:
+        """Return what monitors judge, once the indexes are closed.
+
+        :param stats: of Scrapy.
+        """
+        history, limits = self.pages.history, self.settings.health_limits
+        return CrawlHealth(
+            limits,
+            stats,
+            None if history is None else history.process,
+            None if history is None else history.previous,
+            self.pages.stats.templates(limits.min_pages, limits.max_near_duplicates),
+        )
+
     def _finished(self, page: PageState, confirmed: bool) -> None:
         self.page_passages.finished(page, confirmed)
         self.url_rules.finished(page, confirmed)
+        self.conditional.finished(page, confirmed)
 
     def _open(self, lane: Lane, directory: Path) -> None:
         settings = self.settings
         redis = settings.redis
         if redis is not None:
+            crawl_start = self._starts.crawl_start(str(redis.address(lane.what)))
             lane.open(
-                redis.open(
-                    lane.what,
-                    lane.detector.scheme,
-                    settings,
-                    crawl_start=self._job.crawl_start(str(redis.address(lane.what))),
-                ),
+                redis.open(lane.what, lane.detector.scheme, settings, crawl_start=crawl_start),
                 patience_s=redis.lease_s,
+                resumed=crawl_start is not None,
             )
         else:
-            lane.open(self._open_directory(lane, directory))
+            crawl_start = self._starts.crawl_start(str(directory))
+            index = self._open_directory(lane, directory, crawl_start)
+            lane.open(index, resumed=crawl_start is not None)
         if lane.index is not None:
-            self._job.opened(lane.index)
+            self._starts.record(lane.index)
 
-    def _open_directory(self, lane: Lane, directory: Path) -> ObservingIndex:
+    def _open_directory(
+        self, lane: Lane, directory: Path, crawl_start: int | None
+    ) -> ObservingIndex:
         settings = self.settings
         url = index_url(directory, settings.index_kind)
-        crawl_start = self._job.crawl_start(str(directory))
         # A crawl that goes on after a pause would delete its own pages.
         if settings.reset and crawl_start is None and reset_index(url):
             logger.warning(

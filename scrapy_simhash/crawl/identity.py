@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Scope = Literal["all", "domain", "host"]
 
 IDENTITY_META_KEY = "simhash_key"
+OPT_OUT_META_KEY = "dont_simhash"
+REFUSED_META_KEY = "simhash_asked_again"
 # As Scrapy's URLLENGTH_LIMIT. Comparing a URL of megabytes would block the event loop for seconds.
 MAX_CANONICAL_CHARACTERS = 2083
 

@@ -1,5 +1,5 @@
-"""Remember in JOBDIR where a crawl began in its indexes, so that a resumed crawl still counts
-pages from before the pause as its own.
+"""Store in JOBDIR the sequence number of each index at which a crawl began, so that pages from
+before a pause count as its own.
 """
 
 from __future__ import annotations
@@ -22,41 +22,20 @@ logger = logging.getLogger(__name__)
 FILE_NAME = "simhash.json"
 
 
-class Job:
-    """The sequence numbers at which a crawl began in its indexes, kept in its JOBDIR."""
+class CrawlStarts:
+    """The sequence numbers at which a crawl began in its indexes, stored in its JOBDIR."""
 
     def __init__(self, settings: BaseSettings) -> None:
         directory = job_dir(settings)
         self._path = None if directory is None else Path(directory, FILE_NAME)
-        self._starts: dict[str, int] = {}
-        if self._path is not None and self._path.exists():
-            try:
-                content = json.loads(self._path.read_text(encoding="utf-8"))
-                starts = {str(name): int(number) for name, number in content["began"].items()}
-                if min(starts.values(), default=0) < 0:  # earlier crawls would count as this one
-                    raise ValueError(f"{starts} has negative numbers")
-                self._starts = starts
-            except (
-                OSError,
-                ValueError,
-                TypeError,
-                KeyError,
-                AttributeError,
-                OverflowError,
-            ) as error:
-                logger.warning(
-                    "simhash: %s cannot be read (%s): pages from before the pause count as pages "
-                    "of an earlier crawl, and copies of them may pass",
-                    self._path,
-                    error,
-                )
+        self._starts = {} if self._path is None else _read_starts(self._path)
 
     def crawl_start(self, location: str) -> int | None:
-        """Return where this crawl began in an index; None if it has not used that index."""
+        """Return this crawl's first sequence number in an index; None if it is unknown."""
         return self._starts.get(location)
 
-    def opened(self, index: ObservingIndex | RedisIndex) -> None:
-        """Record where this crawl began in an index."""
+    def record(self, index: ObservingIndex | RedisIndex) -> None:
+        """Store this crawl's first sequence number in an index."""
         if self._path is None:
             return
         self._starts[index.location] = index.crawl_start
@@ -66,13 +45,13 @@ class Job:
             temporary.replace(self._path)
         except OSError as error:
             logger.warning(
-                "simhash: %s cannot be written (%s): after a pause, copies of pages from before "
-                "the pause may pass",
+                "simhash: %s cannot be written (%s): after a pause, copies of earlier pages "
+                "may pass",
                 self._path,
                 error,
             )
 
-    def finished(self) -> None:
+    def delete(self) -> None:
         """Delete the state, so that the next crawl with this JOBDIR starts as a new one."""
         if self._path is None:
             return
@@ -85,3 +64,22 @@ class Job:
                 self._path,
                 error,
             )
+
+
+def _read_starts(path: Path) -> dict[str, int]:
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        starts = {str(name): int(number) for name, number in content["began"].items()}
+        if min(starts.values(), default=0) < 0:  # would include earlier crawls
+            raise ValueError(f"{starts} has negative numbers")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        logger.warning(
+            "simhash: %s cannot be read (%s): pages from before the pause count as pages of an "
+            "earlier crawl, and copies of them may pass",
+            path,
+            error,
+        )
+        return {}
+    return starts

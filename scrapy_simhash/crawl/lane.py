@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.floods import Floods
+from scrapy_simhash.crawl.history import CrawlHistory
 from scrapy_simhash.crawl.identity import comparable
 from scrapy_simhash.crawl.index_calls import IndexCalls, ThreadedCalls, Unclaimed
 from scrapy_simhash.crawl.retries import ITEM_META_KEY, META_KEY, DroppedCopy, Retries
 from scrapy_simhash.documents.escaping import nearness, printable
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.policy import PASS, Context, outcome_of
+from scrapy_simhash.policy import DROP, PASS, Context, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _REMEMBERED_CANONICALS = 100_000
+
+_Answer = TypeVar("_Answer")
 
 
 class Lane:
@@ -76,6 +79,7 @@ class Lane:
             max_waits=settings.max_waits,
         )
         self._calls: IndexCalls | None = None
+        self.history: CrawlHistory | None = None
         self._unclaimed = Unclaimed(self._drop_unclaimed)
         self._prefer_canonical = settings.prefer_canonical
         self._debug = settings.debug
@@ -96,16 +100,27 @@ class Lane:
         """Whether the index is on the network, so that `ask` waits for it."""
         return self._calls is not None and self._calls.in_threads
 
-    def open(self, index: ObservingIndex | RedisIndex, *, patience_s: float | None = None) -> None:
+    def open(
+        self,
+        index: ObservingIndex | RedisIndex,
+        *,
+        patience_s: float | None = None,
+        resumed: bool = False,
+    ) -> None:
         """Use an index, which `close` closes.
 
         :param patience_s: how long to retry what an index on the network was told; None for an
             embedded one.
+        :param resumed: the crawl goes on after a pause.
         """
         if patience_s is None:
             self._calls = IndexCalls(index, self._errors)
         else:
             self._calls = ThreadedCalls(index, self._errors, patience_s=patience_s)
+        try:
+            self.history = CrawlHistory(index, resumed=resumed)
+        except StorageError as error:
+            self._errors.failed("history", error, index.location)
 
     def idle(self) -> bool:
         """Return True if the idle crawl has to go on."""
@@ -130,18 +145,30 @@ class Lane:
                 self._errors.failed("index", error, "close")
             self._calls = None
 
-    def count_entries(self) -> None:
-        """Count the entries of the index in the stats."""
-        if self.index is not None:
+    def end(self, *, finished: bool) -> None:
+        """Count the entries of the index in the stats, and write the crawl into its history.
+
+        :param finished: the crawl ended by itself, without a limit or a signal.
+        """
+        if self.index is None:
+            return
+        try:
+            self.stats.index_size(len(self.index))
+        except StorageError as error:
+            self._errors.failed("index", error, "its size")
+        if self.history is not None:
             try:
-                self.stats.index_size(len(self.index))
+                self.history.close(finished=finished)
             except StorageError as error:
-                self._errors.failed("index", error, "its size")
+                self._errors.failed("history", error, self.index.location)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index; None if it is closed or fails."""
-        calls = self._calls
-        return None if calls is None else await calls.soon(key, self._question(key, page))
+        return await self.call(key, self._question(key, page))
+
+    async def call(self, key: str, ask: Callable[[Any], _Answer]) -> _Answer | None:
+        """Return the index's answer to a question about a page; None if it is closed or fails."""
+        return None if self._calls is None else await self._calls.soon(key, ask)
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
         """Ask an index on the network; `judge` takes the verdict."""
@@ -175,11 +202,20 @@ class Lane:
         """Count a verdict, and return it with what is known of canonical URLs."""
         index: Any = self.index
         if self._texts is not None and index is not None:
-            self._texts.judged(index, verdict, page)
+            self._texts.store_or_hold(index, verdict, page)
         verdict = self._with_canonical(verdict, canonical)
+        if self.history is not None:
+            self.history.judged(verdict)
         if self.stats.judge(verdict) or self._debug:
             self._log(verdict)
         return verdict
+
+    def not_modified(self, verdict: Verdict) -> None:
+        """Count an unchanged page that was not downloaded."""
+        if self.history is not None:
+            self.history.judged(verdict)
+        self.stats.judge(verdict)
+        self._count(verdict, DROP)
 
     def decide(
         self,
@@ -241,7 +277,7 @@ class Lane:
     ) -> None:
         def settle(index: Any) -> None:
             if self._texts is not None:
-                self._texts.settled(index, observation, confirmed=confirmed)
+                self._texts.release(index, observation, confirmed=confirmed)
             try:
                 if confirmed:
                     index.confirm(observation)

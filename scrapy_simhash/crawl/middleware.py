@@ -20,7 +20,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import SimhashExtension
-from scrapy_simhash.crawl.identity import canonical_url
+from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, REFUSED_META_KEY, canonical_url
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.policy import PASS
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index import Observation
 
 VERDICT_META_KEY = "simhash"
-OPT_OUT_META_KEY = "dont_simhash"
-REFUSED_META_KEY = "simhash_asked_again"
 FLAG = "near-duplicate"
 
 
@@ -54,18 +52,28 @@ class SimhashDownloaderMiddleware:
         """Return the middleware of a crawl, as Scrapy asks for it."""
         return cls(SimhashExtension.of(crawler))
 
-    def process_request(self, request: Request) -> Request | None:
+    async def process_request(self, request: Request) -> Request | None:
         """Remove a verdict that a spider copied from the meta of another page.
 
         :raises SparedRequest: the request is not needed.
         """
         request.meta.pop(VERDICT_META_KEY, None)
-        return self._extension.url_rules.check(request)
+        instead = self._extension.url_rules.check(request)
+        if instead is None and self._extension.conditional.on:
+            await self._extension.conditional.prepare(request)
+        return instead
 
-    async def process_response(self, request: Request, response: Response) -> Response:
-        """Fingerprint the page for the spider middleware, or count why not."""
-        page = await self._fingerprint(request, response)
+    async def process_response(self, request: Request, response: Response) -> Response | Request:
+        """Fingerprint the page for the spider middleware, or count why not.
+
+        :raises NearDuplicatePage: the server says that the page has not changed.
+        """
         extension = self._extension
+        if extension.conditional.on:
+            received = await extension.conditional.received(request, response)
+            if received is not response:
+                return received
+        page = await self._fingerprint(request, response)
         if page is None:
             _arrived(extension, request)
             return response
@@ -76,6 +84,7 @@ class SimhashDownloaderMiddleware:
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
         """Record that a page will not arrive."""
+        self._extension.conditional.failed(request)
         _arrived(self._extension, request)
 
     async def _fingerprint(self, request: Request, response: Response) -> PageFingerprint | None:
@@ -283,8 +292,10 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             state = self._settlement.begin(response, key, verdict, action, repeatable)
             self._settlement.recognize_refused(state, refused)
             extension.page_passages.arrived(state, page.text)
+            extension.conditional.arrived(state, response)
             return
-        self._settlement.begin(response, key, verdict, PASS, repeatable)  # for an errback
+        state = self._settlement.begin(response, key, verdict, PASS, repeatable)  # for an errback
+        extension.conditional.arrived(state, response)
         raise NearDuplicatePage(response, verdict)
 
     def process_spider_exception(

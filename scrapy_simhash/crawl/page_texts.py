@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class PageTexts:
-    """A store for main texts of pages. Near-duplicates are stored at once, other pages when they
-    are confirmed.
+    """A store for main texts of pages. Texts of near-duplicates are stored at once, others when
+    their pages are confirmed.
 
     :param max_bytes: upper limit for the compressed texts of the index; 0 stores none.
     :param failed: called with each error: (step, error, key of the page).
@@ -36,23 +36,23 @@ class PageTexts:
         # Texts of pages in progress, by the sequence number of the observation.
         self._held: dict[int, KeptText] = {}
 
-    def judged(self, index: ObservingIndex, verdict: Verdict, page: PageFingerprint) -> None:
+    def store_or_hold(self, index: ObservingIndex, verdict: Verdict, page: PageFingerprint) -> None:
         """Store the text of a judged page, or hold it until the page is confirmed."""
         if not self._max_bytes or verdict.observation is None:
             return
         text = KeptText(page.title, page.text)
         if verdict.kind == "near-duplicate":
-            self._keep(index, verdict.key, text)
+            self._store(index, verdict.key, text)
         else:
             self._held[verdict.observation.sequence] = text
 
-    def settled(self, index: ObservingIndex, observation: Observation, *, confirmed: bool) -> None:
+    def release(self, index: ObservingIndex, observation: Observation, *, confirmed: bool) -> None:
         """Store the held text if the page was confirmed, otherwise discard it."""
         text = self._held.pop(observation.sequence, None)
         if text is not None and confirmed:
-            self._keep(index, observation.key, text)
+            self._store(index, observation.key, text)
 
-    def _keep(self, index: ObservingIndex, key: str, text: KeptText) -> None:
+    def _store(self, index: ObservingIndex, key: str, text: KeptText) -> None:
         try:
             texts = index.texts
             texts.max_bytes = self._max_bytes

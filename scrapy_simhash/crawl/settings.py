@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.floods import DEFAULT_CLUSTER_LIMIT
+from scrapy_simhash.crawl.health import MONITOR_SETTINGS, HealthLimits
 from scrapy_simhash.crawl.identity import Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS, PassageSettings
 from scrapy_simhash.crawl.redis_settings import REDIS_SETTINGS, RedisSettings
@@ -55,6 +56,7 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_SCOPE": "all",
         "SIMHASH_PREFER_CANONICAL": False,
         "SIMHASH_INCREMENTAL": False,
+        "SIMHASH_CONDITIONAL": False,
         "SIMHASH_RESET": False,
         "SIMHASH_PRESET": DEFAULT_PRESET,
         "SIMHASH_MAX_DISTANCE": None,
@@ -83,6 +85,7 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_URL_EXPLORE": DEFAULT_EXPLORE,
         "SIMHASH_REPORT": None,
         "SIMHASH_DEBUG": False,
+        **MONITOR_SETTINGS,
         **REDIS_SETTINGS,
         **PASSAGE_SETTINGS,
     }
@@ -116,6 +119,7 @@ class SimhashSettings:
     cluster_limit: int
     scope: Scope
     prefer_canonical: bool
+    conditional: bool
     workers: int
     timeout_ms: int
     reset: bool
@@ -140,6 +144,7 @@ class SimhashSettings:
     url_explore: float
     report: Path | None
     debug: bool
+    health_limits: HealthLimits
     redis: RedisSettings | None
     passages: PassageSettings | None
 
@@ -189,6 +194,7 @@ class SimhashSettings:
             cluster_limit=read.whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32),
             scope=cast("Scope", read.choice("SIMHASH_SCOPE", get_args(Scope))),
             prefer_canonical=read.boolean("SIMHASH_PREFER_CANONICAL"),
+            conditional=_read_conditional(read, pages=pages),
             workers=read.whole("SIMHASH_WORKERS", 0, 256),
             timeout_ms=read.whole("SIMHASH_TIMEOUT_MS", 1, 3_600_000),
             reset=read.boolean("SIMHASH_RESET"),
@@ -214,6 +220,7 @@ class SimhashSettings:
             url_explore=read.share("SIMHASH_URL_EXPLORE"),
             report=read.file("SIMHASH_REPORT", spider_name),
             debug=read.boolean("SIMHASH_DEBUG"),
+            health_limits=HealthLimits.read(read),
             redis=redis,
             passages=PassageSettings.read(read),
         )
@@ -237,6 +244,19 @@ def _read_url_rules(read: SettingsReader, *, pages: bool) -> UrlRulesMode | None
     if not pages:
         raise SettingsError(name, mode, "rules are learned from pages: not with SIMHASH_PAGES off")
     return cast("UrlRulesMode", mode)
+
+
+def _read_conditional(read: SettingsReader, *, pages: bool) -> bool:
+    name = "SIMHASH_CONDITIONAL"
+    on = read.boolean(name)
+    if on and not (pages and read.boolean("SIMHASH_INCREMENTAL")):
+        raise SettingsError(
+            name,
+            on,
+            "only with SIMHASH_INCREMENTAL = True and SIMHASH_PAGES = True: otherwise unchanged "
+            "pages pass, and must be downloaded",
+        )
+    return on
 
 
 def read_confirmation(read: SettingsReader, preset: Confirmation) -> Confirmation:

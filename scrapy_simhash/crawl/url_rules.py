@@ -63,7 +63,7 @@ class RequestRules:
         """Read the stored rules. :raises StorageError: they cannot be read."""
         if self._mode is not None and self._lane.index is not None:
             if self._lane.asks_in_threads:  # later, the event loop would wait for each site
-                self._stored = dict(self._lane.index.rule_rows())
+                self._stored = dict(self._lane.index.side_rows("url-rules"))
             self._rules = UrlRules(self._load, explore=self._explore)
 
     def scheduled(self, request: Request) -> None:
@@ -183,7 +183,9 @@ class RequestRules:
         index: Any = self._lane.index
         try:
             in_memory = index is None or self._lane.asks_in_threads
-            return decode_rules(self._stored.get(site) if in_memory else index.rule_row(site))
+            return decode_rules(
+                self._stored.get(site) if in_memory else index.side_row("url-rules", site)
+            )
         except (ValueError, StorageError) as error:
             self._errors.failed("url_rules", error, site)
             return {}
@@ -210,7 +212,7 @@ class RequestRules:
                     self._stored[name] = encoded
                 return encoded
 
-            index.change_rules(name, change)
+            index.change_side_row("url-rules", name, change)
             return stored
 
         def saved(stored: Rules | None) -> None:

@@ -22,10 +22,7 @@ DEFAULT_MAX_BYTES = 8_000_000
 DEFAULT_TIMEOUT_MS = 10_000
 DEFAULT_TAGS = {
     name: f"simhash_{name}"
-    for name in (
-        *("kind", "representative", "distance", "fingerprint"),
-        *("similar_to", "similarity"),
-    )
+    for name in ("kind", "representative", "distance", "fingerprint", "similar_to", "similarity")
 }
 STANDARD_OUTPUT = Path("-")
 
@@ -36,7 +33,7 @@ class Fields:
 
     :param text: fields whose texts are joined.
     :param html: field with an HTML page, instead of `text`.
-    :param key: field with the key; empty for FILE#NUMBER, None for ``url`` if it exists.
+    :param key: field with the key; None: ``url`` if it exists; ``""``: FILE#NUMBER.
     """
 
     text: tuple[str, ...] = ()
@@ -48,15 +45,15 @@ class Fields:
 class DedupeOptions:
     """How records are read and judged, and what happens to duplicates.
 
-    :param confirmation: what confirms that a record within `max_distance` bits is a copy; None for
-        the choice of the index, or of the scheme's preset.
+    :param confirmation: how a record within `max_distance` bits is confirmed; None: as in the
+        index, or the scheme's preset.
     :param format: format of all files; None to tell it from their names.
-    :param fields: None to look for usual names.
+    :param fields: an empty one looks for usual names.
     :param action: ``drop`` leaves duplicates out, ``tag`` keeps them and adds fields.
     :param tags: for ``tag``, field of a verdict → field of a record.
     :param incremental: records that the index knew before this run count as seen.
-    :param scope: returns for a key a filter for the keys of representatives; None for all.
-    :param scope_name: name of `scope`, to compare it with that of an interrupted run.
+    :param scope: key → filter of the keys of representatives, or None for no filter.
+    :param scope_name: name of `scope`, which must be the same when an interrupted run goes on.
     :param max_bytes: longer records are not judged.
     :param encoding: encoding of JSON and CSV.
     :param workers: processes that read and fingerprint records; 1 to use this process, 0 to
@@ -83,8 +80,8 @@ class DedupeOptions:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything that determines the output, as values for JSON."""
-        left_out = {"scheme", "confirmation", "fields", "scope", "workers", "timeout_ms"}
-        values = {name: value for name, value in vars(self).items() if name not in left_out}
+        excluded = {"scope", "workers", "timeout_ms"}
+        values = {name: value for name, value in vars(self).items() if name not in excluded}
         return {
             **values,
             "tags": dict(self.tags),
@@ -101,14 +98,14 @@ class DedupePaths:
     :param inputs: files and folders.
     :param against: an index, or files and folders, with records that count as seen; nothing is
         written there.
-    :param state: a folder for what an interrupted run needs to go on; deleted at the end.
-    :param output: None for no output; `STANDARD_OUTPUT`.
+    :param state: folder with the state of an interrupted run; deleted at the end.
+    :param output: None for none; `STANDARD_OUTPUT` for ``-``.
     :param verdicts: a file for the verdicts, a JSON line for each record.
-    :param index: an index to keep; None for one that only this run uses.
-    :param keep_index: leave the index of this run in `state`.
+    :param index: an index at a path of its own; None for a temporary one.
+    :param keep_index: keep the temporary index in `state`.
     :param overwrite: replace an existing output and existing verdicts.
     :param restart: discard an interrupted run.
-    :param standard_input: the input that is a copy of standard input.
+    :param standard_input: the input that holds what standard input gave.
     """
 
     inputs: Sequence[Path]
@@ -131,7 +128,3 @@ class DedupePaths:
     def is_compressed(self) -> bool:
         """Return True if the output is a gzip file."""
         return self.output is not None and self.output.name.endswith(".gz")
-
-
-# The old name, for one release.
-Places = DedupePaths

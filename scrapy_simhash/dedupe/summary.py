@@ -16,12 +16,13 @@ class DedupeSummary:
 
     :param dropped: duplicates that are left out.
     :param tagged: near-duplicates that are kept with tags.
-    :param similar: kept records within k bits of another one that are no confirmed copies of it.
-    :param known: records whose content is in the set that the run compares with.
+    :param similar: kept records within k bits of another one, but not confirmed as its copies.
+    :param known: records whose content is in `DedupePaths.against`.
     :param kinds: records by kind of verdict.
     :param skipped: records without a verdict, by reason.
-    :param went_on_after: records that an interrupted run had judged before.
-    :param damaged: files that cannot be read to their ends, with reasons.
+    :param went_on_after: records that an interrupted run had judged.
+    :param damaged: path → reason, for files that cannot be read to the end.
+    :param index_entries: entries at the end; None if the run only wrote its output.
     """
 
     records: int = 0
@@ -46,14 +47,13 @@ class DedupeSummary:
             self.dropped += 1
         else:
             self.kept += 1
-            # Only the action ``tag`` keeps near-duplicates.
-            self.tagged += verdict["kind"] == "near-duplicate"
-        self.similar += verdict["similar_to"] is not None
-        self.known += verdict.get("known", False)
+            if verdict["kind"] == "near-duplicate":  # which only the action ``tag`` keeps
+                self.tagged += 1
+        if verdict["similar_to"] is not None:
+            self.similar += 1
+        if verdict.get("known"):
+            self.known += 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return values for JSON."""
-        return {
-            name: dict(value) if isinstance(value, dict) else value
-            for name, value in vars(self).items()
-        }
+        return dict(vars(self))

@@ -24,6 +24,12 @@ Action = Literal["", "dropped", "tagged", "followed", "passed"]
 
 ACTIONS: tuple[Action, ...] = ("", "dropped", "tagged", "followed", "passed")
 
+SideKind = Literal["url-rules", "history", "validators"]
+"""A kind of small rows beside the entries, each with a name: the rules of URLs of a site
+(`scrapy_simhash.url_rules.rows`), a crawl (`scrapy_simhash.index.history`), or the ETag of a page
+(`scrapy_simhash.index.validators`).
+"""
+
 SyncPolicy = Literal["always", "everysec", "no"]
 """When what was confirmed is forced to the disk. A killed process loses nothing at any level.
 
@@ -241,14 +247,14 @@ class Store(Protocol):
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """Return the log from a sequence on, in its order."""
 
-    def rule_rows(self) -> Iterator[tuple[str, bytes]]:
-        """Return (site, its rules of URLs), see `scrapy_simhash.url_rules.rows`."""
+    def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
+        """Return (name, row) of all rows of a kind."""
 
-    def rule_row(self, site: str) -> bytes | None:
-        """Return the rules of a site, or None."""
+    def side_row(self, kind: SideKind, name: str) -> bytes | None:
+        """Return a row, or None."""
 
-    def write_rule_row(self, site: str, row: bytes | None) -> None:
-        """Put the rules of a site in the place of its former ones, or delete them."""
+    def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
+        """Put a row in the place of the one with its name, or delete that."""
 
     def sync(self) -> None:
         """Bring what was written to the disk, while other calls go on."""

@@ -1,4 +1,4 @@
-"""Search packed records of buckets for candidates, in passes over whole arrays."""
+"""Search packed records of buckets for candidates, with numpy."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# So many have fewer than 256 bits.
-_WORDS_OF_A_BYTE = 7
+# The bits of so many words can be counted in a byte.
+_MAX_WORDS_IN_BYTE = 7
 
 
 def near_ordinals(
@@ -18,28 +18,27 @@ def near_ordinals(
 ) -> set[int]:
     """Ordinals of the records whose check is within `max_distance` of `check`.
 
-    A record is `check_bits` bits of check and 32 of ordinal, little-endian; `check_bits` is a
-    multiple of 32.
+    A record is a check (`check_bits`, a multiple of 32) and an ordinal (32 bits), little-endian.
     """
     words = np.frombuffer(b"".join(buckets), "<u4")
-    if check_bits == 32:  # noqa: PLR2004 - a check is one word
+    if check_bits == 32:  # noqa: PLR2004 - the same, 2 µs faster for small buckets
         near = np.bitwise_count(words[::2] ^ np.uint32(check)) <= np.uint8(min(max_distance, 32))
-        return set(words[1::2][near].tolist()) if np.count_nonzero(near) else set()
-    checks = check_bits // 32
-    width = checks + 1
+        return set(words[1::2][near].tolist())
+    check_words = check_bits // 32
+    record_words = check_words + 1
     query = np.frombuffer(check.to_bytes(check_bits // 8, "little"), "<u4")
     # Word by word: numpy is slow at sums over rows of a few words.
-    counts = np.bitwise_count(words[::width] ^ query[0])
-    if checks > _WORDS_OF_A_BYTE:
+    counts = np.bitwise_count(words[::record_words] ^ query[0])
+    if check_words > _MAX_WORDS_IN_BYTE:
         counts = counts.astype(np.uint16)
-    for at in range(1, checks):
-        counts += np.bitwise_count(words[at::width] ^ query[at])
+    for at in range(1, check_words):
+        counts += np.bitwise_count(words[at::record_words] ^ query[at])
     near = counts <= max_distance
-    return set(words[checks::width][near].tolist()) if np.count_nonzero(near) else set()
+    return set(words[check_words::record_words][near].tolist())
 
 
 def equal_ordinals(buckets: Iterable[bytes | bytearray], check: bytes) -> list[int]:
-    """Ordinals of the records with exactly that check, a whole number of 4-byte words."""
+    """Ordinals of the records with this check, whose length is a multiple of 4."""
     found = []
     record_bytes = len(check) + 4
     for packed in buckets:

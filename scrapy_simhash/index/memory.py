@@ -9,7 +9,7 @@ from scrapy_simhash.fingerprint import hamming_distance
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
 
 
 class MemoryStore:
@@ -18,7 +18,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._log: dict[int, NearDuplicate] = {}
-        self._rule_rows: dict[str, bytes] = {}
+        self._side_rows: dict[tuple[SideKind, str], bytes] = {}
         self._next_sequence = 1
 
     @property
@@ -66,20 +66,20 @@ class MemoryStore:
         """See `Store.near_duplicates`."""
         return iter([line for line in self._log.values() if line.sequence >= since_sequence])
 
-    def rule_rows(self) -> Iterator[tuple[str, bytes]]:
-        """See `Store.rule_rows`."""
-        return iter([*self._rule_rows.items()])
+    def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
+        """See `Store.side_rows`."""
+        return iter([(name, row) for (of, name), row in self._side_rows.items() if of == kind])
 
-    def rule_row(self, site: str) -> bytes | None:
-        """See `Store.rule_row`."""
-        return self._rule_rows.get(site)
+    def side_row(self, kind: SideKind, name: str) -> bytes | None:
+        """See `Store.side_row`."""
+        return self._side_rows.get((kind, name))
 
-    def write_rule_row(self, site: str, row: bytes | None) -> None:
-        """See `Store.write_rule_row`."""
+    def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
+        """See `Store.write_side_row`."""
         if row is None:
-            self._rule_rows.pop(site, None)
+            self._side_rows.pop((kind, name), None)
         else:
-            self._rule_rows[site] = row
+            self._side_rows[kind, name] = row
 
     def sync(self) -> None:
         """See `Store.sync`."""

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from scrapy_simhash.confirmation import Evidence
-    from scrapy_simhash.index.base import Action, Entry, Match, NearDuplicate, Observation
+    from scrapy_simhash.index.base import (
+        Action,
+        Entry,
+        Match,
+        NearDuplicate,
+        Observation,
+        SideKind,
+    )
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.shared import SharedStore
     from scrapy_simhash.index.texts import Texts
@@ -184,25 +191,35 @@ class ObservingIndex(CrawlIndex):
         with self._shared.lock:
             return self._open().store.near_duplicates(self.crawl_start if this_crawl else 0)
 
-    def rule_rows(self) -> list[tuple[str, bytes]]:
-        """Return (site, its rules of URLs), see `scrapy_simhash.url_rules.rows`."""
+    @property
+    def next_sequence(self) -> int:
+        """The number of the next observation."""
+        return self._open().next_sequence
+
+    def side_rows(self, kind: SideKind) -> list[tuple[str, bytes]]:
+        """Return (name, row) of all rows of a kind, see `Store.side_rows`."""
         with self._shared.lock:
-            return [*self._open().store.rule_rows()]
+            return [*self._open().store.side_rows(kind)]
 
-    def rule_row(self, site: str) -> bytes | None:
-        """Return the rules of a site, or None."""
+    def side_row(self, kind: SideKind, name: str) -> bytes | None:
+        """Return a row, or None."""
         with self._shared.lock:
-            return self._open().store.rule_row(site)
+            return self._open().store.side_row(kind, name)
 
-    def change_rules(self, site: str, change: Callable[[bytes | None], bytes | None]) -> None:
-        """Replace the rules of a site by what a function makes of them: all at once, or not.
+    def change_side_row(
+        self, kind: SideKind, name: str, change: Callable[[bytes | None], bytes | None]
+    ) -> None:
+        """Replace a row by what a function makes of it: all at once, or not.
 
-        :param change: gets and returns the stored form; None stands for no rules. It may be called
-            more than once.
+        :param change: gets and returns a row; None stands for none. It may be called more than
+            once.
         """
         with self._shared.lock:
             store = self._open().store
-            store.write_rule_row(site, change(store.rule_row(site)))
+            before = store.side_row(kind, name)
+            after = change(before)
+            if after != before:
+                store.write_side_row(kind, name, after)
 
     def sync(self) -> None:
         """Sync confirmed pages to the disk, with the policy ``everysec``.

@@ -14,6 +14,8 @@ key                                        value
                                            fingerprint:f/8 length of the representative:4
                                            representative, key
 ``U`` site                                 rules of URLs, see `scrapy_simhash.url_rules.rows`
+``C`` first sequence                       a crawl, see `scrapy_simhash.index.history`
+``H`` page's key                           its ETag, see `scrapy_simhash.index.validators`
 ``S``                                      state: next sequence:8 entries:8 next ordinal:4
                                            first ordinal not in buckets:4
 =========================================  =======================================================
@@ -32,17 +34,20 @@ from typing import TYPE_CHECKING
 from xxhash import xxh3_64_intdigest
 
 from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
-from scrapy_simhash.index.base import ACTIONS, Entry, NearDuplicate
+from scrapy_simhash.index.base import ACTIONS, Entry, NearDuplicate, SideKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.plan import TablePlan
 
 STATE_KEY = b"S"
-RULES_HEAD = b"U"
-RULES_END = b"V"
+_SIDE_HEADS: Mapping[SideKind, bytes] = {
+    "history": b"C",
+    "validators": b"H",
+    "url-rules": b"U",
+}
 RUNS_KEY = b"R"
 REMOVED_END = b"Y"
 # Beyond all rows, and the lengths of rows of entries and of the near-duplicate log.
@@ -120,18 +125,31 @@ def removed_row(ordinal: int) -> bytes:
 def rows_of_no_kind(database: Database) -> Iterator[bytes]:
     """Return keys of rows that this format does not have, apart from those of buckets."""
     for start, stop, row_bytes in (
-        *((b"", b"E", -1), (b"E", b"F", ENTRY_ROW_BYTES), (b"F", b"K", -1), (b"L", b"N", -1)),
-        *((b"N", b"O", LOG_ROW_BYTES), (b"O", b"R", -1), (b"R\0", b"S", -1), (b"S\0", b"T", -1)),
-        *((RULES_END, b"X", -1), (b"X", REMOVED_END, ENTRY_ROW_BYTES), (REMOVED_END, END, -1)),
+        *((b"", b"C", -1), (b"D", b"E", -1), (b"E", b"F", ENTRY_ROW_BYTES), (b"F", b"H", -1)),
+        *(
+            (b"I", b"K", -1),
+            (b"L", b"N", -1),
+            (b"N", b"O", LOG_ROW_BYTES),
+            (b"O", b"R", -1),
+            (b"R\0", b"S", -1),
+        ),
+        *((b"S\0", b"T", -1), (b"V", b"X", -1), (b"X", REMOVED_END, ENTRY_ROW_BYTES)),
+        (REMOVED_END, END, -1),
     ):
         for row, _ in database.rows(start, stop):
             if len(row) != row_bytes:
                 yield row
 
 
-def rules_row(site: str) -> bytes:
-    """Return the key of the rules of a site's URLs."""
-    return RULES_HEAD + encode_key(site)
+def side_key(kind: SideKind, name: str) -> bytes:
+    """Return the key of a row beside the entries."""
+    return _SIDE_HEADS[kind] + encode_key(name)
+
+
+def side_range(kind: SideKind) -> tuple[bytes, bytes]:
+    """Return where the rows of a kind begin and end."""
+    head = _SIDE_HEADS[kind]
+    return head, bytes((head[0] + 1,))
 
 
 def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:

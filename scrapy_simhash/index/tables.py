@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_simhash.index.base import Entry, NearDuplicate, SyncPolicy
+    from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind, SyncPolicy
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.runs import Runs
@@ -220,22 +220,22 @@ class TableStore:
             sequence = int.from_bytes(row[1:], "big")
             yield self._decoded(records.decode_near_duplicate, sequence, value)
 
-    def rule_rows(self) -> Iterator[tuple[str, bytes]]:
-        """See `Store.rule_rows`."""
-        for row, value in self._database.rows(records.RULES_HEAD, records.RULES_END):
+    def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
+        """See `Store.side_rows`."""
+        for row, value in self._database.rows(*records.side_range(kind)):
             yield records.decode_key(row[1:]), value
 
-    def rule_row(self, site: str) -> bytes | None:
-        """See `Store.rule_row`."""
-        return self._database.get(records.rules_row(site))
+    def side_row(self, kind: SideKind, name: str) -> bytes | None:
+        """See `Store.side_row`."""
+        return self._database.get(records.side_key(kind, name))
 
-    def write_rule_row(self, site: str, row: bytes | None) -> None:
-        """See `Store.write_rule_row`."""
-        name = records.rules_row(site)
+    def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
+        """See `Store.write_side_row`."""
+        key = records.side_key(kind, name)
         if row is None:
-            self._write([], [name])
+            self._write([], [key])
         else:
-            self._write([(name, row)])
+            self._write([(key, row)])
 
     def sync(self) -> None:
         """See `Store.sync`. While it is called every second, no write waits for the disk."""

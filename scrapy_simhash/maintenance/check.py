@@ -16,7 +16,7 @@ from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, opened_runs
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, State
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.url_rules.rows import decode_rules
+from scrapy_simhash.maintenance.side_rows import damaged_side_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -136,7 +136,7 @@ class _Check:
             report.problem(f"the state row is missing or damaged ({error})")
         owned = self._check_entries()
         self._check_log()
-        self._check_rules()
+        self._check_side_rows()
         if self._runs is not None:
             self._check_runs(self._runs)
         else:
@@ -257,12 +257,9 @@ class _Check:
                 )
             self._report.near_duplicates += 1
 
-    def _check_rules(self) -> None:
-        for row, value in self._database.rows(records.RULES_HEAD, records.RULES_END):
-            try:
-                decode_rules(value)
-            except ValueError as error:  # noqa: PERF203 - few rows
-                self._report.problem(f"the rules of URLs of {row[1:]!r}: {error}")
+    def _check_side_rows(self) -> None:
+        for _, problem in damaged_side_rows(self._database):
+            self._report.problem(problem)
 
     def _buckets(self) -> Iterator[_Bucket]:
         """Yield all buckets with their rows."""

@@ -70,7 +70,7 @@ ENTRY_TYPES = get_type_hints(EntryRecord)
 NEAR_DUPLICATE_TYPES = get_type_hints(NearDuplicateRecord)
 
 
-class Given(NamedTuple):
+class PlacedRecord(NamedTuple):
     """A record to import, with its place in the file for error messages."""
 
     place: str
@@ -123,7 +123,7 @@ def near_duplicate_records(where: Location) -> Iterator[NearDuplicateRecord]:
 def import_entries(
     where: Location,
     manifest: Manifest | RedisManifest,
-    given: Iterable[Given],
+    given: Iterable[PlacedRecord],
     *,
     on_progress: Callable[[], object] = lambda: None,
 ) -> int:

@@ -81,8 +81,10 @@ def _changing(
     if isinstance(where, RedisAddress):
         with changing_in_redis(where) as changed:
             yield changed
+            changed.forget_history()
         return
-    with rewriting(where) as (source, store):
+    # The history says nothing about pages of another index.
+    with rewriting(where, side_rows=("url-rules", "validators")) as (source, store):
         copy_all(source, store, RewriteResult(), on_progress)
         store.skip_to(source.next_sequence)
         yield store

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import preset_confirmation
@@ -51,7 +51,7 @@ def rebuild(
             f"{plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
             f"{MIN_RECALL:.0%}: lower the distance, or take more tables"
         )
-    changes = {
+    changes: dict[str, Any] = {
         "plan": plan,
         "max_distance": max_distance,
         "check_bits": check_bits(plan.bits, max_distance),

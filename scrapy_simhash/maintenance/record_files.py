@@ -6,30 +6,30 @@ import csv
 import gzip
 import json
 import sys
+import zlib
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.escaping import csv_cell
-from scrapy_simhash.documents.files import replaced
+from scrapy_simhash.documents.files import GZIP_MARK, import_extra, replaced
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.maintenance.export import Given
+from scrapy_simhash.maintenance.export import PlacedRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-STANDARD = "-"
+STANDARD_STREAM = "-"
 _BATCH_RECORDS = 65_536
-_INSTALL = 'pip install "scrapy-simhash[files]"'
 
 
 def is_parquet(name: str) -> bool:
-    """Return True if a file name stands for a Parquet file."""
+    """Return True for the name of a Parquet file."""
     return name.lower().endswith((".parquet", ".pq"))
 
 
 def is_csv(name: str) -> bool:
-    """Return whether a file of that name is, or becomes, a CSV file."""
+    """Return True for the name of a CSV file, compressed or not."""
     return name.lower().removesuffix(".gz").endswith(".csv")
 
 
@@ -38,31 +38,31 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
 
     :param name: ``-`` or a file name; the suffixes ``.csv``, ``.gz`` and ``.parquet`` select the
         format.
-    :param types: field types of the records: str, int or bool.
+    :param types: field types of the records: str, int, bool or int | None.
     :raises SimhashError: the format cannot store a record, or a package is missing.
     :raises OSError: the file cannot be written.
     """
-    if name == STANDARD:
+    if name == STANDARD_STREAM:
         return _write_lines(sys.stdout, records)
     path = Path(name)
     with replaced(path) as temporary:
         if is_parquet(name):
             return _write_parquet(temporary, records, types)
-        opened = gzip.open if name.lower().endswith(".gz") else open
-        # newline="": csv ends lines itself, and those of JSON are the same everywhere.
-        with opened(temporary, "wt", encoding="utf-8", newline="") as file:
+        open_text = gzip.open if name.lower().endswith(".gz") else open
+        # newline="": csv writes its own line ends, and JSON gets \n everywhere.
+        with open_text(temporary, "wt", encoding="utf-8", newline="") as file:
             if is_csv(name):
                 return _write_csv(file, records, types)
             return _write_lines(file, records)
 
 
-def read_records(name: str) -> Iterator[Given]:
+def read_records(name: str) -> Iterator[PlacedRecord]:
     """Yield the records of a file, or of standard input, without validation.
 
     :raises SimhashError: the file has another format or is damaged.
     :raises OSError: the file cannot be read.
     """
-    if name == STANDARD:
+    if name == STANDARD_STREAM:
         yield from _read_lines(name, sys.stdin.buffer)
     elif is_csv(name):
         raise SimhashError(
@@ -72,10 +72,8 @@ def read_records(name: str) -> Iterator[Given]:
         yield from _read_parquet(Path(name))
     else:
         with Path(name).open("rb") as file:
-            compressed = file.peek(2)[:2] == b"\x1f\x8b"
-        with Path(name).open("rb") as file:
-            lines = gzip.GzipFile(fileobj=file) if compressed else file
-            yield from _read_lines(name, lines)
+            compressed = file.peek(2).startswith(GZIP_MARK)
+            yield from _read_lines(name, gzip.GzipFile(fileobj=file) if compressed else file)
 
 
 def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> int:
@@ -101,7 +99,7 @@ def _write_csv(file: Any, records: Iterable[Mapping[str, Any]], types: Mapping[s
     return count
 
 
-def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[Given]:
+def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[PlacedRecord]:
     number = 0
     try:
         for number, line in enumerate(file, 1):
@@ -109,20 +107,20 @@ def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[Given]:
                 continue
             record = json.loads(line)
             if not isinstance(record, dict):
-                raise TypeError("it is no JSON object")
-            yield Given(f"{name}, line {number}", record)
+                raise TypeError("not a JSON object")
+            yield PlacedRecord(f"{name}, line {number}", record)
     except (ValueError, TypeError, RecursionError) as error:
-        raise SimhashError(f"{name}, line {number}: {error}; JSON lines are needed") from error
-    except (EOFError, gzip.BadGzipFile, OSError) as error:
+        raise SimhashError(f"{name}, line {number}: {error}; expected JSON lines") from error
+    except (EOFError, OSError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise SimhashError(f"{name}: it is cut short or damaged ({error})") from error
+        raise SimhashError(f"{name}: truncated or damaged ({error})") from error
 
 
 def _write_parquet(
     path: Path, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]
 ) -> int:
-    arrow, parquet = _pyarrow()
+    arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
     arrow_types = {
         str: arrow.string(),
         int: arrow.int64(),
@@ -138,30 +136,21 @@ def _write_parquet(
                 writer.write_table(arrow.Table.from_pylist(batch, schema))
             except (UnicodeError, arrow.ArrowException) as error:
                 raise SimhashError(
-                    f"Parquet cannot take a record ({error}): export JSON lines instead"
+                    f"Parquet cannot store a record ({error}): export JSON lines instead"
                 ) from error
             count += len(batch)
     return count
 
 
-def _read_parquet(path: Path) -> Iterator[Given]:
-    arrow, parquet = _pyarrow()
-    with path.open("rb") as opened:
+def _read_parquet(path: Path) -> Iterator[PlacedRecord]:
+    arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
+    with path.open("rb") as stream:
         try:
-            file = parquet.ParquetFile(opened)
+            file = parquet.ParquetFile(stream)
             number = 0
             for batch in file.iter_batches(_BATCH_RECORDS):
                 for record in batch.to_pylist():
                     number += 1
-                    yield Given(f"{path}, row {number}", record)
+                    yield PlacedRecord(f"{path}, row {number}", record)
         except (arrow.ArrowException, OSError) as error:
-            raise SimhashError(f"{path}: it is no Parquet file, or damaged ({error})") from error
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow as arrow  # noqa: ICN001 - no abbreviation
-        from pyarrow import parquet
-    except ImportError as error:
-        raise SimhashError(f"Parquet needs the package pyarrow: {_INSTALL}") from error
-    return arrow, parquet
+            raise SimhashError(f"{path}: not a Parquet file, or damaged ({error})") from error

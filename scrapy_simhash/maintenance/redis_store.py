@@ -67,6 +67,11 @@ class RedisStore:
         self._index.skip_to(self.next_sequence)
         self._new.clear()
 
+    def forget_history(self) -> None:
+        """Delete the history of the index."""
+        for name, _ in self._index.side_rows("history"):
+            self._index.change_side_row("history", name, lambda _: None)
+
     def __len__(self) -> int:
         self.flush()
         return len(self._index)

@@ -93,6 +93,8 @@ def remove(where: Location, keys: Iterable[str]) -> list[str]:
         store = TableStore(database, manifest.plan, manifest.check_bits, str(directory), path=path)
         found = {key: entry for key in keys if (entry := store.entry(key)) is not None}
         store.remove(list(found.values()), store.next_sequence)
+        for key in found:
+            store.write_side_row("validators", key, None)
         with opened_texts(directory, manifest.database) as texts:
             if texts is not None:
                 for key in found:

@@ -16,7 +16,7 @@ from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.records import State
 from scrapy_simhash.index.run_files import destroy_runs
 from scrapy_simhash.index.tables import TableStore
-from scrapy_simhash.url_rules.rows import decode_rules
+from scrapy_simhash.maintenance.side_rows import damaged_side_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -120,11 +120,7 @@ def _keep_what_can_be_read(
             continue
         highest = max(highest, line.sequence)
         lines += 1
-    for row, value in database.rows(records.RULES_HEAD, records.RULES_END):
-        try:
-            decode_rules(value)
-        except ValueError:  # noqa: PERF203 - few rows
-            dropped.append(row)
+    dropped += [row for row, _ in damaged_side_rows(database)]
     stored = database.get(records.STATE_KEY)
     with suppress(ValueError):
         highest = max(highest, records.decode_state(stored or b"").next_sequence - 1)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from scrapy_simhash.errors import StorageError
+from scrapy_simhash.index.base import SideKind
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import DATABASES, FILE_NAME, FORMAT_VERSION, databases
 from scrapy_simhash.index.offline import opened_database, require_whole
@@ -22,7 +23,7 @@ from scrapy_simhash.maintenance.redis_store import making_in_redis
 from scrapy_simhash.maintenance.sources import DatabaseSource, Location
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -57,10 +58,17 @@ class Rewriting(NamedTuple):
 
 
 @contextmanager
-def rewriting(directory: Path, *, older: bool = False, **changes: Any) -> Iterator[Rewriting]:
+def rewriting(
+    directory: Path,
+    *,
+    older: bool = False,
+    side_rows: Sequence[SideKind] = get_args(SideKind),
+    **changes: Any,
+) -> Iterator[Rewriting]:
     """Yield the old index and an empty store; at the end, the filled store replaces the old one.
 
     :param older: accept an old index of an older format version.
+    :param side_rows: kinds of rows beside the entries that are copied.
     :param changes: changed fields of the manifest, such as `plan`.
     :raises StorageError: the index is missing, open elsewhere, cannot be read, or the disk fails;
         the old index is unchanged.
@@ -75,8 +83,10 @@ def rewriting(directory: Path, *, older: bool = False, **changes: Any) -> Iterat
             new = replace(made, generation=made.generation + 1, **changes)
             with _new_store(directory, new) as store:
                 yield Rewriting(source, store)
-                for site, row in source.rule_rows():
-                    store.write_rule_row(site, row)
+                for kind in side_rows:
+                    for name, row in source.side_rows(kind):
+                        if kind != "validators" or store.entry(name) is not None:
+                            store.write_side_row(kind, name, row)
                 store.skip_to(source.next_sequence)
             new.replace(directory)
         with suppress(StorageError):  # the next rewrite deletes them

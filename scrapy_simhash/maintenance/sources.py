@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_simhash.index import ObservingIndex
-    from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.index import RedisIndex
@@ -61,8 +61,8 @@ class Source(Protocol):
     def near_duplicates(self) -> Iterator[NearDuplicate]:
         """Yield the lines of the near-duplicate log, oldest first."""
 
-    def rule_rows(self) -> Iterable[tuple[str, bytes]]:
-        """Return (site, its rules of URLs), see `scrapy_simhash.url_rules.rows`."""
+    def side_rows(self, kind: SideKind) -> Iterable[tuple[str, bytes]]:
+        """Return (name, row) of all rows of a kind."""
 
 
 @contextmanager
@@ -173,9 +173,9 @@ class DatabaseSource:
             except ValueError as error:
                 raise corrupt(self.location, error) from error
 
-    def rule_rows(self) -> Iterator[tuple[str, bytes]]:
-        """See `Source.rule_rows`."""
-        for row, value in self._database.rows(records.RULES_HEAD, records.RULES_END):
+    def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
+        """See `Source.side_rows`."""
+        for row, value in self._database.rows(*records.side_range(kind)):
             yield records.decode_key(row[1:]), value
 
     def _entries(self, first_ordinal: int) -> Iterator[Entry]:
@@ -231,9 +231,9 @@ class RedisSource:
         """See `Source.near_duplicates`."""
         return (line for line in self._index.lines() if line.sequence < self.next_sequence)
 
-    def rule_rows(self) -> Iterable[tuple[str, bytes]]:
-        """See `Source.rule_rows`."""
-        return self._index.rule_rows()
+    def side_rows(self, kind: SideKind) -> Iterable[tuple[str, bytes]]:
+        """See `Source.side_rows`."""
+        return self._index.side_rows(kind)
 
     def __enter__(self) -> Self:
         return self

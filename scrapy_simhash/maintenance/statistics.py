@@ -30,7 +30,7 @@ ROW_KINDS = {
     "state": (b"S", b"T"),
 }
 
-# Kinds of keys in Redis with their letter, and what is asked about each key.
+# Kinds of keys in Redis: letter, and the commands that are sent for each key.
 REDIS_KINDS = {
     "entries": ("e", ("MEMORY USAGE",)),
     "buckets": ("t", ("MEMORY USAGE", "STRLEN")),
@@ -51,7 +51,7 @@ class RowStatistics:
 
 @dataclass
 class TableStatistics:
-    """The buckets of one table, or of page keys.
+    """The buckets of one table; page keys are a table, too.
 
     :param used: buckets with at least one record.
     :param largest: records in the fullest bucket.
@@ -76,15 +76,14 @@ class TableStatistics:
 class IndexStatistics:
     """The statistics of an index.
 
-    :param page_key_bytes: part of the values of entries.
-    :param file_bytes: of an index in Redis, those in the memory of the server.
+    :param page_key_bytes: included in the value bytes of entries.
+    :param file_bytes: in Redis, bytes of the server's memory.
     """
 
     manifest: Manifest | RedisManifest
     entries: int
     page_key_bytes: int
     buffered: int
-    next_sequence: int
     file_bytes: int
     rows: dict[str, RowStatistics]
     tables: list[TableStatistics]
@@ -104,12 +103,12 @@ def statistics(
     directory = where
     with opened_database(directory) as (manifest, database):
         try:
-            return _counted(directory, manifest, database, on_progress)
+            return _of_directory(directory, manifest, database, on_progress)
         except ValueError as error:
             raise corrupt(str(directory), error) from error
 
 
-def _counted(
+def _of_directory(
     directory: Path, manifest: Manifest, database: Database, on_progress: Callable[[], object]
 ) -> IndexStatistics:
     width_bytes = manifest.plan.bits // 8
@@ -119,13 +118,10 @@ def _counted(
         for kind, (start, stop) in ROW_KINDS.items()
     }
     buffered = sum(1 for _ in database.rows(records.entry_row(state.first_buffered), b"F"))
-    tables = _tables(database, manifest)
     if manifest.plan.prefix_bits:
         tables = _tables_of_runs(opened_runs(directory, manifest, database), manifest, rows)
-    later = [
-        records.decode_entry(int.from_bytes(row[1:], "big"), value, width_bytes)
-        for row, value in database.rows(records.entry_row(state.next_ordinal), b"F")
-    ]
+    else:
+        tables = _tables_of_rows(database, manifest)
     return IndexStatistics(
         manifest=manifest,
         entries=rows["entries"].rows,
@@ -133,7 +129,6 @@ def _counted(
             records.page_key_bytes(value, width_bytes) for _, value in database.rows(b"E", b"F")
         ),
         buffered=buffered,
-        next_sequence=max([state.next_sequence, *(entry.met + 1 for entry in later)]),
         file_bytes=file_bytes(manifest.database_path(directory)),
         rows=rows,
         tables=tables,
@@ -148,14 +143,14 @@ def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexSta
     ]
     by_head = {layout.table(number): table for number, table in enumerate(tables)}
     rows = {}
-    for kind, (name, length) in REDIS_KINDS.items():
-        rows[kind] = counted = RowStatistics()
-        for key, (size, *lengths) in index.server.each(layout.pattern(name), *length):
+    for kind, (letter, commands) in REDIS_KINDS.items():
+        rows[kind] = of_kind = RowStatistics()
+        for key, (size, *lengths) in index.server.each(layout.pattern(letter), *commands):
             on_progress()
-            counted.rows += 1
-            counted.key_bytes += len(key)
-            counted.value_bytes += max((size or 0) - len(key), 0)
-            if name == "t":
+            of_kind.rows += 1
+            of_kind.key_bytes += len(key)
+            of_kind.value_bytes += max((size or 0) - len(key), 0)
+            if kind == "buckets":
                 table = by_head[key[: key.index(b"}") + 1]]
                 records_in_bucket = lengths[0] // layout.record_bytes
                 table.used += 1
@@ -170,7 +165,6 @@ def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexSta
         entries=entries,
         page_key_bytes=page_key_bytes,
         buffered=0,
-        next_sequence=index.next_sequence,
         file_bytes=sum(one.key_bytes + one.value_bytes for one in rows.values()),
         rows=rows,
         tables=tables,
@@ -192,28 +186,29 @@ def _count_rows(
 def _tables_of_runs(
     runs: Runs, manifest: Manifest, rows: dict[str, RowStatistics]
 ) -> list[TableStatistics]:
-    """Count the records of runs, and their bytes as those of rows."""
+    """Count the records of runs, and add their bytes to `rows`."""
     import numpy as np
 
     widths_bits = [*manifest.plan.prefix_widths_bits, KEY_HASH_BITS]
-    counted = [TableStatistics(f"table {number}", bits) for number, bits in enumerate(widths_bits)]
-    counted[-1].name = "page keys"
-    for table, found in enumerate(counted):
-        held = [run.positions(table) for run in runs.runs]
-        prefixes = runs.prefixes(table, np.concatenate(held)) if held else np.zeros(0, np.uint64)
+    tables = [TableStatistics(f"table {number}", bits) for number, bits in enumerate(widths_bits)]
+    tables[-1].name = "page keys"
+    for number, table in enumerate(tables):
+        positions = [run.positions(number) for run in runs.runs]
+        prefixes = runs.prefixes(number, np.concatenate([np.empty(0, np.uint32), *positions]))
         _, buckets = np.unique(prefixes, return_counts=True)
-        found.used, found.records = len(buckets), len(prefixes)
-        found.largest = int(buckets.max(initial=0))
-        kind = rows["page keys" if found is counted[-1] else "buckets"]
-        kind.rows += len(prefixes)
-        kind.value_bytes += sum(run.table_bytes(table) for run in runs.runs)
+        table.used, table.records = len(buckets), len(prefixes)
+        table.largest = int(buckets.max(initial=0))
+        of_kind = rows["page keys" if table is tables[-1] else "buckets"]
+        of_kind.rows += len(prefixes)
+        of_kind.value_bytes += sum(run.table_bytes(number) for run in runs.runs)
+    # Fingerprints and ids of pages are stored once, for all tables.
     rows["buckets"].value_bytes += runs.page_count * runs.page_bytes
-    return counted
+    return tables
 
 
-def _tables(database: Database, manifest: Manifest) -> list[TableStatistics]:
+def _tables_of_rows(database: Database, manifest: Manifest) -> list[TableStatistics]:
     widths_bits = [*manifest.plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
-    counted = []
+    tables = []
     for number, (head, prefix_bytes) in enumerate(records.bucket_heads(manifest.plan)):
         is_page_keys = head == b"K"
         record_bytes = 4 + (records.KEY_CHECK_BITS if is_page_keys else manifest.check_bits) // 8
@@ -221,15 +216,15 @@ def _tables(database: Database, manifest: Manifest) -> list[TableStatistics]:
             "page keys" if is_page_keys else f"table {number}", widths_bits[number]
         )
         in_bucket = 0
-        stop = head[:-1] + bytes([head[-1] + 1]) if head[-1] < 0xFF else head + b"\xff" * 8  # noqa: PLR2004 - the last byte
+        stop = (int.from_bytes(head, "big") + 1).to_bytes(len(head), "big")
         for row, value in database.rows(head, stop):
             packed_bytes = len(value)
-            if len(row) == len(head) + prefix_bytes:  # an open row: the first of its bucket
+            if len(row) == len(head) + prefix_bytes:  # the first row of a bucket
                 packed_bytes -= records.HEADER_BYTES
                 in_bucket = 0
                 table.used += 1
             in_bucket += packed_bytes // record_bytes
             table.records += packed_bytes // record_bytes
             table.largest = max(table.largest, in_bucket)
-        counted.append(table)
-    return counted
+        tables.append(table)
+    return tables

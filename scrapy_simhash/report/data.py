@@ -137,7 +137,7 @@ def build(
 
 def _url_rules(source: Source) -> dict[str, Any]:
     try:
-        holding = [one for one in known_rules(source.rule_rows()) if one.holds]
+        holding = [one for one in known_rules(source.side_rows("url-rules")) if one.holds]
     except ValueError as error:
         raise corrupt(source.location, error) from error
     return {

@@ -32,6 +32,7 @@ ARGUMENTS = {
     "stats": [],
     "query": ["page"],
     "explain": ["https://nowhere.example/"],
+    "changes": ["--since", "1d"],
     "clusters": [],
     "check": [],
     "repair": [],

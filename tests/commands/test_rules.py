@@ -36,14 +36,14 @@ def index(folder):
     rules = {SID: known(50, spared=1200), PRINT: known(20), WWW: known(30), REF: mixed}
     rules[(("drop", "page"),)] = known(3, 5)
     with open_index(index_url(folder / "index")) as opened:
-        opened.change_rules("example.com", lambda _: encode_rules(rules))
-        opened.change_rules("other.org", lambda _: encode_rules({SID: known(9)}))
+        opened.change_side_row("url-rules", "example.com", lambda _: encode_rules(rules))
+        opened.change_side_row("url-rules", "other.org", lambda _: encode_rules({SID: known(9)}))
     return str(folder / "index")
 
 
 def stored(index: str) -> dict[str, dict]:
     with open_index(index_url(Path(index))) as opened:
-        return {site: decode_rules(row) for site, row in opened.rule_rows()}
+        return {site: decode_rules(row) for site, row in opened.side_rows("url-rules")}
 
 
 def test_rules_are_listed_with_their_evidence(run, index):
@@ -157,7 +157,7 @@ def test_an_exported_rule_comes_back(index):
 
 def test_a_damaged_row_is_reported_and_repaired(run, index):
     with open_index(index_url(Path(index))) as opened:
-        opened.change_rules("other.org", lambda _: b"{")
+        opened.change_side_row("url-rules", "other.org", lambda _: b"{")
     ran = run("rules", "--index", index)
     assert ran.code == 1
     assert "repair" in ran.err

@@ -9,7 +9,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_simhash import open_index
-from scrapy_simhash.crawl.jobdir import FILE_NAME, Job
+from scrapy_simhash.crawl.jobdir import FILE_NAME, CrawlStarts
 from scrapy_simhash.index import index_url
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
@@ -37,7 +37,7 @@ class FakeIndex:
 
 
 def job(directory):
-    return Job(Settings({"JOBDIR": None if directory is None else str(directory)}))
+    return CrawlStarts(Settings({"JOBDIR": None if directory is None else str(directory)}))
 
 
 def test_without_a_directory_nothing_is_remembered(tmp_path):

@@ -311,7 +311,7 @@ def repair(directory: str, dies_at: str) -> None:
 def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
     """Make an index anew, and die at a step: a write, a sync, or a change of files."""
     from scrapy_simhash.index.kinds import database_kind
-    from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
+    from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
     from scrapy_simhash.maintenance.merge import merge
     from scrapy_simhash.maintenance.rebuild import rebuild
     from scrapy_simhash.maintenance.remove import expire
@@ -344,7 +344,7 @@ def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
         dying(os, name)
     dying(type(paths[0]), "replace")
     if task == "import_entries":
-        import_entries(paths[1], made, [Given("?", record) for record in exported])
+        import_entries(paths[1], made, [PlacedRecord("?", record) for record in exported])
     elif task == "expire":
         expire(paths[0], 0)
     else:

@@ -16,7 +16,7 @@ from scrapy_simhash.index import new_manifest, open_index
 from scrapy_simhash.maintenance.export import (
     ENTRY_TYPES,
     NEAR_DUPLICATE_TYPES,
-    Given,
+    PlacedRecord,
     entry_records,
     import_entries,
     near_duplicate_records,
@@ -38,7 +38,9 @@ def new(tmp_path):
 
 
 def imported(new, *records):
-    return import_entries(new, MANIFEST, [Given(f"row {n}", one) for n, one in enumerate(records)])
+    return import_entries(
+        new, MANIFEST, [PlacedRecord(f"row {n}", one) for n, one in enumerate(records)]
+    )
 
 
 @pytest.mark.parametrize("name", ["r.jsonl", "r.jl.gz", "r.parquet", "R.PARQUET"])
@@ -104,19 +106,30 @@ def test_a_key_that_is_no_unicode_is_for_json_lines(tmp_path, new):
     assert [one.record for one in read_records(str(tmp_path / "r.jsonl"))] == records
 
 
+def flipped(data, at):
+    return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+
+
+RECORDS = b"".join(b'{"key": "a%d", "fingerprint": "00"}\n' % number for number in range(99))
+
+
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("r.jsonl", b"{", "line 1: .*; JSON lines are needed"),
-        ("r.jsonl", b'{"key": "a"}\n[1]\n', "line 2: it is no JSON object"),
+        ("r.jsonl", b"{", "line 1: .*; expected JSON lines"),
+        ("r.jsonl", b'{"key": "a"}\n[1]\n', "line 2: not a JSON object"),
         ("r.jsonl", b"\xff\xfe\x00", "line 1"),
         ("r.jsonl", b"[" * 100_000, "line 1"),
-        ("r.jsonl", gzip.compress(b'{"key": "a"}\n' * 99, mtime=0)[:-9], "cut short or damaged"),
-        ("r.jsonl", b"\x1f\x8b rubbish", "cut short or damaged"),
-        ("r.parquet", b"PAR1 rubbish", "no Parquet file"),
-        ("r.parquet", b"", "no Parquet file"),
+        ("r.jsonl", gzip.compress(b'{"key": "a"}\n' * 99, mtime=0)[:-9], "truncated or damaged"),
+        ("r.jsonl", b"\x1f\x8b rubbish", "truncated or damaged"),
+        ("r.jsonl", flipped(gzip.compress(RECORDS, mtime=0), 20), "truncated or damaged"),
+        ("r.parquet", b"PAR1 rubbish", "not a Parquet file"),
+        ("r.parquet", b"", "not a Parquet file"),
     ],
-    ids=["cut", "list", "binary", "deep", "gzip cut", "no gzip", "no parquet", "empty parquet"],
+    ids=[
+        *("cut", "list", "binary", "deep", "gzip cut", "no gzip", "gzip flipped"),
+        *("no parquet", "empty parquet"),
+    ],
 )
 def test_files_that_make_no_sense(tmp_path, name, content, told):
     path = tmp_path / name

@@ -22,7 +22,7 @@ from scrapy_simhash.errors import (
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, open_index, records
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
+from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import compact, rebuild
 from scrapy_simhash.maintenance.remove import expire, remove
@@ -147,7 +147,9 @@ def test_what_was_exported_is_imported(crawls):
         exported = list(entry_records(index.directory))
         new = make_backend(index.name, Path(temporary, "new"))
         manifest = Manifest.read(index.directory)
-        count = import_entries(new.directory, manifest, (Given("?", one) for one in exported))
+        count = import_entries(
+            new.directory, manifest, (PlacedRecord("?", one) for one in exported)
+        )
         assert count == len(exported)
         assert content(new)[0] == content(index)[0]
         assert answers(new) == answers(index)
@@ -286,7 +288,7 @@ def test_merged_times_are_of_the_first_and_the_last_sight(tmp_path):
         strict=True,
     ):
         names = "key", "fingerprint", "first_seen_s", "last_seen_s"
-        given = [Given("?", dict(zip(names, entry, strict=True))) for entry in entries]
+        given = [PlacedRecord("?", dict(zip(names, entry, strict=True))) for entry in entries]
         import_entries(directory, manifest, given)
     merge(*directories)
     found = {record["key"]: record for record in entry_records(directories[0])}

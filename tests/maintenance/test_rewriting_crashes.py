@@ -10,7 +10,7 @@ import pytest
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.maintenance.check import check
-from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
+from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.remove import expire
@@ -56,7 +56,7 @@ class Disk:
 
 def imported(_, new):
     old = new.with_name("one")
-    records = [Given("?", record) for record in entry_records(old)]
+    records = [PlacedRecord("?", record) for record in entry_records(old)]
     return import_entries(new, Manifest.read(old), records)
 
 

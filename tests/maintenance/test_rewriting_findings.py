@@ -16,7 +16,7 @@ from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.texts import KeptText, Texts, opened_texts
 from scrapy_simhash.maintenance.duplication import duplication
 from scrapy_simhash.maintenance.explain import predict
-from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
+from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.reindex import reindex
@@ -174,7 +174,7 @@ def test_an_import_that_was_killed_is_begun_again(tmp_path):
         store.close()
         left = shutil.copytree(new, tmp_path / "left")
     assert {path.name for path in left.iterdir()} == {KIND, ".manifest.json.making"}
-    records_ = [Given("?", {"key": "a", "fingerprint": "00ff"})]
+    records_ = [PlacedRecord("?", {"key": "a", "fingerprint": "00ff"})]
     assert import_entries(left, manifest, records_) == 1
     assert content(make_backend(KIND, left))[0] == [("a", 0x00FF)]
     with pytest.raises(StorageError, match="not empty"):
@@ -183,7 +183,7 @@ def test_an_import_that_was_killed_is_begun_again(tmp_path):
 
 def test_a_record_that_was_last_seen_was_first_seen_then(tmp_path):
     manifest = Manifest.read(made(tmp_path / "made").directory)
-    given = [Given("?", {"key": "a", "fingerprint": "00ff", "last_seen_s": 1000})]
+    given = [PlacedRecord("?", {"key": "a", "fingerprint": "00ff", "last_seen_s": 1000})]
     import_entries(tmp_path / "new", manifest, given)
     [record] = entry_records(tmp_path / "new")
     assert (record["first_seen_s"], record["last_seen_s"]) == (1000, 1000)

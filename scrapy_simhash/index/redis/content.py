@@ -34,7 +34,7 @@ from scrapy_simhash.index.redis.layout import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.redis.server import Server
@@ -222,20 +222,28 @@ class RedisContent:
                     self._require_open()
                     yield self._decoded_line(sequence, value)
 
-    def rule_rows(self) -> list[tuple[str, bytes]]:
-        """See `ObservingIndex.rule_rows`."""
+    def side_rows(self, kind: SideKind) -> list[tuple[str, bytes]]:
+        """See `ObservingIndex.side_rows`."""
         self._require_open()
-        found = self.server.call("HGETALL", self.layout.state("url-rules"))
-        return [(decode_key(site), row) for site, row in found.items()]
+        found = self.server.call("HGETALL", self.layout.state(kind))
+        return [(decode_key(name), row) for name, row in found.items()]
 
-    def change_rules(self, site: str, change: Callable[[bytes | None], bytes | None]) -> None:
-        """See `ObservingIndex.change_rules`."""
+    def side_row(self, kind: SideKind, name: str) -> bytes | None:
+        """See `ObservingIndex.side_row`."""
         self._require_open()
-        name, field = self.layout.state("url-rules"), encode_key(site)
+        row: bytes | None = self.server.call("HGET", self.layout.state(kind), encode_key(name))
+        return row
+
+    def change_side_row(
+        self, kind: SideKind, name: str, change: Callable[[bytes | None], bytes | None]
+    ) -> None:
+        """See `ObservingIndex.change_side_row`."""
+        self._require_open()
+        key, field = self.layout.state(kind), encode_key(name)
         while True:
-            before: bytes | None = self.server.call("HGET", name, field)
+            before: bytes | None = self.server.call("HGET", key, field)
             values = (field, before or b"", change(before) or b"")
-            if self.server.run(scripts.REPLACE_FIELD, (name,), values):
+            if self.server.run(scripts.REPLACE_FIELD, (key,), values):
                 return
 
     def write_line(self, line: NearDuplicate) -> None:
@@ -279,7 +287,10 @@ class RedisContent:
         """Remove an entry, unless it has changed or its page is pending. Return whether."""
         digest = digest_of(entry.key)
         keys = self.layout.group_keys(self.layout.group_of(digest))
-        return bool(self.server.run(scripts.REMOVE, keys, (digest, value)))
+        removed = bool(self.server.run(scripts.REMOVE, keys, (digest, value)))
+        if removed:
+            self.server.call("HDEL", self.layout.state("validators"), encode_key(entry.key))
+        return removed
 
     def _records_of_pages(self) -> Iterator[bytes]:
         """Yield the records of all stored and pending pages."""

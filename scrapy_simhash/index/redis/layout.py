@@ -14,6 +14,8 @@ key                            value
                                fingerprint
 ``…:unwritten{shop:simhash}``  those of them whose records may not be in all tables yet
 ``…:url-rules{shop:simhash}``  hash: rules of URLs by site
+``…:history{shop:simhash}``    hash: crawls by their first sequence number
+``…:validators{shop:simhash}`` hash: ETags by page key
 ``…:t{`` table ``}`` prefix    bucket: (digest:4 check) for each record
 ``…:e{`` shard ``}`` group     entries of a group of pages: (digest:8 length:4 entry) for each
 ``…:p{`` shard ``}`` group     hash, its pending pages: sequence:8 digest:8 = admitted:1 deadline:8
@@ -45,12 +47,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_simhash.index.base import SideKind
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.probing import Probes
 
 # Kinds of keys with a part in braces of their own, and keys that an index has once.
 KINDS = "tepnl"
-STATES = ("manifest", "sequence", "crawls", "admitted", "recent", "unwritten", "url-rules")
+SIDE_ROWS: tuple[SideKind, ...] = ("url-rules", "history", "validators")
+STATES = ("manifest", "sequence", "crawls", "admitted", "recent", "unwritten", *SIDE_ROWS)
 DIGEST_BYTES = 8
 RECORD_DIGEST_BYTES = 4
 SHARD_BITS = 6

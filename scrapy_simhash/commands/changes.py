@@ -1,0 +1,72 @@
+"""``changes``: list new, changed and gone pages of an index as JSON lines."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from scrapy_simhash.commands._options import (
+    add_command,
+    add_index_options,
+    index_location,
+    point_in_time,
+)
+from scrapy_simhash.commands._output import progress, show
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy_simhash.maintenance.changes import Change
+
+_DESCRIPTION = """\
+Lists the pages of an index that are new, changed or gone since a given time, as JSON lines, in the
+order of time.
+
+  {program} changes --since 24h
+  {program} changes --since 2026-01-31T18:00 --spider news > changes.jsonl
+
+A page is gone if a crawl that ended by itself saw other pages of its site, and not this one.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add ``changes``."""
+    parser = add_command(
+        subparsers, "changes", _DESCRIPTION, "list new, changed and gone pages as JSON lines"
+    )
+    add_index_options(parser)
+    parser.add_argument(
+        "--since",
+        metavar="WHEN",
+        type=point_in_time,
+        required=True,
+        help="an age such as 36h or 7d (s, m, h, d, w), or a date such as 2026-01-31 or "
+        "2026-01-31T18:00 (UTC, or with an offset)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """List the changes."""
+    from scrapy_simhash.maintenance.changes import changes
+
+    with progress("entries") as on_progress:
+        found = changes(index_location(options), options.since, on_progress=on_progress)
+    for change in found:
+        show(json.dumps(_plain(change)))
+    return 0
+
+
+def _plain(change: Change) -> dict[str, str]:
+    plain = {
+        "url": change.key,
+        "change": change.kind,
+        "at": _shown(change.at_s),
+        "first_seen": _shown(change.first_seen_s),
+        "last_seen": _shown(change.last_seen_s),
+    }
+    return plain if change.copy_of is None else {**plain, "copy_of": change.copy_of}
+
+
+def _shown(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat()

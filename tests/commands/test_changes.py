@@ -1,0 +1,70 @@
+"""``changes``: what it writes for people and programs, and what it does not accept."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from scrapy_simhash.crawl.history import CrawlHistory
+from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.verdict import Verdict
+
+DAY = 86_400
+KEY = "https://a.example/\x1b[31m\udcff\u202e\n"
+
+
+@pytest.fixture
+def index(folder):
+    """An index that two crawls of a day each have used; the second misses a page."""
+    where = folder / "index"
+    for day, key in enumerate((KEY, "https://a.example/"), 1):
+        now_s = day * DAY
+        with open_index(index_url(where), incremental=True) as opened:
+            opened._clock = lambda now_s=now_s: now_s
+            history = CrawlHistory(opened, resumed=False, clock=opened._clock)
+            observation = opened.observe(key, random.Random(day).getrandbits(256))
+            opened.confirm(observation)
+            history.judged(Verdict(kind="new", key=key, bits=256))
+            history.close(finished=True)
+    return where
+
+
+def test_one_json_document_a_line(run, index):
+    ran = run("changes", "--index", index, "--since", "1970-01-03")
+    assert (ran.code, ran.err) == (0, "")
+    assert not any(c in ran.out for c in "\x1b\u202e")
+    new, gone = map(json.loads, ran.out.splitlines())
+    day_2, day_3 = "1970-01-02T00:00:00+00:00", "1970-01-03T00:00:00+00:00"
+    assert new == {
+        "url": "https://a.example/",
+        "change": "new",
+        "at": day_3,
+        "first_seen": day_3,
+        "last_seen": day_3,
+    }
+    assert gone == {
+        "url": KEY,
+        "change": "gone",
+        "at": day_3,
+        "first_seen": day_2,
+        "last_seen": day_2,
+    }
+    assert run("changes", "--index", index, "--since", "1d").out == ""
+    # An age and a date, with and without an offset, as of `expire`.
+    for when in ("9999w", "1970-01-03T01:00+01:00", "1970-01-02T00:00:01"):
+        assert len(run("changes", "--index", index, "--since", when).out.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "when", ["", "yesterday", "-1d", "1y", "2026-13-01", "99999999999d", "1e9"]
+)
+def test_what_is_no_time(run, index, when):
+    ran = run("changes", "--index", index, f"--since={when}")
+    assert (ran.code, ran.out) == (2, "")
+    assert "neither an age" in ran.err
+
+
+def test_since_is_needed(run, index):
+    assert "--since" in run("changes", "--index", index).err

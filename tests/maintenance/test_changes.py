@@ -1,0 +1,214 @@
+"""Which pages are listed as new, changed and gone, after crawls that are played."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+
+import pytest
+
+from scrapy_simhash.crawl.history import CrawlHistory
+from scrapy_simhash.errors import IndexCorrupt
+from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.history import read_history
+from scrapy_simhash.index.redis import RedisAddress, open_redis_index
+from scrapy_simhash.maintenance.changes import changes
+from scrapy_simhash.maintenance.check import check
+from scrapy_simhash.maintenance.merge import merge
+from scrapy_simhash.maintenance.rebuild import rebuild
+from scrapy_simhash.maintenance.remove import expire
+from scrapy_simhash.maintenance.repair import repair
+from scrapy_simhash.verdict import Verdict
+from tests.index.conftest import redis_server
+from tests.index.redis_servers import needs_redis
+
+__all__ = ["redis_server"]
+DAY = 86_400
+TEXTS = {text: random.Random(text).getrandbits(256) for text in "abcdefgh"}
+A, B, C, OTHER = (
+    "http://one.example/a",
+    "http://one.example/b",
+    "http://one.example/c",
+    "http://b.org/",
+)
+
+
+class Played:
+    """An index that crawls of one second each have used."""
+
+    def __init__(self, where, opened) -> None:
+        self.where = where
+        self._opened = opened
+
+    def crawl(self, day: int, pages, *, end="finished", start=None, incremental=True) -> int:
+        """Play a crawl that sees pages with their texts. Return its first sequence number.
+
+        :param end: "killed" for no end at all.
+        :param start: of the crawl that goes on.
+        """
+        now_s = day * DAY
+        with self._opened(incremental=incremental, crawl_start=start) as index:
+            index._clock = lambda: now_s + 1
+            history = CrawlHistory(index, resumed=start is not None, clock=lambda: now_s)
+            for key, text in pages.items():
+                observation = index.observe(key, TEXTS[text])
+                history.judged(Verdict(kind=observation.kind, key=key, bits=256))
+                index.confirm(observation)
+            if end != "killed":
+                history.clock = lambda: now_s + 2
+                history.close(finished=end == "finished")
+            return index.crawl_start
+
+    def since(self, day: int) -> set[tuple[str, str, int]]:
+        """Return (key, kind, day) of the changes since a day."""
+        listed = changes(self.where, day * DAY)
+        assert [one.at_s for one in listed] == sorted(one.at_s for one in listed)
+        return {(one.key, one.kind, one.at_s // DAY) for one in listed}
+
+
+@pytest.fixture(
+    params=["directory", pytest.param("redis", marks=[needs_redis, pytest.mark.thorough])]
+)
+def played(request, tmp_path):
+    if request.param == "directory":
+        url = index_url(tmp_path / "index")
+        yield Played(tmp_path / "index", lambda **options: open_index(url, **options))
+        return
+    address = RedisAddress(request.getfixturevalue("redis_server").url, "changes")
+    yield Played(address, lambda **how: open_redis_index(address.url, address.name, **how))
+    address.delete()
+
+
+def test_new_changed_and_gone(played):
+    played.crawl(1, {A: "a", B: "b", C: "c"})
+    played.crawl(2, {A: "a", B: "d", OTHER: "e"})
+    assert played.since(2) == {(B, "changed", 2), (OTHER, "new", 2), (C, "gone", 2)}
+    assert played.since(1) == {(A, "new", 1), (B, "new", 1), (OTHER, "new", 2), (C, "gone", 2)}
+    assert played.since(3) == set()
+    # They keep their days while later crawls see nothing else.
+    played.crawl(3, {A: "a", B: "d", OTHER: "e"})
+    played.crawl(4, {A: "a", B: "d", OTHER: "e"})
+    assert played.since(2) == {(OTHER, "new", 2), (B, "changed", 2), (C, "gone", 2)}
+    assert played.since(3) == set()
+    played.crawl(5, {A: "a", B: "d", C: "c", OTHER: "e"})
+    assert played.since(2) == {(OTHER, "new", 2), (B, "changed", 2)}
+
+
+def test_the_same_without_incremental(played):
+    played.crawl(1, {A: "a", B: "b", C: "c"}, incremental=False)
+    played.crawl(2, {A: "a", B: "d"}, incremental=False)
+    played.crawl(3, {A: "a", B: "d"}, incremental=False)
+    assert played.since(2) == {(B, "changed", 2), (C, "gone", 2)}
+
+
+def test_a_page_that_has_become_a_copy_has_changed(played):
+    played.crawl(1, {A: "a", B: "b", C: "c"})
+    played.crawl(2, {A: "a", B: "a", C: "c"})
+    played.crawl(3, {A: "a", B: "a"})
+    [b, c] = changes(played.where, 2 * DAY)
+    assert (b.key, b.kind, b.at_s // DAY, b.last_seen_s // DAY, b.copy_of) == (
+        B,
+        "changed",
+        2,
+        3,
+        A,
+    )
+    assert (c.key, c.kind, c.at_s // DAY) == (C, "gone", 3)
+    played.crawl(4, {A: "a"})
+    assert played.since(4) == {(B, "gone", 4)}
+
+
+@pytest.mark.parametrize("end", ["shutdown", "killed"])
+def test_a_crawl_that_was_stopped_makes_no_page_gone(played, end):
+    played.crawl(1, {A: "a", B: "b"})
+    began = played.crawl(2, {A: "c"}, end=end)
+    assert played.since(2) == {(A, "changed", 2)}
+    # When it goes on and ends by itself, it is one crawl.
+    played.crawl(3, {C: "d"}, start=began)
+    assert played.since(2) == {(A, "changed", 2), (C, "new", 3), (B, "gone", 3)}
+
+
+def test_a_crawl_says_nothing_about_sites_that_it_did_not_reach(played):
+    played.crawl(1, {A: "a", OTHER: "b"})
+    played.crawl(2, {A: "a"})
+    assert played.since(2) == set()
+    played.crawl(3, {A: "a", "http://www.b.org/else": "c"})
+    assert played.since(2) == {("http://www.b.org/else", "new", 3), (OTHER, "gone", 3)}
+
+
+def test_crawls_at_the_same_time_share_their_work(played):
+    played.crawl(1, {A: "a", B: "b", C: "c"})
+    with played._opened(incremental=True) as index, closing(index):
+        index._clock = lambda: 2 * DAY
+        first = CrawlHistory(index, resumed=False, clock=lambda: 2 * DAY)
+        index.confirm(index.observe(A, TEXTS["a"]))
+        first.judged(Verdict(kind="unchanged", key=A, bits=256))
+        second = played._opened(incremental=True)
+        with second:
+            second._clock = lambda: 2 * DAY
+            other = CrawlHistory(second, resumed=False, clock=lambda: 2 * DAY)
+            second.confirm(second.observe(B, TEXTS["b"]))
+            other.judged(Verdict(kind="unchanged", key=B, bits=256))
+            first.close(finished=True)
+            other.close(finished=True)
+    assert played.since(2) == {(C, "gone", 2)}
+
+
+def test_pages_of_an_import_or_a_merge_have_not_changed(played, tmp_path):
+    """What is known of other indexes' pages does not fit this one's crawls."""
+    later = Played(
+        tmp_path / "later", lambda **how: open_index(index_url(tmp_path / "later"), **how)
+    )
+    later.crawl(1, {OTHER: "e"})
+    later.crawl(2, {OTHER: "e"})
+    played.crawl(3, {A: "a", B: "b"})
+    merge(played.where, tmp_path / "later")
+    assert played.since(1) == {(OTHER, "new", 1), (A, "new", 3), (B, "new", 3)}
+    played.crawl(4, {A: "a", OTHER: "e"})
+    assert played.since(4) == {(B, "gone", 4)}
+
+
+def test_old_crawls_are_forgotten(played, monkeypatch):
+    monkeypatch.setattr("scrapy_simhash.crawl.history.MAX_CRAWLS", 4)
+    for day in range(7):
+        played.crawl(day, {A: "a" if day % 2 else "b"})
+    with played._opened() as index:
+        history = read_history(index.side_rows("history"))
+    assert [crawl.began_s // DAY for crawl in history] == [3, 4, 5, 6]
+    assert history[-1].pages.judged == 1
+
+
+def test_history_survives_what_looks_after_an_index(tmp_path):
+    played = Played(
+        tmp_path / "index", lambda **how: open_index(index_url(tmp_path / "index"), **how)
+    )
+    played.crawl(1, {A: "a", B: "b", C: "c"})
+    played.crawl(2, {A: "d", B: "b"})
+    before = played.since(2)
+    assert before == {(A, "changed", 2), (C, "gone", 2)}
+    expire(tmp_path / "index", DAY)
+    rebuild(tmp_path / "index")
+    repair(tmp_path / "index")
+    assert played.since(2) == before
+    expire(tmp_path / "index", 2 * DAY)
+    assert played.since(2) == {(A, "changed", 2)}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [b"", b"{", b"[]", b"null", b"\xff", b"{}", b'{"began_s":-1,"end":0}', b"[" * 100_000],
+)
+def test_a_damaged_row(tmp_path, row):
+    where = tmp_path / "index"
+    played = Played(where, lambda **how: open_index(index_url(where), **how))
+    start = played.crawl(1, {A: "a", B: "b"})
+    with played._opened() as index:
+        index.change_side_row("history", f"{start:013d}", lambda _: row)
+    with pytest.raises(IndexCorrupt, match="scrapy simhash repair"):
+        played.since(0)
+    assert len(check(where).problems) == 1
+    # No crawl is kept from its work.
+    played.crawl(2, {A: "a"})
+    assert repair(where).dropped == 1
+    assert played.since(2) == {(B, "gone", 2)}
+    assert check(where).problems == []
