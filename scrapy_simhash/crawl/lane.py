@@ -210,6 +210,16 @@ class Lane:
             self._log(verdict)
         return verdict
 
+    def leave_open(self, key: str) -> None:
+        """Record that a page was asked for and cannot be judged: it is not gone."""
+        history = self.history
+
+        def answered(known: bool | None) -> None:
+            if known and history is not None:
+                history.process.leave_open(key)
+
+        self.tell(key, lambda index: index.entry(key) is not None, answered)
+
     def not_modified(self, verdict: Verdict) -> None:
         """Count an unchanged page that was not downloaded."""
         if self.history is not None:
@@ -261,6 +271,7 @@ class Lane:
             return
         if not confirmed:
             self.stats.count("discarded")
+            self.leave_open(observation.key)
         self._settle_index(observation, confirmed, self._settled)
 
     def _settled(self, observation: Observation, confirmed: bool) -> None:
