@@ -19,7 +19,7 @@ from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, REFUSED_META_KEY
 from scrapy_simhash.crawl.retries import ITEM_META_KEY, META_KEY
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.index.validators import Validators, decode_validators, encode_validators
-from scrapy_simhash.policy import PASS
+from scrapy_simhash.policy import DROP, PASS
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class ConditionalRequests:
             meta = request.meta | {CHOICE_META_KEY: False}
             return request.replace(meta=meta, dont_filter=True)
         self._stats.count("conditional/not_modified")
-        self._lane.not_modified(verdict)
+        self._lane.count_judged(verdict, DROP)
         self._finished(PageState(key, verdict, PASS, request), True)  # noqa: FBT003 - confirmed
         response.request = request  # as Scrapy does for responses that pass
         raise NearDuplicatePage(response, verdict)

@@ -83,6 +83,8 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_KEEP_TEXT_BYTES": DEFAULT_MAX_BYTES,
         "SIMHASH_URL_RULES": False,
         "SIMHASH_URL_EXPLORE": DEFAULT_EXPLORE,
+        "SIMHASH_PROBE_ERRORS": False,
+        "SIMHASH_ERROR_ACTION": "tag",
         "SIMHASH_REPORT": None,
         "SIMHASH_DEBUG": False,
         **MONITOR_SETTINGS,
@@ -142,6 +144,8 @@ class SimhashSettings:
     keep_text_bytes: int
     url_rules: UrlRulesMode | None
     url_explore: float
+    probe_errors: bool
+    error_action: PolicyAction
     report: Path | None
     debug: bool
     health_limits: HealthLimits
@@ -218,6 +222,8 @@ class SimhashSettings:
             * read.boolean("SIMHASH_KEEP_TEXT"),
             url_rules=_read_url_rules(read, pages=pages),
             url_explore=read.share("SIMHASH_URL_EXPLORE"),
+            probe_errors=read.boolean("SIMHASH_PROBE_ERRORS"),
+            error_action=cast("PolicyAction", read.choice("SIMHASH_ERROR_ACTION", ("drop", "tag"))),
             report=read.file("SIMHASH_REPORT", spider_name),
             debug=read.boolean("SIMHASH_DEBUG"),
             health_limits=HealthLimits.read(read),

@@ -32,6 +32,7 @@ _VERDICTS = (
     ("changed", "changed", "known pages with other content"),
     ("unchanged", "unchanged", "known pages with the same content"),
     ("near_duplicate", "near-duplicate", "content of another page"),
+    ("error_page", "error-page", "errors with status 200"),
 )
 
 
