@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.detector import PageFingerprint
 
-# Pages with other titles that are needed to know that titles tell pages apart.
-_MIN_OTHERS = 3
+# Titles tell pages apart if half of the pages, and three at least, have one of their own.
+_MIN_TITLES = 3
+_COUNTED_OTHERS = 50
 # Twelve Latin letters say as much as four Chinese characters.
 _MIN_SHARED_BYTES = 12
 # Of the three-letter runs of two openings, where there are no fingerprints to compare.
@@ -44,14 +45,28 @@ _RANDOM_LETTERS = 14
 class _Answer:
     """The answer to a URL that cannot exist.
 
-    :param others: number of pages with another title.
-    :param common: the longest beginning that these share with the answer, in bytes.
+    :param others: number of pages with another title, up to 50.
+    :param titles: hashes of these titles.
+    :param common: the longest beginning that such a page shares with the answer, in bytes.
     """
 
     url: str
     page: PageFingerprint
     others: int = 0
+    titles: set[int] = field(default_factory=set)
     common: int = 0
+
+    def differs(self, title: bytes, shared_bytes: int) -> None:
+        """Count a page with another title."""
+        self.common = max(self.common, shared_bytes)
+        if self.others < _COUNTED_OTHERS:
+            self.others += 1
+            self.titles.add(hash(title))
+
+    @property
+    def is_told_by_title(self) -> bool:
+        """Return True if most pages have titles of their own."""
+        return len(self.titles) >= max(_MIN_TITLES, self.others / 2)
 
 
 class ErrorAnswers:
@@ -79,13 +94,12 @@ class ErrorAnswers:
         """Add the place where a URL that cannot exist redirects to."""
         self._targets[target] = url
 
-    def is_answer_to(self, asked: str, url: str, page: PageFingerprint) -> bool:
-        """Return True if a page has the text of an answer that was added for `asked`."""
-        return any(one.url == asked and self._matches(one, url, page) for one in self._answers)
-
-    def discard(self, asked: str) -> None:
-        """Forget an answer."""
-        self._answers = [one for one in self._answers if one.url != asked]
+    def discard_if_like(self, url: str, page: PageFingerprint) -> bool:
+        """Forget the answers that are a page itself; return True if there were any."""
+        other = [one for one in self._answers if not self._matches(one, url, page)]
+        discarded = len(other) < len(self._answers)
+        self._answers = [_Answer(one.url, one.page) for one in other]
+        return discarded
 
     def match(self, url: str, page: PageFingerprint, redirected_from: str | None) -> str | None:
         """Return the URL that cannot exist whose answer a page has; None if it is no error page.
@@ -126,13 +140,13 @@ class ErrorAnswers:
         forms = sorted({*_forms(answer.url), *_forms(url)}, key=len, reverse=True)
         expected, opening = _letters(theirs.excerpt, forms), _letters(page.excerpt, forms)
         shared = _shared_bytes(expected, opening)
-        if _letters(theirs.title, forms) != _letters(page.title, forms):
-            answer.others += 1
-            answer.common = max(answer.common, shared)
+        title = _letters(page.title, forms)
+        if _letters(theirs.title, forms) != title:
+            answer.differs(title, shared)
             return False
         if self._is_copy(theirs, page, expected, opening):
             return True
-        return answer.others >= _MIN_OTHERS and shared >= answer.common + _MIN_SHARED_BYTES
+        return answer.is_told_by_title and shared >= answer.common + _MIN_SHARED_BYTES
 
     def _is_copy(
         self, one: PageFingerprint, other: PageFingerprint, expected: bytes, opening: bytes

@@ -89,12 +89,11 @@ class ErrorPages:
                 self._stats.count("probes/too_many_hosts")
                 return False
             host = self._hosts[parts.netloc] = _Host(ErrorAnswers(self._settings.max_distance))
-            asked = await self._ask(host, request, response.url)
+            await self._ask(host, request, response.url)
+            if is_home(before or response.url):
+                return False
             # The site may ignore this part of its URLs, and give the page itself.
-            if not is_home(before or response.url) and host.answers.is_answer_to(
-                asked, response.url, page
-            ):
-                host.answers.discard(asked)
+            if host.answers.discard_if_like(response.url, page):
                 self._stats.count("probes/ambiguous")
         elif host.waiting is not None:
             answered: Deferred[None] = Deferred()
@@ -133,8 +132,8 @@ class ErrorPages:
             self._settings.error_action,
         )
 
-    async def _ask(self, host: _Host, request: Request, beside: str) -> str:
-        """Ask a host for a URL that cannot exist, and return the URL.
+    async def _ask(self, host: _Host, request: Request, beside: str) -> None:
+        """Ask a host for a URL that cannot exist.
 
         :param request: for a page of the host.
         :param beside: the page's URL.
@@ -158,7 +157,6 @@ class ErrorPages:
             waiting, host.waiting = host.waiting, None
             for answered in waiting:
                 answered.callback(None)
-        return url
 
     async def _download(self, host: _Host, request: Request, url: str) -> None:
         engine = self._crawler.engine
