@@ -80,6 +80,7 @@ class ErrorAnswers:
         self._rules = Rules(max_distance, likely)
         self._answers: list[_Answer] = []
         self._targets: dict[str, str] = {}
+        self._home: tuple[str, PageFingerprint] | None = None
         # Title and beginning → paths.
         self._texts: OrderedDict[int, set[int]] = OrderedDict()
 
@@ -88,7 +89,10 @@ class ErrorAnswers:
 
         :param url: the URL that cannot exist.
         """
-        self._answers.append(_Answer(url, page))
+        answer = _Answer(url, page)
+        if self._home is not None:
+            self._matches(answer, *self._home)
+        self._answers.append(answer)
 
     def add_redirect(self, url: str, target: str) -> None:
         """Add the place where a URL that cannot exist redirects to."""
@@ -98,7 +102,7 @@ class ErrorAnswers:
         """Forget the answers that are a page itself; return True if there were any."""
         other = [one for one in self._answers if not self._matches(one, url, page)]
         discarded = len(other) < len(self._answers)
-        self._answers = [_Answer(one.url, one.page) for one in other]
+        self._answers = other
         return discarded
 
     def match(self, url: str, page: PageFingerprint, redirected_from: str | None) -> str | None:
@@ -110,6 +114,7 @@ class ErrorAnswers:
         :param redirected_from: the URL that was requested, if it is another one.
         """
         if is_home(redirected_from or url):
+            self._home = (url, page)
             return None
         target = self._targets.get(url)
         if target is not None and (redirected_from is not None or not is_home(url)):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 PROBE_META_KEY = "simhash_probe"
 FLAG = "error-page"
 MAX_HOSTS = 10_000
+MAX_PROBES = 2
 _COUNTED_HOSTS = 1_000
 _TIMEOUT_S = 30
 # How the page's own request reaches the site.
@@ -47,7 +48,7 @@ class _Host:
     """
 
     answers: ErrorAnswers
-    left: int = 2
+    left: int = MAX_PROBES
     waiting: list[Deferred[None]] | None = field(default=None)
 
 
@@ -82,26 +83,26 @@ class ErrorPages:
         parts = urlsplit(response.url)
         if not self._settings.probe_errors or parts.scheme not in ("http", "https"):
             return False
-        host = self._hosts.get(parts.netloc)
         before = (request.meta.get("redirect_urls") or [None])[0]
+        host = self._hosts.get(parts.netloc)
         if host is None:
             if len(self._hosts) >= MAX_HOSTS:
                 self._stats.count("probes/too_many_hosts")
                 return False
             host = self._hosts[parts.netloc] = _Host(ErrorAnswers(self._settings.max_distance))
-            await self._ask(host, request, response.url)
-            if is_home(before or response.url):
-                return False
-            # The site may ignore this part of its URLs, and give the page itself.
-            if host.answers.discard_if_like(response.url, page):
-                self._stats.count("probes/ambiguous")
-        elif host.waiting is not None:
+        if host.waiting is not None:
             answered: Deferred[None] = Deferred()
             host.waiting.append(answered)
             await maybe_deferred_to_future(answered)
+        elif host.left == MAX_PROBES and not is_home(before or response.url):
+            await self._ask(host, request, response.url)
+            # The site may ignore this part of its URLs, and give the page itself.
+            if host.answers.discard_if_like(response.url, page):
+                self._stats.count("probes/ambiguous")
+            return False
         found = host.answers.match(response.url, page, before)
-        if found is None and host.left and host.waiting is None:
-            if is_home(response.url) or not host.answers.floods(response.url, page):
+        if found is None and host.left and host.waiting is None and not is_home(response.url):
+            if not host.answers.floods(response.url, page):
                 return False
             await self._ask(host, request, response.url)
             found = host.answers.match(response.url, page, before)
@@ -160,7 +161,8 @@ class ErrorPages:
 
     async def _download(self, host: _Host, request: Request, url: str) -> None:
         engine = self._crawler.engine
-        meta = {name: request.meta[name] for name in _COPIED_META if name in request.meta}
+        given = request.meta
+        meta = {name: given[name] for name in _COPIED_META if name in given}
         meta |= {
             PROBE_META_KEY: True,
             "dont_retry": True,

@@ -69,11 +69,7 @@ def requests(site: SorrySite, *gone: str) -> list[dict[str, object]]:
 
 
 def error_pages(result) -> set[str]:
-    return {
-        event["path"]
-        for event in result.events
-        if "error-page" in event["flags"]
-    }
+    return {event["path"] for event in result.events if "error-page" in event["flags"]}
 
 
 GONE = ("/articles/gone.html", "/articles/lost-for-ever.html", "/shop/17")
