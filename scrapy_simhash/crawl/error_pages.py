@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.detector import PageFingerprint
 
 PROBE_META_KEY = "simhash_probe"
-FLAG = "error-page"
+ERROR_FLAG = "error-page"
 MAX_HOSTS = 10_000
 MAX_PROBES = 2
 _COUNTED_HOSTS = 1_000

@@ -18,7 +18,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_simhash.crawl import error_pages
+from scrapy_simhash.crawl.error_pages import ERROR_FLAG, PROBE_META_KEY
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, REFUSED_META_KEY, canonical_url
@@ -71,7 +71,7 @@ class SimhashDownloaderMiddleware:
         :raises NearDuplicatePage: the server says that the page has not changed.
         """
         extension = self._extension
-        if error_pages.PROBE_META_KEY in request.meta:
+        if PROBE_META_KEY in request.meta:
             return response
         if extension.conditional.on:
             received = await extension.conditional.received(request, response)
@@ -318,7 +318,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         _arrived(extension, response.request or request)
         verdict = Verdict(kind="error-page", key=key, bits=settings.scheme.bits, reason=answer)
         response.meta[VERDICT_META_KEY] = verdict.to_dict()
-        response.flags.append(error_pages.FLAG)
+        response.flags.append(ERROR_FLAG)
         extension.error_pages.count(response.url, answer)
         action = DROP if settings.error_action == "drop" else PASS
         extension.pages.count_judged(verdict, action)

@@ -302,6 +302,7 @@ def crawl(listed):
         "near_duplicate": near,
         "unchanged": 41,
         "changed": 7,
+        "error_page": 0,
         "similar": 17,
         "dropped": {"near_duplicate": near - 49, "unchanged": 0},
         "followed": {"near_duplicate": 7, "unchanged": 0},
