@@ -39,34 +39,39 @@ _FLOOD_PATHS = 5
 _REMEMBERED_TEXTS = 20
 _MIN_REPEATED_CHARACTERS = 4
 _RANDOM_LETTERS = 14
+# Texts and URLs are other people's, and may be of any length.
+_COMPARED_CHARACTERS = 400
+_COMPARED_URL_CHARACTERS = 2083
 
 
 @dataclass
 class _Answer:
     """The answer to a URL that cannot exist.
 
-    :param others: number of pages with another title, up to 50.
+    :param others: hashes of the URLs of pages with another title, up to 50.
     :param titles: hashes of these titles.
     :param common: the longest beginning that such a page shares with the answer, in bytes.
+    :param is_folder: the answer is the page of a folder, whose other pages may begin like it.
     """
 
     url: str
     page: PageFingerprint
-    others: int = 0
+    others: set[int] = field(default_factory=set)
     titles: set[int] = field(default_factory=set)
     common: int = 0
+    is_folder: bool = False
 
-    def differs(self, title: bytes, shared_bytes: int) -> None:
+    def differs(self, url: str, title: bytes, shared_bytes: int) -> None:
         """Count a page with another title."""
         self.common = max(self.common, shared_bytes)
-        if self.others < _COUNTED_OTHERS:
-            self.others += 1
+        if len(self.others) < _COUNTED_OTHERS:
+            self.others.add(hash(url))
             self.titles.add(hash(title))
 
     @property
     def is_told_by_title(self) -> bool:
         """Return True if most pages have titles of their own."""
-        return len(self.titles) >= max(_MIN_TITLES, self.others / 2)
+        return len(self.titles) >= max(_MIN_TITLES, len(self.others) / 2)
 
 
 class ErrorAnswers:
@@ -105,23 +110,26 @@ class ErrorAnswers:
         self._answers = other
         return discarded
 
-    def match(self, url: str, page: PageFingerprint, redirected_from: str | None) -> str | None:
+    def match(self, url: str, page: PageFingerprint, requested: str) -> str | None:
         """Return the URL that cannot exist whose answer a page has; None if it is no error page.
 
-        The home page is none: other pages may be answered with it.
+        The home page and folders of that URL are none: the site may answer with them.
 
         :param url: where the page was found.
-        :param redirected_from: the URL that was requested, if it is another one.
+        :param requested: differs from `url` if the request was redirected.
         """
-        if is_home(redirected_from or url):
+        if is_home(requested):
             self._home = (url, page)
             return None
-        target = self._targets.get(url)
-        if target is not None and (redirected_from is not None or not is_home(url)):
-            return target
+        if url in self._targets and (requested != url or not is_home(url)):
+            return self._targets[url]
         found = None
         for answer in self._answers:
-            if self._matches(answer, url, page):
+            if not self._matches(answer, url, page):
+                continue
+            if _is_above(requested, answer.url):
+                answer.is_folder = True
+            else:
                 found = answer.url
         return found
 
@@ -147,20 +155,25 @@ class ErrorAnswers:
         shared = _shared_bytes(expected, opening)
         title = _letters(page.title, forms)
         if _letters(theirs.title, forms) != title:
-            answer.differs(title, shared)
+            answer.differs(url, title, shared)
             return False
         if self._is_copy(theirs, page, expected, opening):
             return True
-        return answer.is_told_by_title and shared >= answer.common + _MIN_SHARED_BYTES
+        return (
+            answer.is_told_by_title
+            and not answer.is_folder
+            and shared >= answer.common + _MIN_SHARED_BYTES
+        )
 
     def _is_copy(
         self, one: PageFingerprint, other: PageFingerprint, expected: bytes, opening: bytes
     ) -> bool:
         if one.fingerprint is not None and other.fingerprint is not None:
-            if one.evidence.heading != other.evidence.heading:
+            is_copy = self._rules.is_copy(one, other)  # type: ignore[arg-type]
+            if one.evidence.heading != other.evidence.heading or not is_copy:
                 return False
             if one.evidence.sketch and other.evidence.sketch:
-                return self._rules.is_copy(one, other)  # type: ignore[arg-type]
+                return True
         return _resemblance(expected, opening) >= _MIN_OPENING_RESEMBLANCE
 
 
@@ -170,6 +183,12 @@ def is_home(url: str) -> bool:
     return parts.path in ("", "/") and not parts.query
 
 
+def _is_above(url: str, asked: str) -> bool:
+    """Return True if a URL is that of a folder of the URL that was asked for."""
+    folder = urlsplit(url).path.rstrip("/")
+    return urlsplit(asked).path.startswith(f"{folder}/")
+
+
 def impossible_url(url: str, chosen: random.Random) -> str:
     """Return a URL beside another one that cannot exist.
 
@@ -177,7 +196,7 @@ def impossible_url(url: str, chosen: random.Random) -> str:
     answers for it; a last path segment without a number is replaced by random letters.
     """
     parts = urlsplit(url)
-    *folders, last = parts.path.split("/")
+    *folders, last = (parts.path or "/").split("/")
     stem, ending = _stem(last), PurePosixPath(last).suffix
     if not re.search(r"\d", stem):
         stem = "".join(chosen.choices("abcdefghijklmnopqrstuvwxyz", k=_RANDOM_LETTERS))
@@ -185,12 +204,12 @@ def impossible_url(url: str, chosen: random.Random) -> str:
         re.sub(r"\d+", lambda _: str(chosen.randrange(10**8, 10**9)), segment)
         for segment in (*folders, stem)
     ]
-    return f"{parts.scheme}://{parts.netloc}{'/'.join(segments) or '/'}{ending}"
+    return f"{parts.scheme}://{parts.netloc}{'/'.join(segments)}{ending}"
 
 
 def _forms(url: str) -> list[str]:
     """Return what a page may repeat of its URL, the longest first."""
-    return sorted(set(_repeatable(url)), key=len, reverse=True)
+    return sorted(set(_repeatable(url[:_COMPARED_URL_CHARACTERS])), key=len, reverse=True)
 
 
 def _repeatable(url: str) -> Iterator[str]:
@@ -209,7 +228,7 @@ def _repeatable(url: str) -> Iterator[str]:
 
 def _letters(text: str, forms: list[str]) -> bytes:
     """Return the letters of a text without what it repeats of URLs."""
-    text = text.casefold()
+    text = text[:_COMPARED_CHARACTERS].casefold()
     for form in forms:
         text = text.replace(form, "")
     return "".join(filter(str.isalpha, text)).encode("utf-8", "surrogatepass")

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 from weakref import WeakKeyDictionary
@@ -37,6 +37,7 @@ _COUNTED_HOSTS = 1_000
 _TIMEOUT_S = 30
 # How the page's own request reaches the site.
 _COPIED_META = ("proxy", "cookiejar", "download_slot")
+_COPIED_HEADERS = ("Accept", "Accept-Language", "Authorization", "User-Agent")
 
 
 @dataclass
@@ -49,7 +50,7 @@ class _Host:
 
     answers: ErrorAnswers
     left: int = MAX_PROBES
-    waiting: list[Deferred[None]] | None = field(default=None)
+    waiting: list[Deferred[None]] | None = None
 
 
 class ErrorPages:
@@ -80,35 +81,44 @@ class ErrorPages:
 
         :return: the page is an error page, which `take` tells once more.
         """
-        parts = urlsplit(response.url)
-        if not self._settings.probe_errors or parts.scheme not in ("http", "https"):
+        if not self._settings.probe_errors:
             return False
-        before = (request.meta.get("redirect_urls") or [None])[0]
+        try:
+            found = await self._match(request, response, page)
+        except Exception as error:  # noqa: BLE001 - no page may stop a crawl
+            self._errors.failed("error_pages", error, response.url)
+            return False
+        if found is not None:
+            self._found[response] = found
+        return found is not None
+
+    async def _match(
+        self, request: Request, response: Response, page: PageFingerprint
+    ) -> str | None:
+        url = response.url
+        requested = (request.meta.get("redirect_urls") or [url])[0]
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https"):
+            return None
         host = self._hosts.get(parts.netloc)
         if host is None:
             if len(self._hosts) >= MAX_HOSTS:
                 self._stats.count("probes/too_many_hosts")
-                return False
+                return None
             host = self._hosts[parts.netloc] = _Host(ErrorAnswers(self._settings.max_distance))
         if host.waiting is not None:
             answered: Deferred[None] = Deferred()
             host.waiting.append(answered)
             await maybe_deferred_to_future(answered)
-        elif host.left == MAX_PROBES and not is_home(before or response.url):
-            await self._ask(host, request, response.url)
-            # The site may ignore this part of its URLs, and give the page itself.
-            if host.answers.discard_if_like(response.url, page):
-                self._stats.count("probes/ambiguous")
-            return False
-        found = host.answers.match(response.url, page, before)
-        if found is None and host.left and host.waiting is None and not is_home(response.url):
-            if not host.answers.floods(response.url, page):
-                return False
-            await self._ask(host, request, response.url)
-            found = host.answers.match(response.url, page, before)
-        if found is not None:
-            self._found[response] = found
-        return found is not None
+        elif host.left == MAX_PROBES and not is_home(requested):
+            await self._ask(host, request, url, itself=page)
+        found = host.answers.match(url, page, requested)
+        if found is not None or not host.left or host.waiting is not None or is_home(url):
+            return found
+        if not host.answers.floods(url, page):
+            return None
+        await self._ask(host, request, url)
+        return host.answers.match(url, page, requested)
 
     def take(self, response: Response) -> str | None:
         """Return the URL whose answer a page has, once; None if it is no error page."""
@@ -133,16 +143,22 @@ class ErrorPages:
             self._settings.error_action,
         )
 
-    async def _ask(self, host: _Host, request: Request, beside: str) -> None:
+    async def _ask(
+        self, host: _Host, request: Request, beside: str, itself: PageFingerprint | None = None
+    ) -> None:
         """Ask a host for a URL that cannot exist.
 
         :param request: for a page of the host.
         :param beside: the page's URL.
+        :param itself: the page, if it is none of those that have one text. An answer with its text
+            is discarded: the site ignores this part of its URLs.
         """
         url = impossible_url(beside, self._random)
         host.waiting = []
         try:
             await self._download(host, request, url)
+            if itself is not None and host.answers.discard_if_like(beside, itself):
+                self._stats.count("probes/ambiguous")
         except IgnoreRequest:  # by robots.txt, or another middleware
             self._stats.count("probes/refused")
         except Exception as error:  # noqa: BLE001 - no probe may stop a page
@@ -167,11 +183,9 @@ class ErrorPages:
             PROBE_META_KEY: True,
             "dont_retry": True,
             "dont_redirect": True,
-            "dont_cache": True,
             "download_timeout": _TIMEOUT_S,
         }
-        headers = request.headers.copy()
-        headers.pop("Cookie", None)  # the cookie middleware adds them
+        headers = {name: sent for name in _COPIED_HEADERS if (sent := request.headers.get(name))}
         asked = url
         while host.left and engine is not None:
             host.left -= 1
@@ -186,7 +200,10 @@ class ErrorPages:
                 host.answers.add_redirect(url, asked)
             elif response.status >= 400:  # noqa: PLR2004 - errors that say so
                 self._stats.count("probes/error_status")
-            elif isinstance(response, HtmlResponse) and response.body:
+            elif (
+                isinstance(response, HtmlResponse)
+                and 0 < len(response.body) <= self._settings.max_bytes
+            ):
                 page, _ = await self._fingerprinter.fingerprint(response)
                 host.answers.add(url, page)
             return

@@ -188,6 +188,24 @@ class TestThorough:
         assert error_pages(result) == set(GONE)
         assert result.stat("index/size") == len(ARTICLES)
 
+    def test_pages_that_arrive_at_once_wait_for_one_answer(self, site, tmp_path):
+        site.missing = Answer(SORRY.encode(), 200, HTML)
+        gone = [f"/gone/{name}" for name in "abcdefghij"]
+        crawl = Crawl(requests=requests(site, *gone), settings=ON, arguments={"at_once": True})
+        [result] = run(tmp_path, crawl)
+        # If an error page came first, its text is asked about when five have it.
+        assert result.stat("probes/sent") == len(site.asked()) <= 2
+        assert len(error_pages(result)) >= len(gone) - 4
+        assert result.stat("new") >= len(ARTICLES)
+
+    def test_nothing_is_left_of_an_answer_that_never_comes(self, site, tmp_path):
+        """A host that cannot be reached any more: its pages pass."""
+        settings = ON | {"DOWNLOADER_MIDDLEWARES": {f"{__name__}.BrokenMiddleware": 100}}
+        crawl = Crawl(requests=requests(site), settings=settings, arguments={"at_once": True})
+        [result] = run(tmp_path, crawl)
+        assert (result.stat("probes/failed"), result.stat("new")) == (1, len(ARTICLES))
+        assert not result.lines("Traceback")
+
     def test_without_the_setting_nothing_is_asked(self, site, tmp_path):
         site.missing = Answer(SORRY.encode(), 200, HTML)
         [result] = run(tmp_path, Crawl(requests=requests(site, *GONE)))
