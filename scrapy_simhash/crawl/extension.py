@@ -26,6 +26,7 @@ from scrapy_simhash.crawl.advice import (
 from scrapy_simhash.crawl.conditional import ConditionalRequests
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
+from scrapy_simhash.crawl.health import CrawlHealth
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.lane import Lane
@@ -42,6 +43,7 @@ from scrapy_simhash.index import ObservingIndex, index_url, open_index, reset_in
 from scrapy_simhash.policy import Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from typing import Any
 
@@ -287,6 +289,20 @@ class SimhashExtension:
         """Settle an item: it was kept, dropped on purpose, or a pipeline failed."""
         kept, failed = signal is signals.item_scraped, signal is signals.item_error
         self.settlement.item_settled(response, item, kept=kept, failed=failed)
+
+    def health(self, stats: Mapping[str, Any]) -> CrawlHealth:
+        """Return what monitors judge, once the indexes are closed.
+
+        :param stats: of Scrapy.
+        """
+        history, limits = self.pages.history, self.settings.health_limits
+        return CrawlHealth(
+            limits,
+            stats,
+            None if history is None else history.process,
+            None if history is None else history.previous,
+            self.pages.stats.templates(limits.min_pages, limits.max_near_duplicates),
+        )
 
     def _finished(self, page: PageState, confirmed: bool) -> None:
         self.page_passages.finished(page, confirmed)

@@ -9,6 +9,7 @@ from scrapy_simhash.index.history import (
     MAX_CRAWLS,
     CrawlRow,
     closed_by,
+    last_finished,
     opened_by,
     row_name,
 )
@@ -38,14 +39,18 @@ class CrawlHistory:
     ) -> None:
         self._index = index
         self.clock = clock
-        self._process = CrawlRow(index.crawl_start, int(clock()))
-        for name in sorted(name for name, _ in index.side_rows("history"))[: 1 - MAX_CRAWLS]:
+        self.process = CrawlRow(index.crawl_start, int(clock()))
+        """What this process has judged."""
+        rows = sorted(index.side_rows("history"))
+        self.previous = last_finished(rows, before=index.crawl_start)
+        """The crawl before, if it ended by itself."""
+        for name, _ in rows[: 1 - MAX_CRAWLS]:
             index.change_side_row("history", name, lambda _: None)
-        self._change(opened_by(self._process, resumed=resumed))
+        self._change(opened_by(self.process, resumed=resumed))
 
     def judged(self, verdict: Verdict) -> None:
         """Count a page."""
-        self._process.count(site_of(verdict.key), 1, int(verdict.kind == "near-duplicate"))
+        self.process.count(site_of(verdict.key), 1, int(verdict.kind == "near-duplicate"))
 
     def close(self, *, finished: bool) -> None:
         """Write the end of the crawl.
@@ -53,10 +58,10 @@ class CrawlHistory:
         :param finished: it ended by itself, without a limit or a signal.
         :raises StorageError: the index fails.
         """
-        process = self._process
+        process = self.process
         process.end, process.ended_s = self._index.next_sequence, int(self.clock())
         process.finished = finished
         self._change(closed_by(process))
 
     def _change(self, change: Callable[[bytes | None], bytes]) -> None:
-        self._index.change_side_row("history", row_name(self._process.start), change)
+        self._index.change_side_row("history", row_name(self.process.start), change)

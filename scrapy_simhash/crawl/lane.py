@@ -79,7 +79,7 @@ class Lane:
             max_waits=settings.max_waits,
         )
         self._calls: IndexCalls | None = None
-        self._history: CrawlHistory | None = None
+        self.history: CrawlHistory | None = None
         self._unclaimed = Unclaimed(self._drop_unclaimed)
         self._prefer_canonical = settings.prefer_canonical
         self._debug = settings.debug
@@ -118,7 +118,7 @@ class Lane:
         else:
             self._calls = ThreadedCalls(index, self._errors, patience_s=patience_s)
         try:
-            self._history = CrawlHistory(index, resumed=resumed)
+            self.history = CrawlHistory(index, resumed=resumed)
         except StorageError as error:
             self._errors.failed("history", error, index.location)
 
@@ -156,9 +156,9 @@ class Lane:
             self.stats.index_size(len(self.index))
         except StorageError as error:
             self._errors.failed("index", error, "its size")
-        if self._history is not None:
+        if self.history is not None:
             try:
-                self._history.close(finished=finished)
+                self.history.close(finished=finished)
             except StorageError as error:
                 self._errors.failed("history", error, self.index.location)
 
@@ -204,16 +204,16 @@ class Lane:
         if self._texts is not None and index is not None:
             self._texts.store_or_hold(index, verdict, page)
         verdict = self._with_canonical(verdict, canonical)
-        if self._history is not None:
-            self._history.judged(verdict)
+        if self.history is not None:
+            self.history.judged(verdict)
         if self.stats.judge(verdict) or self._debug:
             self._log(verdict)
         return verdict
 
     def not_modified(self, verdict: Verdict) -> None:
         """Count an unchanged page that was not downloaded."""
-        if self._history is not None:
-            self._history.judged(verdict)
+        if self.history is not None:
+            self.history.judged(verdict)
         self.stats.judge(verdict)
         self._count(verdict, DROP)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.floods import DEFAULT_CLUSTER_LIMIT
+from scrapy_simhash.crawl.health import MONITOR_SETTINGS, HealthLimits
 from scrapy_simhash.crawl.identity import Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS, PassageSettings
 from scrapy_simhash.crawl.redis_settings import REDIS_SETTINGS, RedisSettings
@@ -84,6 +85,7 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_URL_EXPLORE": DEFAULT_EXPLORE,
         "SIMHASH_REPORT": None,
         "SIMHASH_DEBUG": False,
+        **MONITOR_SETTINGS,
         **REDIS_SETTINGS,
         **PASSAGE_SETTINGS,
     }
@@ -142,6 +144,7 @@ class SimhashSettings:
     url_explore: float
     report: Path | None
     debug: bool
+    health_limits: HealthLimits
     redis: RedisSettings | None
     passages: PassageSettings | None
 
@@ -217,6 +220,7 @@ class SimhashSettings:
             url_explore=read.share("SIMHASH_URL_EXPLORE"),
             report=read.file("SIMHASH_REPORT", spider_name),
             debug=read.boolean("SIMHASH_DEBUG"),
+            health_limits=HealthLimits.read(read),
             redis=redis,
             passages=PassageSettings.read(read),
         )

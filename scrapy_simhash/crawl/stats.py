@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.policy import outcome_of
-from scrapy_simhash.url_patterns import PatternCount, PatternCounts
+from scrapy_simhash.url_patterns import MIN_PAGES, MIN_SHARE, PatternCount, PatternCounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -111,9 +111,11 @@ class CrawlStats:
         """Return True if any page or item was judged or skipped."""
         return bool(self._verdicts or self._skipped)
 
-    def templates(self) -> Sequence[PatternCount]:
+    def templates(
+        self, min_pages: int = MIN_PAGES, min_share: float = MIN_SHARE
+    ) -> Sequence[PatternCount]:
         """Return the URL patterns whose pages seem to share a template."""
-        return self._patterns.templates()
+        return self._patterns.templates(min_pages, min_share)
 
     def summary(self, what: str) -> str:
         """Return lines with the counts of verdicts and outcomes, and the largest clusters."""

@@ -157,6 +157,16 @@ def read_history(rows: Iterable[tuple[str, bytes]]) -> list[CrawlRow]:
     return crawls
 
 
+def last_finished(rows: Iterable[tuple[str, bytes]], *, before: int) -> CrawlRow | None:
+    """Return the last crawl that began before a sequence number, and ended by itself.
+
+    :param rows: in the order of their names. Damaged ones are ignored.
+    """
+    crawls = (_readable(int(name), row) for name, row in rows if name.isdecimal())
+    found = [crawl for crawl in crawls if crawl and crawl.start < before and crawl.finished]
+    return found[-1] if found else None
+
+
 def _readable(start: int, row: bytes | None) -> CrawlRow | None:
     """Return the crawl of a row, or None: a damaged row is replaced."""
     try:

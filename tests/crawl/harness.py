@@ -141,7 +141,7 @@ def run(directory: Path, *groups: Crawl | list[Crawl], **how: Any) -> list[Resul
     return run_all(directory, *groups, **how)[0]
 
 
-def _index_settings(directory: Path) -> dict[str, Any]:
+def index_settings(directory: Path) -> dict[str, Any]:
     """Return the settings of an index in Redis, if CRAWL_WITH_REDIS has the URL of a server."""
     url = os.environ.get("CRAWL_WITH_REDIS")
     if not url:
@@ -172,7 +172,7 @@ def _plain(crawl: Crawl, directory: Path, process_settings: dict[str, Any]) -> d
         # Not only in the process's settings: the order of precedence depends on the Scrapy version.
         "settings": _base_settings()
         | {"SIMHASH_DIR": str(directory / "simhash")}
-        | _index_settings(directory)
+        | index_settings(directory)
         | process_settings
         | crawl.settings,
         "custom_settings": crawl.custom_settings,

@@ -53,6 +53,14 @@ def test_one_line_at_the_start_says_all_that_matters(crawls, module_path):
     assert "k = 4, " in line
 
 
+def test_exporters_can_carry_the_stats(crawls):
+    for result in crawls.values():
+        for name, value in result.stats.items():
+            if name.startswith("simhash/"):
+                assert type(value) is int, name
+                assert re.fullmatch(r"[\w/.-]+", name, re.ASCII)
+
+
 def test_the_first_near_duplicate_is_logged_with_both_urls_and_the_distance(crawls, site):
     [line] = crawls["first"].lines("INFO", "near-duplicate page")
     assert f" {site.url('/0/1')} of {site.url('/0')} at distance " in line

@@ -13,7 +13,6 @@ from scrapy_simhash.crawl.exceptions import SparedRequest
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.crawl.url_rules import RequestRules
 from scrapy_simhash.policy import PASS
-from scrapy_simhash.url_rules.rows import decode_rules
 from scrapy_simhash.verdict import Verdict
 
 SITE = "http://example.com"
@@ -23,13 +22,13 @@ DONE = object()  # stands for an observation
 class Crawl:
     """A crawl of which only the requests and the verdicts are played."""
 
-    def __init__(self, index=None, mode="apply") -> None:
+    def __init__(self, index=None, mode="apply", *, in_threads=False) -> None:
         self.index = open_index("memory:") if index is None else index
         self.counts = Counter()
         self.failures = []
         lane = SimpleNamespace(
             index=self.index,
-            asks_in_threads=False,
+            asks_in_threads=in_threads,
             tell=lambda _key, ask, then: then(ask(self.index)),
         )
         stats = SimpleNamespace(count=lambda name, by=1: self.counts.update({name: by}))
@@ -166,26 +165,6 @@ def test_learn_spares_nothing():
     crawl.learn(40)
     assert crawl.counts["url_rules/would_spare"] > 20
     assert set(crawl.counts) == {"url_rules/would_spare"}
-
-
-def test_two_crawls_that_share_an_index_learn_together():
-    index = open_index("memory:")
-    one, other = Crawl(index), Crawl(index)
-    for number in range(6):
-        for crawl, first in ((one, 100), (other, 200)):
-            path = f"/topic?t={first + number}&sid="
-            crawl.done(crawl.request(path + "a"))
-            crawl.done(crawl.request(path + "b"), path + "a")
-    one.rules.save()
-    other.rules.save()
-    ((_, row),) = index.side_rows("url-rules")
-    (drop,) = [record for rule, record in decode_rules(row).items() if rule == (("drop", "sid"),)]
-    assert drop.total.pages == 2 * 4  # the first two of each crawl only suggest the rule
-    # One of them hears of the other's pages when it saves the next time.
-    one.done(Request(f"{SITE}/topic?t=107&sid=a"))
-    one.done(Request(f"{SITE}/topic?t=107&sid=b"), "/topic?t=107&sid=a")
-    one.rules.save()
-    assert one.rules._rules.site("example.com").rules[(("drop", "sid"),)].total.pages == 9
 
 
 def test_what_is_learned_is_saved_while_the_crawl_runs():

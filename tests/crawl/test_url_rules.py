@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import random
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
+from scrapy_simhash.crawl.url_rules import _COMPARISONS_BETWEEN_SAVES
 from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.redis import open_redis_index
 from scrapy_simhash.url_rules.rows import decode_rules
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, child_environment, index_settings, run
+from tests.workers.watching import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,3 +107,71 @@ def test_a_damaged_row_is_counted_and_written_anew(site, tmp_path, monkeypatch):
         [(name, row)] = index.side_rows("url-rules")
     assert name == "127.0.0.1"
     assert decode_rules(row)
+
+
+@pytest.mark.thorough
+def test_two_crawlers_learn_together(site, tmp_path, every_index):
+    """Each finds too little for a rule; a third crawl applies what both have found."""
+
+    def crawl(topics: range, sids: str, name: str = "one") -> Crawl:
+        return Crawl(
+            name=name,
+            requests=[topic(site, number, sid) for number in topics for sid in sids],
+            settings=ON | {"SIMHASH_SHARED": True, "SIMHASH_REDIS_KEY": f"together {tmp_path}"},
+        )
+
+    *both, third = run(
+        tmp_path,
+        [crawl(range(7), "ab"), crawl(range(7, 14), "ab", "other")],
+        crawl(range(14, 32), "abc"),
+    )
+    assert [result.stat("url_rules/spared") for result in both] == [0, 0]
+    assert third.stat("url_rules/spared") > 0
+    assert len({path.partition("&")[0] for path in third.seen()}) == 18
+
+
+@pytest.mark.thorough
+def test_rules_survive_a_crawl_that_is_killed(site, tmp_path, every_index):
+    """The crawl is killed while it waits for one page; the next crawl applies what it learned."""
+    index = index_settings(tmp_path)
+    directory, items = tmp_path / "simhash", tmp_path / "items"
+    topics = range(_COMPARISONS_BETWEEN_SAVES + 10)
+    learning = index | {
+        "SIMHASH_DIR": directory,
+        "SIMHASH_REDIS_KEY": f"pages {tmp_path}",
+        "SIMHASH_ACTION": "tag",
+        "SIMHASH_URL_RULES": "learn",
+        "DOWNLOAD_DELAY": 0,
+    }
+    barrier = threading.Barrier(2)
+    urls = [topic(site, number, sid) for number in topics for sid in "ab"]
+    urls.append(site.put("/never", "", barrier=barrier))
+    child = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "tests.crawl.redis_crawler", str(items), ",".join(urls)),
+            *(f"{name}={value}" for name, value in learning.items()),
+        ],
+        env=child_environment(),
+        stderr=subprocess.DEVNULL,
+    )
+
+    def is_stored() -> bool:
+        if not items.exists() or items.read_text().count("\n") < len(urls) - 1:
+            return False
+        if not index:
+            return True  # an embedded index was told at once
+        with open_redis_index(index["SIMHASH_REDIS_URL"], f"pages {tmp_path}") as opened:
+            return bool(opened.side_rows("url-rules"))
+
+    try:
+        eventually(is_stored, 240)
+    finally:
+        child.kill()
+        child.wait()
+        with suppress(threading.BrokenBarrierError):
+            barrier.abort()
+    assert child.returncode == -signal.SIGKILL
+    requests = [topic(site, number, sid) for number in range(220, 232) for sid in "abc"]
+    [after] = run(tmp_path, Crawl(requests=requests, settings=ON))
+    assert after.stat("url_rules/spared") > 0
+    assert len({path.partition("&")[0] for path in after.seen()}) == 12
