@@ -162,9 +162,8 @@ def _take_back(request: Request) -> dict[str, Any] | None:
     A retried or redirected request is a copy, and has those of the first.
     """
     sent: dict[str, Any] | None = request.meta.pop(SENT_META_KEY, None)
-    there = _conditions_of(request)
     for name, value in (sent or {}).get("headers", {}).items():
-        if there.get(name) == value:
+        if request.headers.get(name) == value.encode("latin-1"):
             del request.headers[name]
     return sent
 
