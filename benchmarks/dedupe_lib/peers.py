@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from argparse import ArgumentTypeError
@@ -33,9 +34,16 @@ def parsed(text: str) -> tuple[str, str]:
 
 def run_peer(name: str, python: str, feed: Path, count: int) -> dict[str, Any]:
     """Return the figures of a package on the first records, or why there are none."""
+    environment = dict(os.environ)
+    if python != sys.executable:
+        environment.pop("PYTHONPATH", None)  # the packages of this environment
     try:
         asked = subprocess.run(
-            [python, "-c", _VERSION, name], capture_output=True, text=True, check=True
+            [python, "-c", _VERSION, name],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
         )
     except (OSError, subprocess.CalledProcessError):
         return {"skipped": f"it is not installed for {python}"}
@@ -46,7 +54,10 @@ def run_peer(name: str, python: str, feed: Path, count: int) -> dict[str, Any]:
         with (
             Path(folder, "errors").open("w+b") as errors,
             subprocess.Popen(
-                [python, _PROGRAM, name, part, folder], stdout=subprocess.PIPE, stderr=errors
+                [python, _PROGRAM, name, part, folder],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment,
             ) as process,
         ):
             sampler = MemorySampler(process.pid)

@@ -14,8 +14,9 @@ from weakref import WeakKeyDictionary
 
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_simhash.crawl.exceptions import NearDuplicatePage
+from scrapy_simhash.crawl.exceptions import NearDuplicatePage, SparedRequest
 from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, REFUSED_META_KEY
+from scrapy_simhash.crawl.lastmod import LastmodTrust
 from scrapy_simhash.crawl.retries import ITEM_META_KEY, META_KEY
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.index.validators import Validators, decode_validators, encode_validators
@@ -67,6 +68,7 @@ class ConditionalRequests:
         self._stats = stats
         self._finished = finished
         self._validators: WeakKeyDictionary[PageState, tuple[str, str]] = WeakKeyDictionary()
+        self.lastmod = LastmodTrust(settings, lane, stats)
 
     def scheduled(self, request: Request) -> None:
         """Mark a request that goes through the scheduler, perhaps as a repetition of another."""
@@ -75,10 +77,15 @@ class ConditionalRequests:
             request.meta[SENT_META_KEY] = {}
 
     async def prepare(self, request: Request) -> None:
-        """Add conditions to a request for a page that the index knows."""
+        """Add conditions to a request for a page that the index knows.
+
+        :raises SparedRequest: its sitemap says that it has not changed, and is trusted.
+        """
         if _take_back(request) is None or not self._may_be_conditional(request):
             return
         key = self._identity.key(request)
+        if self.lastmod.knows(key):
+            await self._ask_sitemap(request, key)
         found = await self._lane.call(key, lambda index: _validators_of(index, key))
         if found is None:
             return
@@ -88,6 +95,24 @@ class ConditionalRequests:
             request.headers[name] = value.encode("latin-1")
         request.meta[SENT_META_KEY] = {"number": found.number, "headers": headers}
         self._stats.count("conditional/sent")
+
+    async def _ask_sitemap(self, request: Request, key: str) -> None:
+        found = await self._lane.call(
+            key, lambda index: (index.entry(key), self.lastmod.stored_evidence(index, key))
+        )
+        entry, stored = found or (None, None)
+        if entry is None or not self.lastmod.spares(key, entry, stored):
+            return
+        verdict = await self._lane.call(key, lambda index: _seen_again(index, key, entry.number))
+        if verdict is not None:
+            self.lastmod.spared(key)
+            self._unchanged(request, verdict)
+            raise SparedRequest(request.url, "unmodified")
+
+    def _unchanged(self, request: Request, verdict: Verdict) -> None:
+        """Count a page that has not changed, and was not sent."""
+        self._lane.count_judged(verdict, DROP)
+        self._finished(PageState(verdict.key, verdict, PASS, request), True)  # noqa: FBT003 - confirmed
 
     async def received(self, request: Request, response: Response) -> Response | Request:
         """Return the response, or a request that asks again without conditions.
@@ -105,8 +130,8 @@ class ConditionalRequests:
             meta = request.meta | {CHOICE_META_KEY: False}
             return request.replace(meta=meta, dont_filter=True)
         self._stats.count("conditional/not_modified")
-        self._lane.count_judged(verdict, DROP)
-        self._finished(PageState(key, verdict, PASS, request), True)  # noqa: FBT003 - confirmed
+        self.lastmod.arrived(key, unchanged=True)
+        self._unchanged(request, verdict)
         response.request = request  # as Scrapy does for responses that pass
         raise NearDuplicatePage(response, verdict)
 
@@ -122,6 +147,9 @@ class ConditionalRequests:
 
     def finished(self, page: PageState, confirmed: bool) -> None:
         """Keep the validators of a page that was handled without an error."""
+        if self.on and page.verdict is not None:
+            unchanged = page.verdict.kind == "unchanged" if confirmed else None
+            self.lastmod.arrived(page.key, unchanged=unchanged)
         validators = self._validators.pop(page, None)
         if validators is None or not confirmed:
             return
@@ -162,9 +190,8 @@ def _take_back(request: Request) -> dict[str, Any] | None:
     A retried or redirected request is a copy, and has those of the first.
     """
     sent: dict[str, Any] | None = request.meta.pop(SENT_META_KEY, None)
-    there = _conditions_of(request)
     for name, value in (sent or {}).get("headers", {}).items():
-        if there.get(name) == value:
+        if request.headers.get(name) == value.encode("latin-1"):
             del request.headers[name]
     return sent
 

@@ -36,13 +36,14 @@ class NearDuplicatePage(IgnoreRequest):
 
 
 class SparedRequest(IgnoreRequest):
-    """Raised for a request that is not made (SIMHASH_URL_RULES).
+    """Raised for a request that is not made (SIMHASH_URL_RULES, SIMHASH_CONDITIONAL).
 
     An errback finds it in ``failure.value``, with the `reason`: ``equal`` if rules of URLs make it
-    equal to one that was handled, ``trap`` if it leads further into a trap.
+    equal to one that was handled, ``trap`` if it leads further into a trap, ``unmodified`` if a
+    sitemap that is trusted says that the page has not changed.
     """
 
-    def __init__(self, url: str, reason: Literal["equal", "trap"]) -> None:
+    def __init__(self, url: str, reason: Literal["equal", "trap", "unmodified"]) -> None:
         super().__init__(f"{reason}: {url}")
         self.reason = reason
 

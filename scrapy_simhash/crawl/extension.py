@@ -253,6 +253,7 @@ class SimhashExtension:
         """Leave nothing pending: no page comes any more, and the scheduler still takes requests."""
         self.settlement.close()
         self.url_rules.save()
+        self.conditional.lastmod.save()
         for lane in (self.pages, self.items):
             await lane.finish()
 

@@ -24,10 +24,11 @@ Action = Literal["", "dropped", "tagged", "followed", "passed"]
 
 ACTIONS: tuple[Action, ...] = ("", "dropped", "tagged", "followed", "passed")
 
-SideKind = Literal["url-rules", "history", "validators"]
+SideKind = Literal["url-rules", "history", "validators", "sitemaps"]
 """A kind of small rows beside the entries, each with a name: the rules of URLs of a site
-(`scrapy_simhash.url_rules.rows`), a crawl (`scrapy_simhash.index.history`), or the ETag of a page
-(`scrapy_simhash.index.validators`).
+(`scrapy_simhash.url_rules.rows`), a crawl (`scrapy_simhash.index.history`), the ETag of a page
+(`scrapy_simhash.index.validators`), or how far the sitemap of a site is right
+(`scrapy_simhash.crawl.lastmod`).
 """
 
 SyncPolicy = Literal["always", "everysec", "no"]

@@ -16,6 +16,7 @@ key                                        value
 ``U`` site                                 rules of URLs, see `scrapy_simhash.url_rules.rows`
 ``C`` first sequence                       a crawl, see `scrapy_simhash.index.history`
 ``H`` page's key                           its ETag, see `scrapy_simhash.index.validators`
+``M`` site                                 how far its sitemap is right, as evidence of a rule
 ``S``                                      state: next sequence:8 entries:8 next ordinal:4
                                            first ordinal not in buckets:4
 =========================================  =======================================================
@@ -46,6 +47,7 @@ STATE_KEY = b"S"
 _SIDE_HEADS: Mapping[SideKind, bytes] = {
     "history": b"C",
     "validators": b"H",
+    "sitemaps": b"M",
     "url-rules": b"U",
 }
 RUNS_KEY = b"R"
@@ -128,7 +130,7 @@ def rows_of_no_kind(database: Database) -> Iterator[bytes]:
         *((b"", b"C", -1), (b"D", b"E", -1), (b"E", b"F", ENTRY_ROW_BYTES), (b"F", b"H", -1)),
         *(
             (b"I", b"K", -1),
-            (b"L", b"N", -1),
+            (b"L", b"M", -1),
             (b"N", b"O", LOG_ROW_BYTES),
             (b"O", b"R", -1),
             (b"R\0", b"S", -1),

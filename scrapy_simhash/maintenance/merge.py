@@ -84,7 +84,7 @@ def _changing(
             changed.forget_history()
         return
     # The history says nothing about pages of another index.
-    with rewriting(where, side_rows=("url-rules", "validators")) as (source, store):
+    with rewriting(where, side_rows=("url-rules", "validators", "sitemaps")) as (source, store):
         copy_all(source, store, RewriteResult(), on_progress)
         store.skip_to(source.next_sequence)
         yield store

@@ -8,7 +8,7 @@ from scrapy_simhash.index import records
 from scrapy_simhash.index.base import SideKind
 from scrapy_simhash.index.history import decode_crawl
 from scrapy_simhash.index.validators import decode_validators
-from scrapy_simhash.url_rules.rows import decode_rules
+from scrapy_simhash.url_rules.rows import decode_evidence, decode_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,6 +19,7 @@ _WORDS: Mapping[SideKind, str] = {
     "url-rules": "the rules of URLs",
     "history": "the history",
     "validators": "the validators",
+    "sitemaps": "the evidence of the sitemap",
 }
 
 
@@ -31,7 +32,9 @@ def damaged_side_rows(database: Database) -> Iterator[tuple[bytes, str]]:
                     decode_rules(value)
                 elif kind == "history":
                     decode_crawl(records.decode_key(row[1:]), value)
-                else:
+                elif kind == "validators":
                     decode_validators(value)
+                else:
+                    decode_evidence(value)
             except ValueError as error:  # noqa: PERF203 - rows of any page
                 yield row, f"{_WORDS[kind]} of {row[1:]!r}: {error}"

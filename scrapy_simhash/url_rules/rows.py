@@ -34,16 +34,17 @@ def combined(mine: Rules, before: Rules, theirs: Rules) -> Rules:
                 rules[rule] = _copied(record)
             continue
         other = rules[rule]
-        other.total = _sum(record.total, old.total, other.total)
+        other.total = summed(record.total, old.total, other.total)
         for pattern, own in record.patterns.items():
             if pattern in other.patterns or len(other.patterns) < MAX_PATTERNS:
                 earlier = old.patterns.get(pattern, Evidence())
                 known = other.patterns.get(pattern, Evidence())
-                other.patterns[pattern] = _sum(own, earlier, known)
+                other.patterns[pattern] = summed(own, earlier, known)
     return rules
 
 
-def _sum(mine: Evidence, before: Evidence, theirs: Evidence) -> Evidence:
+def summed(mine: Evidence, before: Evidence, theirs: Evidence) -> Evidence:
+    """Return the evidence that is stored, plus what changed here; see `combined`."""
     contradicted = mine.against > before.against or theirs.against > before.against
     return Evidence(
         max(0, theirs.pages + mine.pages - before.pages),
@@ -90,6 +91,19 @@ def decode_rules(row: bytes | None) -> Rules:
         }
     except (TypeError, AttributeError, IndexError) as error:
         raise ValueError(f"rules of URLs that cannot be read ({error})") from error
+
+
+def encode_evidence(evidence: Evidence) -> bytes:
+    """Return the stored form of evidence by itself."""
+    return json.dumps(_numbers(evidence)).encode()
+
+
+def decode_evidence(row: bytes) -> Evidence:
+    """Return the evidence of a stored form. :raises ValueError: it is none."""
+    try:
+        return _evidence(json.loads(row))
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"evidence that cannot be read ({error})") from error
 
 
 def _numbers(evidence: Evidence) -> list[int]:

@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_simhash.index import index_url, new_manifest, open_index
 from scrapy_simhash.maintenance.export import (
-    Given,
+    PlacedRecord,
     entry_records,
     import_entries,
     near_duplicate_records,
@@ -50,7 +50,9 @@ def clusters(run):
 def small(folder):
     """Fingerprints of 64 bits: a and b are near each other, c is near b alone."""
     prints = {"https://x.example/a": 0, "https://x.example/b": 0b11, "https://Y.example/c": 0b11111}
-    records = [Given(key, {"key": key, "fingerprint": f"{fp:016x}"}) for key, fp in prints.items()]
+    records = [
+        PlacedRecord(key, {"key": key, "fingerprint": f"{fp:016x}"}) for key, fp in prints.items()
+    ]
     import_entries(folder / "small", new_manifest(Scheme(bits=64, tie="one"), 1, 1000), records)
     return folder / "small"
 

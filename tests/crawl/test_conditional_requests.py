@@ -41,7 +41,7 @@ class Crawl:
             not_modified=lambda _: self.counts.update(["dropped"]),
         )
         self.requests = ConditionalRequests(
-            SimpleNamespace(conditional=True, policy=Policy(incremental=True)),
+            SimpleNamespace(conditional=True, policy=Policy(incremental=True), url_explore=0),
             lane,
             Identity(lambda _: b"", "all"),
             SimpleNamespace(count=lambda name: self.counts.update([name])),

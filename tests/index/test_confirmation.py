@@ -22,7 +22,7 @@ from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.rules import Neighbour, Own, Rules, decide
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.explain import predict
-from scrapy_simhash.maintenance.export import Given, entry_records, import_entries
+from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
 
@@ -282,7 +282,7 @@ def test_exported_and_imported_sketches_stay(kind, tmp_path):
     exported = list(entry_records(tmp_path / "index"))
     assert exported[0]["sketch"] == shown.sketch.hex()
     made = Manifest.read(tmp_path / "index")
-    import_entries(tmp_path / "new", made, [Given("?", record) for record in exported])
+    import_entries(tmp_path / "new", made, [PlacedRecord("?", record) for record in exported])
     with make_backend(kind, tmp_path / "new").open() as index:
         assert index.entry("a").evidence == shown
         assert index.entry("b").evidence == NO_EVIDENCE
@@ -296,7 +296,7 @@ def test_evidence_that_makes_no_sense_is_not_imported(kind, tmp_path, wrong):
     made = Manifest.read(_made(kind, tmp_path))
     record = {"key": "a", "fingerprint": "0000", **wrong}
     with pytest.raises(Exception, match=r"row 1: .*nothing was imported"):
-        import_entries(tmp_path / "new", made, [Given("row 1", record)])
+        import_entries(tmp_path / "new", made, [PlacedRecord("row 1", record)])
 
 
 def _made(kind, tmp_path):

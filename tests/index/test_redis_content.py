@@ -79,9 +79,12 @@ def test_pages_that_were_not_seen_since_expire(redis_backend):
         handled = index.observe("b", B)
         assert index.expire(2000) == 0  # one is handled now
         index.discard(handled)
+        for key in ("a", "b"):
+            index.change_side_row("validators", key, lambda _: b"of its page")
         assert index.expire(1000) == 0
         assert index.expire(2000) == 1
         assert sorted(entry.key for entry in index.entries()) == ["a", "c"]
+        assert dict(index.side_rows("validators")) == {"a": b"of its page"}
         assert len(index) == 2
         assert index.expire_log(2000) == 1
         assert [line.key for line in index.lines()] == ["copy of b"]

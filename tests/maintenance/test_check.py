@@ -242,7 +242,7 @@ INCONSISTENCIES = [
     (lambda stored: changed_state(stored, first_buffered=lambda state: 99), "the state row"),
     *(
         (lambda stored, row=row: {row: b"?"}, "no known kind")
-        for row in (b"A", b"F", b"M", b"O", b"SS", b"V", b"\xff", b"\xff\xff\xff")
+        for row in (b"A", b"F", b"L", b"O", b"SS", b"V", b"\xff", b"\xff\xff\xff")
     ),
     (lambda stored: {b"Usite": b"{"}, "the rules of URLs of b'site'"),
     (lambda stored: {b"T\0\x09\0": bytes(4)}, "don't fit each other"),

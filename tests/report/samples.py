@@ -158,7 +158,7 @@ def placed(report, **tables):
     rows = {name: tables.get(name, report.get(name, [])) for name in ("hosts", "patterns", "pairs")}
     counts = {name: len(found) for name, found in rows.items()} | tables.get("row_counts", {})
     breakdown = Breakdown(**rows, row_counts=counts)
-    numbers = breakdown.numbers_of(report["pages"]["key"])
+    numbers = breakdown.numbered(report["pages"]["key"])
     report.update(breakdown._asdict())
     report["names"] = {"hosts": numbers["hosts"], "patterns": numbers["patterns"]}
     report["pages"].update(host=numbers["of_host"], pattern=numbers["of_pattern"])

@@ -16,6 +16,7 @@ key                            value
 ``…:url-rules{shop:simhash}``  hash: rules of URLs by site
 ``…:history{shop:simhash}``    hash: crawls by their first sequence number
 ``…:validators{shop:simhash}`` hash: ETags by page key
+``…:sitemaps{shop:simhash}``   hash: evidence of sitemaps by site
 ``…:t{`` table ``}`` prefix    bucket: (digest:4 check) for each record
 ``…:e{`` shard ``}`` group     entries of a group of pages: (digest:8 length:4 entry) for each
 ``…:p{`` shard ``}`` group     hash, its pending pages: sequence:8 digest:8 = admitted:1 deadline:8
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 # Kinds of keys with a part in braces of their own, and keys that an index has once.
 KINDS = "tepnl"
-SIDE_ROWS: tuple[SideKind, ...] = ("url-rules", "history", "validators")
+SIDE_ROWS: tuple[SideKind, ...] = ("url-rules", "history", "validators", "sitemaps")
 STATES = ("manifest", "sequence", "crawls", "admitted", "recent", "unwritten", *SIDE_ROWS)
 DIGEST_BYTES = 8
 RECORD_DIGEST_BYTES = 4

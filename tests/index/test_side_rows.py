@@ -1,15 +1,17 @@
-"""Rules of URLs in every store: kept, changed and deleted as a whole."""
+"""Rows beside the entries, in every store: kept, changed and deleted as a whole."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
 import sys
+from typing import get_args
 
 from scrapy_simhash import open_index
+from scrapy_simhash.index.base import SideKind
 
 
-def test_rules_are_kept_by_site(index):
+def test_rows_are_kept_by_name(index):
     assert list(index.side_rows("url-rules")) == []
     index.change_side_row("url-rules", "example.com", lambda row: (row or b"") + b"1")
     index.change_side_row("url-rules", "bücher.example", lambda row: (row or b"") + b"2")
@@ -26,7 +28,16 @@ def test_rules_are_kept_by_site(index):
     assert len(index) == 0
 
 
-def test_rules_survive_a_kill(kind, tmp_path):
+def test_each_kind_has_its_own_rows(index):
+    for kind in get_args(SideKind):
+        index.change_side_row(kind, "http://example.com/\udcff", lambda _, kind=kind: kind.encode())
+    for kind in get_args(SideKind):
+        assert index.side_row(kind, "http://example.com/\udcff") == kind.encode()
+        assert index.side_row(kind, "http://example.com/") is None
+        assert list(index.side_rows(kind)) == [("http://example.com/\udcff", kind.encode())]
+
+
+def test_rows_survive_a_kill(kind, tmp_path):
     url = f"{kind}:{tmp_path / 'index'}"
     code = (
         "import os, signal, sys\n"
