@@ -1,6 +1,6 @@
-"""Near-duplicate detection by content for Scrapy crawls, by SimHash.
+"""Near-duplicate detection for Scrapy crawls, by SimHash.
 
-Nothing is imported before it is asked for: `Addon` alone needs Scrapy.
+Names are imported on first use. `Addon` and the exceptions of crawls need Scrapy.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
     "open_index",
 ]
 
-_HOMES = {
+_MODULES = {
     "Addon": "scrapy_simhash.crawl.addon",
     "Detector": "scrapy_simhash.detector",
     "EmptyText": "scrapy_simhash.errors",
@@ -55,9 +55,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

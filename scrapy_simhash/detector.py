@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_MIN_TOKENS = 30
-_EXCERPT_CHARACTERS = 200
+_EXCERPT_CHARACTERS = 400
+_TITLE_CHARACTERS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +45,9 @@ class PageFingerprint:
         from workers also ``timeout`` or ``worker_died``; None if there is a fingerprint.
     :param error: what the extractor said.
     :param canonical: what the page names as its canonical URL, as written there, or empty.
-    :param excerpt: the beginning of the text, for people.
-    :param text: all of it, where the detector keeps it, as `title`.
+    :param excerpt: the beginning of the text.
+    :param text: all of it, where the detector keeps it.
+    :param title: its beginning, or all of it where the detector keeps texts.
     :param unmatched: selectors of the scheme that found nothing on the page.
     :param extraction_ms: CPU time of the thread, as are the other two: the wall clock would
         count the work of other threads.
@@ -158,7 +160,7 @@ class Detector:
             canonical=extraction.canonical,
             excerpt=extraction.text[:_EXCERPT_CHARACTERS],
             text=extraction.text if self.keep_text else "",
-            title=extraction.title if self.keep_text else "",
+            title=extraction.title if self.keep_text else extraction.title[:_TITLE_CHARACTERS],
             unmatched=extraction.unmatched,
             extraction_ms=extraction_ms,
             tokenization_ms=tokenization_ms,

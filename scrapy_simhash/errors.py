@@ -1,4 +1,4 @@
-"""The exceptions of this package. Each carries its evidence and says what to do next.
+"""The exceptions of this package. Messages name the cause and, where possible, the remedy.
 
 ::
 
@@ -10,12 +10,12 @@
     ├── EmptyText                       a text without any feature to fingerprint
     ├── UnsupportedText (ValueError)    a text that the scheme does not support
     ├── WorkerError                     a worker process that cannot start or fails
-    └── StorageError                    an index that cannot be used; it is never deleted
-        ├── IndexLocked                 another process has it open
-        ├── IndexForeign                the directory holds other data
+    └── StorageError                    an index that cannot be used (it is kept)
+        ├── IndexLocked                 it is in use
+        ├── IndexForeign                the place holds other data
         ├── IndexMismatch               made with another scheme, plan or format version
         ├── IndexCorrupt                its files are damaged
-        ├── IndexMissing                there is none
+        ├── IndexMissing                there is no index
         ├── IndexUnreachable            its server does not answer
         └── IndexClosed                 used after close()
 """
@@ -73,7 +73,7 @@ class WorkerError(SimhashError):
 
 
 class StorageError(SimhashError):
-    """An index that cannot be opened, read or written; `location` is its directory."""
+    """An index that cannot be opened, read or written; `location` says where it is."""
 
     def __init__(self, location: str, detail: str) -> None:
         super().__init__(f"index {location}: {detail}")
@@ -85,15 +85,15 @@ class StorageError(SimhashError):
 
 
 class IndexLocked(StorageError):
-    """Another process has the index open: LevelDB allows one."""
+    """The index is in use, by this process or another."""
 
 
 class IndexForeign(StorageError):
-    """The directory holds data that is not an index of this package."""
+    """The place holds data that is not an index of this package."""
 
 
 class IndexMismatch(StorageError):
-    """The index was made with another scheme, table plan or format version."""
+    """The index was made with another scheme, plan, format or other property than is asked for."""
 
 
 class IndexCorrupt(StorageError):

@@ -1,4 +1,4 @@
-"""Inspect a page beyond its extracted text, to tune selectors and to evaluate extraction."""
+"""Count what selectors match, and extract the content of a page for comparison."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ class SelectorCount(NamedTuple):
 def selector_counts(html: str, selectors: Selectors) -> list[SelectorCount]:
     """Return the counts of each selector.
 
-    `remove` is applied to the whole page, `select` to what remains of it.
+    `remove` is matched on the whole page, `select` on what remains.
     """
-    page = prepared(html)
+    prepared_html = prepared(html)
     counts = []
-    for use, texts, without in (
+    for use, chosen, removed_before in (
         ("remove", selectors.remove, Selectors()),
         ("select", selectors.select, Selectors(remove=selectors.remove)),
     ):
-        root = Page(page, without).root if page and texts else None
-        for text in texts:
-            matched = () if root is None else compiled_selector(text)(root)
+        root = Page(prepared_html, removed_before).root if prepared_html and chosen else None
+        for selector in chosen:
+            matched = () if root is None else compiled_selector(selector)(root)
+            # XPath may also return strings.
             counts.append(
-                SelectorCount(use, text, sum(hasattr(element, "iter") for element in matched))
+                SelectorCount(use, selector, sum(hasattr(element, "iter") for element in matched))
             )
     return counts
 
 
 def content_text(html: str, remove: tuple[str, ...] = ()) -> str:
-    """Return the content of a page as the extractor `segments` finds it, for comparison.
+    """Return what the extractor `segments` takes for the content of a page.
 
-    It is empty if the parser fails.
+    It is empty for a page that cannot be parsed.
     """
     prepared_html = prepared(html)
     if not prepared_html:

@@ -35,10 +35,11 @@ DROP = Action(call=False, items=False, follow=False)
 def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:
     """Return the outcome under which a page is counted.
 
-    A page with seen content is ``dropped``, ``followed`` (only for its links) or ``tagged``. A page
-    that is only similar to another is ``passed``. Return None for any other page.
+    A page with seen content, or an error page, is ``dropped``, ``followed`` (only for its links)
+    or ``tagged``. A page that is only similar to another is ``passed``. Return None for any other
+    page.
     """
-    if verdict.kind not in ("near-duplicate", "unchanged"):
+    if verdict.kind not in ("near-duplicate", "unchanged", "error-page"):
         return "passed" if verdict.similar_to is not None else None
     if action.items:
         return "tagged"

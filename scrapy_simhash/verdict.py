@@ -10,7 +10,7 @@ from scrapy_simhash.fingerprint import to_hex
 if TYPE_CHECKING:
     from scrapy_simhash.index.base import Observation
 
-VerdictKind = Literal["new", "near-duplicate", "unchanged", "changed", "skipped"]
+VerdictKind = Literal["new", "near-duplicate", "unchanged", "changed", "error-page", "skipped"]
 Canonical = Literal["representative", "page"]
 
 
@@ -18,7 +18,8 @@ Canonical = Literal["representative", "page"]
 class Verdict:
     """The verdict on one page or item.
 
-    :param kind: ``new``, ``near-duplicate``, ``unchanged``, ``changed`` or ``skipped``.
+    :param kind: ``new``, ``near-duplicate``, ``unchanged``, ``changed``, ``error-page`` or
+        ``skipped``.
     :param key: identity of the page or item.
     :param bits: width of the fingerprint.
     :param fingerprint: None if skipped.
@@ -28,7 +29,8 @@ class Verdict:
     :param similarity: estimated resemblance to the same page, from 0 to 1; None if unknown.
     :param similar_to: for a new or changed page, the key of the nearest page within k bits that
         confirmation rejected. The page passes and is stored as new content.
-    :param reason: why the page was skipped.
+    :param reason: why the page was skipped; for an error page, the URL that does not exist whose
+        answer it is like.
     :param canonical: for a near-duplicate, ``representative`` if the page names it as its canonical
         URL (rel=canonical), ``page`` if the representative names the page; None otherwise.
     :param index_ms: wall-clock time spent in the index.

@@ -131,8 +131,8 @@ def test_commands_import_scrapy_where_they_need_it():
 
 def test_the_package_itself_imports_no_module_of_its_own():
     assert [at for at in imports(NAME) if belongs(at[0], NAME)] == []
-    assert set(scrapy_simhash._HOMES) == set(scrapy_simhash.__all__)
-    assert set(scrapy_simhash._HOMES.values()) <= set(MODULES)
+    assert set(scrapy_simhash._MODULES) == set(scrapy_simhash.__all__)
+    assert set(scrapy_simhash._MODULES.values()) <= set(MODULES)
 
 
 def test_there_are_no_import_cycles():
@@ -200,7 +200,7 @@ def test_importing_the_core_or_a_command_does_no_work():
 def test_the_public_names_but_those_for_scrapy_load_nothing_heavy():
     code = (
         "import sys, scrapy_simhash as package\n"
-        "adapters = {name for name, home in package._HOMES.items() if '.crawl.' in home}\n"
+        "adapters = {name for name, home in package._MODULES.items() if '.crawl.' in home}\n"
         "for name in set(package.__all__) - adapters: getattr(package, name)\n"
         "loaded = {module.partition('.')[0] for module in sys.modules} & set(sys.argv[1].split())\n"
         "assert not loaded, loaded\n"

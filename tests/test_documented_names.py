@@ -85,14 +85,14 @@ def test_every_field_of_the_verdict_is_documented():
 
 
 def test_every_flag_is_documented_and_no_other():
-    from scrapy_simhash.crawl.middleware import FLAG
+    from scrapy_simhash.crawl.middleware import ERROR_FLAG, FLAG
 
     appended = re.findall(
         r"\.flags\.append\((\w+)\)", "".join(path.read_text(encoding="utf-8") for path in ADAPTERS)
     )
-    assert set(appended) == {"FLAG"}
+    assert set(appended) == {"FLAG", "ERROR_FLAG"}
     text = section("Response flags")
-    assert set(re.findall(r"`([a-z-]+)`", text)) == {FLAG}
+    assert set(re.findall(r"`([a-z-]+)`", text)) == {FLAG, ERROR_FLAG}
 
 
 def test_every_public_exception_is_documented_and_no_other():

@@ -37,7 +37,7 @@ def test_the_whole_table(action, follow, incremental, kind, similar_to):
 
 def test_the_table_is_whole():
     assert set(SEEN) == set(itertools.product(get_args(PolicyAction), [False, True]))
-    assert set(KINDS) == {"new", "near-duplicate", "unchanged", "changed", "skipped"}
+    assert set(KINDS) == {"new", "near-duplicate", "unchanged", "changed", "error-page", "skipped"}
 
 
 def test_near_duplicates_are_dropped_unless_something_else_is_asked_for():

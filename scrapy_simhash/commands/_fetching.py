@@ -1,4 +1,4 @@
-"""Download pages by Scrapy, with the settings of the project."""
+"""Download pages with Scrapy, by the settings of the project."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
     from twisted.python.failure import Failure
 
-# A command must not write the project's feeds, nor judge its page like one of a crawl.
+# A command must not write the project's feeds, nor run the plugin.
 _OVERRIDDEN: dict[str, Any] = {
     "FEEDS": {},
     "ITEM_PIPELINES": {},
@@ -35,10 +35,10 @@ _OVERRIDDEN: dict[str, Any] = {
 }
 
 
-class Page(NamedTuple):
+class FetchedPage(NamedTuple):
     """A downloaded page, with its text as Scrapy decoded it.
 
-    :param is_html: True if a crawl would treat the response as a page.
+    :param is_html: True for an HtmlResponse, which a crawl would judge.
     :param url: URL of the response, after redirects.
     """
 
@@ -48,33 +48,32 @@ class Page(NamedTuple):
     url: str
 
 
-class _Pages(Spider):
+class _FetchSpider(Spider):
     name = "simhash"
-    addresses: Sequence[str]
-    # Keyed by position, because an address may be given twice.
-    pages: dict[int, Page]
+    urls: Sequence[str]
+    # Keyed by position, because a URL may be given twice.
+    pages: dict[int, FetchedPage]
     problems: dict[int, str]
 
     async def start(self) -> AsyncIterator[Any]:
-        for place, address in enumerate(self.addresses):
+        for place, url in enumerate(self.urls):
             yield Request(
-                address,
+                url,
                 callback=self.take,
                 errback=partial(self.fail, place=place),
                 cb_kwargs={"place": place},
-                meta={"dont_simhash": True},
                 dont_filter=True,
             )
 
     def take(self, response: Response, place: int) -> None:
         if isinstance(response, TextResponse):
             is_html = isinstance(response, HtmlResponse)
-            self.pages[place] = Page(response.body, response.text, is_html, response.url)
+            self.pages[place] = FetchedPage(response.body, response.text, is_html, response.url)
             return
         found = response.headers.get("Content-Type")
         content_type = "no Content-Type" if found is None else found.decode("latin-1")
         self.problems[place] = (
-            f"it is not text ({content_type}): save its text to a file, and give that file"
+            f"not text ({content_type}): save its text to a file, and name that file"
         )
 
     def fail(self, failure: Failure, *, place: int) -> None:
@@ -88,38 +87,41 @@ class _Pages(Spider):
         self.problems[place] = problem
 
 
-def fetch_all(addresses: Sequence[str], settings: Settings | None, *, max_bytes: int) -> list[Page]:
+def fetch_all(
+    urls: Sequence[str], settings: Settings | None, *, max_bytes: int
+) -> list[FetchedPage]:
     """Return the pages at URLs, downloaded in one crawl.
 
     Call it once in a process: a reactor cannot run again.
 
     :param settings: None for the settings of the project.
+    :param max_bytes: 0 leaves the limit of Scrapy.
     :raises SimhashError: a page cannot be fetched, or is not text.
     """
     settings = (project_settings() if settings is None else settings).copy()
     settings.setdict(_OVERRIDDEN, priority="cmdline")
     if max_bytes:
         settings.set("DOWNLOAD_MAXSIZE", max_bytes, priority="cmdline")
-    pages: dict[int, Page] = {}
+    pages: dict[int, FetchedPage] = {}
     problems: dict[int, str] = {}
-    # Scrapy chooses the kind of process by the same rule.
+    # As scrapy.cmdline.execute chooses.
     asynchronous = (
         settings["TWISTED_REACTOR"] == _asyncio_reactor_path
         and not settings.getbool("FORCE_CRAWLER_PROCESS")
     ) or not settings.getbool("TWISTED_REACTOR_ENABLED")
     process = (AsyncCrawlerProcess if asynchronous else CrawlerProcess)(settings)
-    process.crawl(_Pages, addresses=addresses, pages=pages, problems=problems)
+    process.crawl(_FetchSpider, urls=urls, pages=pages, problems=problems)
     try:
-        # Scrapy would shut down slowly on Ctrl-C; a command ends at once.
+        # Scrapy's handlers would make Ctrl-C slow.
         process.start(install_signal_handlers=False)
     except KeyboardInterrupt:
         _end_threads()
         raise
-    for place, address in enumerate(addresses):
+    for place, url in enumerate(urls):
         if place not in pages:
             problem = problems.get(place, "no response arrived; --loglevel DEBUG shows more")
-            raise SimhashError(f"{address} cannot be fetched: {problem}")
-    return [pages[place] for place in range(len(addresses))]
+            raise SimhashError(f"{url} cannot be fetched: {problem}")
+    return [pages[place] for place in range(len(urls))]
 
 
 def _end_threads() -> None:

@@ -20,7 +20,7 @@ from scrapy_simhash.crawl.lastmod import LastmodTrust
 from scrapy_simhash.crawl.retries import ITEM_META_KEY, META_KEY
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.index.validators import Validators, decode_validators, encode_validators
-from scrapy_simhash.policy import PASS
+from scrapy_simhash.policy import DROP, PASS
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class ConditionalRequests:
 
     def _unchanged(self, request: Request, verdict: Verdict) -> None:
         """Count a page that has not changed, and was not sent."""
-        self._lane.not_modified(verdict)
+        self._lane.count_judged(verdict, DROP)
         self._finished(PageState(verdict.key, verdict, PASS, request), True)  # noqa: FBT003 - confirmed
 
     async def received(self, request: Request, response: Response) -> Response | Request:

@@ -126,7 +126,10 @@ def crawl_facts(
         "ended_at_s": _unix_s(stats.get("finish_time")),
         "judged": number("checked"),
         "similar": number("similar"),
-        **{kind: number(kind) for kind in ("new", "near_duplicate", "unchanged", "changed")},
+        **{
+            kind: number(kind)
+            for kind in ("new", "near_duplicate", "unchanged", "changed", "error_page")
+        },
         **{outcome: by_verdict(outcome) for outcome in ("dropped", "followed", "tagged")},
         "kept": {reason: by_verdict(f"kept/{reason}") for reason in reasons},
         "skipped": {reason: number(f"skipped/{reason}") for reason in names_below("skipped")},

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 def _message(verdict: Verdict) -> str:
+    if verdict.kind == "error-page":
+        return f"error-page, like the answer to {printable(verdict.reason or '')}"
     if verdict.representative is None:
         return f"{verdict.kind} since an earlier crawl"
     representative = printable(verdict.representative)
@@ -22,7 +24,7 @@ def _message(verdict: Verdict) -> str:
 
 
 class NearDuplicatePage(IgnoreRequest):
-    """Raised for a page with seen content, whose callback does not run.
+    """Raised for a page with seen content, or an error page, whose callback does not run.
 
     An errback finds it in ``failure.value``, with the `response` and the `verdict`.
     """

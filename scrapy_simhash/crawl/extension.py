@@ -25,6 +25,7 @@ from scrapy_simhash.crawl.advice import (
 )
 from scrapy_simhash.crawl.conditional import ConditionalRequests
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
+from scrapy_simhash.crawl.error_pages import ErrorPages
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.health import CrawlHealth
 from scrapy_simhash.crawl.identity import Identity
@@ -127,6 +128,9 @@ class SimhashExtension:
         self.url_rules = RequestRules(settings, self.pages, self.stats, self.errors)
         self.conditional = ConditionalRequests(
             settings, self.pages, self.identity, self.stats, self.url_rules.finished
+        )
+        self.error_pages = ErrorPages(
+            crawler, settings, self.fingerprinter, self.stats, self.errors
         )
         self.settlement = Settlement(
             self.pages.settle,

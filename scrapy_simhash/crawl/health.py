@@ -29,7 +29,7 @@ MONITOR_SETTINGS: Mapping[str, Any] = MappingProxyType(
     }
 )
 _SHOWN = 5
-_ERROR_PAGES = "pages/error_page"
+_ERROR_PAGES = "error_page"
 _FAILED_EXTRACTIONS = ("no_text", "extraction_error", "timeout", "worker_died")
 
 

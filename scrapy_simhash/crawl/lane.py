@@ -19,7 +19,7 @@ from scrapy_simhash.crawl.retries import ITEM_META_KEY, META_KEY, DroppedCopy, R
 from scrapy_simhash.documents.escaping import nearness, printable
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.policy import DROP, PASS, Context, outcome_of
+from scrapy_simhash.policy import PASS, Context, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _REMEMBERED_CANONICALS = 100_000
+_SHOWN_CHARACTERS = 200
 
 _Answer = TypeVar("_Answer")
 
@@ -213,19 +214,23 @@ class Lane:
     def leave_open(self, key: str) -> None:
         """Record that a page was asked for and cannot be judged: it is not gone."""
         history = self.history
+        if history is None:
+            return
 
         def answered(known: bool | None) -> None:
-            if known and history is not None:
+            if known:
                 history.process.leave_open(key)
 
         self.tell(key, lambda index: index.entry(key) is not None, answered)
 
-    def not_modified(self, verdict: Verdict) -> None:
-        """Count an unchanged page that was not downloaded."""
+    def count_judged(self, verdict: Verdict, action: Action) -> None:
+        """Count a page that was judged without the index: an error page, or one that the server
+        says has not changed.
+        """
         if self.history is not None:
             self.history.judged(verdict)
         self.stats.judge(verdict)
-        self._count(verdict, DROP)
+        self._count(verdict, action)
 
     def decide(
         self,
@@ -365,7 +370,7 @@ class Lane:
             self._floods.limit,
             printable(representative),
             printable(verdict.key),
-            printable(excerpt),
+            printable(excerpt[:_SHOWN_CHARACTERS]),
         )
         return True
 

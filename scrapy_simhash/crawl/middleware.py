@@ -18,12 +18,14 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_simhash.crawl.error_pages import ERROR_FLAG, PROBE_META_KEY
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.identity import OPT_OUT_META_KEY, REFUSED_META_KEY, canonical_url
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.errors import SettingsError
-from scrapy_simhash.policy import PASS
+from scrapy_simhash.policy import DROP, PASS
+from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -70,6 +72,8 @@ class SimhashDownloaderMiddleware:
         :raises NearDuplicatePage: the server says that the page has not changed.
         """
         extension = self._extension
+        if PROBE_META_KEY in request.meta:
+            return response
         if extension.conditional.on:
             received = await extension.conditional.received(request, response)
             if received is not response:
@@ -81,7 +85,7 @@ class SimhashDownloaderMiddleware:
             _arrived(extension, request)
             return response
         extension.fingerprints[response] = page
-        if extension.pages.asks_in_threads and page.skipped is None:
+        if extension.pages.asks_in_threads and page.fingerprint is not None:
             await extension.pages.ask_early(extension.identity.key(request), page, response)
         return response
 
@@ -104,6 +108,8 @@ class SimhashDownloaderMiddleware:
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
             extension.errors.failed("fingerprint", error, response.url)
             return None
+        if await extension.error_pages.check(request, response, page):
+            page = replace(page, fingerprint=None, skipped=None)  # not looked up, nor skipped
         if seen_before:
             stats.count("exact_duplicate")
         stats.fingerprinted(page)
@@ -271,6 +277,10 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if page is None:
             return
         key = extension.identity.key(request)
+        answer = extension.error_pages.take(response)
+        if answer is not None:
+            self._error_page(response, repeatable, key, answer)
+            return
         verdict, reason = None, page.skipped
         if reason is None:
             canonical = canonical_url(response, page.canonical)
@@ -301,6 +311,24 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         state = self._settlement.begin(response, key, verdict, PASS, repeatable)  # for an errback
         extension.conditional.arrived(state, response)
         raise NearDuplicatePage(response, verdict)
+
+    def _error_page(self, response: Response, request: Request, key: str, answer: str) -> None:
+        """Tag an error page. :raises NearDuplicatePage: its callback must not run.
+
+        :param request: repeats the page.
+        :param answer: the URL that does not exist whose answer it is like.
+        """
+        extension, settings = self._extension, self._extension.settings
+        _arrived(extension, response.request or request)
+        verdict = Verdict(kind="error-page", key=key, bits=settings.scheme.bits, reason=answer)
+        response.meta[VERDICT_META_KEY] = verdict.to_dict()
+        response.flags.append(ERROR_FLAG)
+        extension.error_pages.count(response.url, answer)
+        action = DROP if settings.error_action == "drop" else PASS
+        extension.pages.count_judged(verdict, action)
+        self._settlement.begin(response, key, verdict, PASS, request)  # dropped: for an errback
+        if action is DROP:
+            raise NearDuplicatePage(response, verdict)
 
     def process_spider_exception(
         self, response: Response, exception: Exception

@@ -158,7 +158,12 @@ class SimhashPipeline:
 
 def _is_tagged(verdict: Verdict, policy: Policy) -> bool:
     """Return True if an item is tagged. Where copies are dropped, originals need no tags."""
-    return policy.action == "tag" or policy.seen(verdict) or verdict.similar_to is not None
+    return (
+        policy.action == "tag"
+        or policy.seen(verdict)
+        or verdict.similar_to is not None
+        or verdict.kind == "error-page"
+    )
 
 
 def _parts(value: Any) -> list[str]:

@@ -83,6 +83,8 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_KEEP_TEXT_BYTES": DEFAULT_MAX_BYTES,
         "SIMHASH_URL_RULES": False,
         "SIMHASH_URL_EXPLORE": DEFAULT_EXPLORE,
+        "SIMHASH_PROBE_ERRORS": False,
+        "SIMHASH_ERROR_ACTION": "tag",
         "SIMHASH_REPORT": None,
         "SIMHASH_DEBUG": False,
         **MONITOR_SETTINGS,
@@ -108,6 +110,7 @@ class SimhashSettings:
     :param item_scheme: the scheme of pages, with the weights of the item fields.
     :param keep_text_bytes: upper limit for stored main texts, compressed; 0 stores none.
     :param url_rules: None if SIMHASH_URL_RULES is off.
+    :param probe_errors: ask sites for URLs that cannot exist, to recognize error pages.
     :param report: file to write when the spider closes.
     :param redis: None if SIMHASH_INDEX is not "redis".
     :param passages: None if SIMHASH_PASSAGES is off.
@@ -142,6 +145,8 @@ class SimhashSettings:
     keep_text_bytes: int
     url_rules: UrlRulesMode | None
     url_explore: float
+    probe_errors: bool
+    error_action: PolicyAction
     report: Path | None
     debug: bool
     health_limits: HealthLimits
@@ -218,6 +223,8 @@ class SimhashSettings:
             * read.boolean("SIMHASH_KEEP_TEXT"),
             url_rules=_read_url_rules(read, pages=pages),
             url_explore=read.share("SIMHASH_URL_EXPLORE"),
+            probe_errors=_read_probe_errors(read, pages=pages),
+            error_action=cast("PolicyAction", read.choice("SIMHASH_ERROR_ACTION", ("drop", "tag"))),
             report=read.file("SIMHASH_REPORT", spider_name),
             debug=read.boolean("SIMHASH_DEBUG"),
             health_limits=HealthLimits.read(read),
@@ -244,6 +251,14 @@ def _read_url_rules(read: SettingsReader, *, pages: bool) -> UrlRulesMode | None
     if not pages:
         raise SettingsError(name, mode, "rules are learned from pages: not with SIMHASH_PAGES off")
     return cast("UrlRulesMode", mode)
+
+
+def _read_probe_errors(read: SettingsReader, *, pages: bool) -> bool:
+    name = "SIMHASH_PROBE_ERRORS"
+    on = read.boolean(name)
+    if on and not pages:
+        raise SettingsError(name, on, "error pages are pages: not with SIMHASH_PAGES off")
+    return on
 
 
 def _read_conditional(read: SettingsReader, *, pages: bool) -> bool:

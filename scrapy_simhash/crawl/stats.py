@@ -132,6 +132,8 @@ class CrawlStats:
                 f"{near} near-duplicates{share}; {self._skipped} skipped; {outcomes}"
             )
         ]
+        if self._verdicts["error-page"]:
+            lines[0] += f"; {self._verdicts['error-page']} error pages"
         largest = self._clusters.most_common(_LARGEST_CLUSTERS)
         if largest:
             lines.append(f"largest clusters (near-duplicates of the {what} named):")

@@ -134,6 +134,8 @@ class RequestRules:
         verdict, request = page.verdict, page.request
         if self._rules is None or verdict is None or not confirmed or not _is_plain(request):
             return
+        if verdict.kind == "error-page":
+            return
         self._traps.judged(verdict, self._chains.get(request, 0))
         original = verdict.representative
         awaited = original or verdict.key

@@ -1,4 +1,4 @@
-"""A store in memory that scans all entries. Tests use it as the oracle for the other stores."""
+"""A store in memory that scans all entries: ``memory:``, and the oracle of tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class MemoryStore:
-    """A `Store` in memory. It finds all entries within the distance, whatever the plan."""
+    """A `Store` in memory. It finds all entries within the distance, with any plan."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
@@ -34,7 +34,7 @@ class MemoryStore:
         self,
         fingerprint: int,
         max_distance: int,
-        certainty: bytes = b"",  # noqa: ARG002 - only tables use it
+        certainty: bytes = b"",  # noqa: ARG002 - a scan needs none
     ) -> list[tuple[int, Entry]]:
         """See `Store.within`."""
         return [
@@ -47,7 +47,7 @@ class MemoryStore:
         self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
     ) -> Entry:
         """See `Store.write`."""
-        for entry in (*yielding, *([replaced] if replaced else [])):
+        for entry in [*yielding] if replaced is None else [replaced, *yielding]:
             del self._entries[entry.key]
         self._entries[put.key] = put
         self._next_sequence = next_sequence
@@ -68,7 +68,7 @@ class MemoryStore:
 
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
         """See `Store.side_rows`."""
-        return iter([(name, row) for (of, name), row in self._side_rows.items() if of == kind])
+        return iter([(name, row) for (one, name), row in self._side_rows.items() if one == kind])
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
         """See `Store.side_row`."""

@@ -142,7 +142,7 @@ class TableStore:
             yield self._decoded(records.decode_entry, int.from_bytes(row[1:], "big"), value)
 
     def skip_to(self, next_sequence: int) -> None:
-        """Give no lower number to an observation any more."""
+        """Make the next sequence number at least this."""
         self.remove((), max(next_sequence, self.next_sequence))
 
     def remove(self, entries: Sequence[Entry], next_sequence: int) -> None:

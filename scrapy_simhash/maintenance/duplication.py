@@ -3,8 +3,9 @@
 The log is historical; only the latest state of each page counts:
 
 - A page that became a representative later is no longer a near-duplicate.
-- If a representative became a near-duplicate itself, its pages move to the other representative.
-- If a representative has left the index (removed, expired, or gone at the next crawl), its oldest
+- If a representative became a near-duplicate itself, its pages move to the representative of that
+  one.
+- If a representative has left the index (removed, expired or replaced), its oldest
   near-duplicate is promoted to representative.
 """
 
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
 class IndexCluster:
     """A representative and its near-duplicates.
 
-    :param near_duplicates: the last log line of each page, oldest first. If it named another
-        representative, its distance is recomputed for this one and may exceed k, and its similarity
-        is None.
+    :param near_duplicates: the last log line of each page, oldest first. A line that named another
+        representative gets a new distance, possibly above k, and no similarity.
     """
 
     representative: str
@@ -44,14 +44,15 @@ class Duplication:
 
     :param representatives: entries that are not near-duplicates, plus promoted pages.
     :param promoted: last log lines of pages that replace a representative that has left the index.
-    :param met_before_s: Unix time when a page was first seen, for pages that were seen before
-        their last log line.
+    :param seen_before_s: Unix time of the first sight of pages that were seen before their last log
+        line.
     :param lines: all lines of the near-duplicate log, including repeated ones of a page.
     :param near_duplicates: pages whose latest state is near-duplicate.
     :param similar: the last log line of each page that confirmation rejected, unless the page was
         found to be a copy later; oldest first.
     :param distances: near-duplicates by distance to the representative of their cluster.
-    :param farthest: the largest distance at which a crawl found a near-duplicate.
+    :param farthest: the largest distance in the last log lines of near-duplicates and promoted
+        pages.
     :param clusters: clusters with at least two pages, the largest first.
     :param hosts: near-duplicates by host (`host_of`); keys that are not URLs count as ``""``.
     :param host_representatives: representatives by host.
@@ -59,7 +60,7 @@ class Duplication:
 
     representatives: int
     promoted: list[NearDuplicate]
-    met_before_s: dict[str, int]
+    seen_before_s: dict[str, int]
     lines: int
     near_duplicates: int
     similar: list[NearDuplicate]
@@ -71,7 +72,7 @@ class Duplication:
 
     def first_seen_s(self, line: NearDuplicate) -> int:
         """Return the Unix time when the page of a log line was first seen."""
-        return self.met_before_s.get(line.key, line.seen_at_s)
+        return self.seen_before_s.get(line.key, line.seen_at_s)
 
 
 def duplication(source: Source) -> Duplication:
@@ -81,7 +82,7 @@ def duplication(source: Source) -> Duplication:
     """
     last: dict[str, NearDuplicate] = {}
     similar: dict[str, NearDuplicate] = {}
-    met_before_s: dict[str, int] = {}
+    seen_before_s: dict[str, int] = {}
     lines = 0
     for line in source.near_duplicates():
         lines += 1
@@ -91,18 +92,19 @@ def duplication(source: Source) -> Duplication:
             continue
         before = last.get(line.key)
         if before is not None:
-            met_before_s.setdefault(line.key, before.seen_at_s)
+            seen_before_s.setdefault(line.key, before.seen_at_s)
         last[line.key] = line
-    hosts: Counter[str] = Counter()
+    # Below, `last` loses the pages that are representatives now.
+    host_representatives: Counter[str] = Counter()
     for entry in source.entries():
         if is_representative_now(entry, last):
             last.pop(entry.key, None)
-            hosts[host_of(entry.key)] += 1
+            host_representatives[host_of(entry.key)] += 1
         else:
             first_s = entry.first_seen_s
-            met_before_s[entry.key] = min(met_before_s.get(entry.key, first_s), first_s)
+            seen_before_s[entry.key] = min(seen_before_s.get(entry.key, first_s), first_s)
     groups = _by_representative(last)
-    prints = {
+    fingerprints = {
         entry.key: entry.fingerprint
         for entry in source.entries()
         if entry.key in groups and entry.key not in last
@@ -110,21 +112,21 @@ def duplication(source: Source) -> Duplication:
     clusters = []
     promoted = []
     for key, members in groups.items():
-        fingerprint = prints.get(key)
+        fingerprint = fingerprints.get(key)
         representative = key
         if fingerprint is None:
             oldest = members.pop(0)
             representative, fingerprint = oldest.key, oldest.fingerprint
             promoted.append(oldest)
-            hosts[host_of(oldest.key)] += 1
-        near = [_apart_from(line, representative, fingerprint) for line in members]
+            host_representatives[host_of(oldest.key)] += 1
+        near = [_measured_from(line, representative, fingerprint) for line in members]
         if near:
             clusters.append(IndexCluster(representative, near))
     found = [line for cluster in clusters for line in cluster.near_duplicates]
     return Duplication(
-        representatives=hosts.total(),
+        representatives=host_representatives.total(),
         promoted=promoted,
-        met_before_s=met_before_s,
+        seen_before_s=seen_before_s,
         lines=lines,
         near_duplicates=len(found),
         similar=list(similar.values()),
@@ -132,14 +134,14 @@ def duplication(source: Source) -> Duplication:
         farthest=max((line.distance for line in last.values()), default=0),
         clusters=sorted(clusters, key=len, reverse=True),
         hosts=Counter(host_of(line.key) for line in found),
-        host_representatives=hosts,
+        host_representatives=host_representatives,
     )
 
 
 def is_representative_now(entry: Entry, last: dict[str, NearDuplicate]) -> bool:
     """Return True if the page of an entry is a representative, given the last log lines.
 
-    A page that replaced its representative has the sequence number of its log line.
+    Equal numbers: the page has replaced its representative.
     """
     line = last.get(entry.key)
     return line is None or entry.met >= line.sequence
@@ -161,7 +163,7 @@ def host_of(key: str) -> str:
     return host if port is None or not host else f"{host}:{port}"
 
 
-def _apart_from(line: NearDuplicate, representative: str, fingerprint: int) -> NearDuplicate:
+def _measured_from(line: NearDuplicate, representative: str, fingerprint: int) -> NearDuplicate:
     if line.representative == representative:
         return line
     distance = hamming_distance(line.fingerprint, fingerprint)
@@ -181,11 +183,16 @@ def _end_of_chain(key: str, last: dict[str, NearDuplicate], ends: dict[str, str]
 
     :param ends: cache of known ends; all keys on the way are added.
     """
-    visited: dict[str, None] = {}
+    visited: set[str] = set()
     while key in last and key not in ends and key not in visited:
-        visited[key] = None
+        visited.add(key)
         key = last[key].representative
-    end = ends.get(key) or (min(_ring(key, last)) if key in visited else key)
+    if key in ends:
+        end = ends[key]
+    elif key in visited:
+        end = min(_ring(key, last))
+    else:
+        end = key
     ends.update(dict.fromkeys(visited, end))
     return end
 

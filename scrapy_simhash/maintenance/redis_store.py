@@ -1,4 +1,4 @@
-"""Write to an index in Redis as to the tables of an index in a directory."""
+"""Write to an index in Redis through the methods of `TableStore`."""
 
 from __future__ import annotations
 
@@ -17,35 +17,41 @@ _WRITTEN_AT_ONCE = 100
 
 
 class RedisStore:
-    """Writes entries and log lines as they are. No crawl may use the index meanwhile.
+    """Writes entries and log lines without comparing them. No crawl may use the index meanwhile.
 
-    Methods are those of `TableStore`. New entries are written together, the last by `flush`.
+    Has the methods of `TableStore` that `merge` and `import` call. Changes of entries are buffered
+    until `flush`.
     """
 
     def __init__(self, index: RedisIndex) -> None:
         self._index = index
         self._new: dict[str, Entry] = {}
+        # Keys of stored entries that are replaced or removed.
+        self._gone: set[str] = set()
         self.next_sequence = index.next_sequence
 
     def entry(self, key: str) -> Entry | None:
         """Return the entry of a key, or None."""
-        return self._new.get(key) or self._index.entry(key)
+        if key in self._new or key in self._gone:
+            return self._new.get(key)
+        return self._index.entry(key)
 
     def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
-        """Return the entries within a distance; those that were just written may be missing."""
-        return self._index.within(fingerprint, max_distance)
+        """Return the entries within a distance; buffered ones are missing."""
+        found = self._index.within(fingerprint, max_distance)
+        return [(distance, entry) for distance, entry in found if entry.key not in self._gone]
 
     def write(
         self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
     ) -> None:
-        """Put an entry in the place of another, and remove others."""
-        for entry in (*filter(None, (replaced,)), *yielding):
+        """Store an entry; remove the one that it replaces, and those that yield to it."""
+        for entry in [*yielding] if replaced is None else [replaced, *yielding]:
             if self._new.pop(entry.key, None) is None:
-                self._index.forget(entry.key)
+                self._gone.add(entry.key)
         self._new[put.key] = put
+        self.skip_to(next_sequence)
         if len(self._new) >= _WRITTEN_AT_ONCE:
             self.flush()
-        self.skip_to(next_sequence)
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
         """Write a line of the near-duplicate log."""
@@ -53,16 +59,19 @@ class RedisStore:
         self.skip_to(next_sequence)
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
-        """Yield the near-duplicate log from a number on."""
+        """Return the near-duplicate log from a sequence number on."""
         self.flush()
         return self._index.lines(since_sequence)
 
     def skip_to(self, next_sequence: int) -> None:
-        """Give no lower number to an observation any more."""
+        """Make the next sequence number at least this."""
         self.next_sequence = max(self.next_sequence, next_sequence)
 
     def flush(self) -> None:
-        """Write what is not written yet."""
+        """Write the buffered changes."""
+        for key in self._gone:
+            self._index.forget(key)
+        self._gone.clear()
         self._index.load(self._new.values())
         self._index.skip_to(self.next_sequence)
         self._new.clear()
@@ -70,7 +79,7 @@ class RedisStore:
     def forget_history(self) -> None:
         """Delete the history of the index."""
         for name, _ in self._index.side_rows("history"):
-            self._index.change_side_row("history", name, lambda _: None)
+            self._index.change_side_row("history", name, lambda _: None)  # deletes it
 
     def __len__(self) -> int:
         self.flush()
@@ -79,7 +88,7 @@ class RedisStore:
 
 @contextmanager
 def making_in_redis(address: RedisAddress, manifest: RedisManifest) -> Iterator[RedisStore]:
-    """Yield the store of a new index, which is deleted again after an error.
+    """Yield the store of a new index; delete the index on error.
 
     :raises StorageError: there is an index of that name, or the server fails.
     """
@@ -95,12 +104,14 @@ def making_in_redis(address: RedisAddress, manifest: RedisManifest) -> Iterator[
 
 @contextmanager
 def changing_in_redis(address: RedisAddress) -> Iterator[RedisStore]:
-    """Yield the store of an index, which is changed in place.
+    """Yield a store that changes an index in place.
 
     :raises IndexLocked: crawls use it.
     """
     with address.open() as index:
         index.require_no_crawl()
         store = RedisStore(index)
-        yield store
-        store.flush()
+        try:
+            yield store
+        finally:  # after an error, too: what was replaced is removed already in `entry`
+            store.flush()

@@ -1,8 +1,8 @@
 """Store the fingerprints of passages, their places, and the documents.
 
 There are two databases: a fingerprint index with one entry for each distinct fingerprint, and the
-document database. A document is one atomic write to the latter. Its fingerprints are written first;
-after a crash, fingerprints without a document are ignored.
+document database. A document is one atomic write to the document database. Its fingerprints are
+written first; after a crash, fingerprints without a document are ignored.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class PassageStore:
         if index.next_sequence < self._state.next_sequence:
             # A power loss has removed fingerprints of stored documents.
             logger.warning(
-                "simhash: the passage index %s is older than its documents: some cannot be found "
-                "until they are added again",
+                "simhash: the passage index %s has lost fingerprints: some documents cannot be "
+                "found until they are added again",
                 location,
             )
             self._state = self._state._replace(
@@ -115,13 +115,13 @@ class PassageStore:
         return text
 
     def passage(self, ordinal: int, fingerprint: int) -> Passage:
-        """Return the passage of an entry, with the number of its documents."""
+        """Return the passage of an entry; one of 0 documents if none is stored."""
         check = rows.check(fingerprint)
         passage = self._passage(ordinal)
-        return Passage(check) if passage is None or passage.check != check else passage
+        return passage if passage is not None and passage.check == check else Passage(check)
 
     def places(self, ordinal: int, fingerprint: int) -> Iterator[list[Place]]:
-        """Yield the first places of a passage in each document, oldest document first."""
+        """Yield the places that are kept of a passage in each document, oldest document first."""
         stop = rows.places_row(ordinal + 1) if ordinal < rows.MAX_CHARACTERS else b"X"
         for key, value in self._database.rows(rows.places_row(ordinal), stop):
             check, places = self._decoded(partial(rows.decode_places, key), value)
@@ -129,7 +129,7 @@ class PassageStore:
                 yield places
 
     def has(self, name: str, text: str) -> bool:
-        """Return True if the document of that name has that text."""
+        """Return True if the document of that name has that text, and all of its fingerprints."""
         number = self.number(name)
         if number is None or number < self._state.suspect_below:
             return False
@@ -137,7 +137,7 @@ class PassageStore:
         return document is not None and document.digest == rows.digest(text)
 
     def is_in_document(self, ordinal: int, fingerprint: int, number: int) -> bool:
-        """Return True if a document has the passage of an entry."""
+        """Return True if a document contains the passage of an entry."""
         row = rows.places_row(ordinal, number)
         value = self._database.get(row)
         if value is None:
@@ -154,19 +154,19 @@ class PassageStore:
         """Return (distance, entry) of the passages within the distance, nearest first.
 
         :param flipped: also look up each prefix with one bit flipped, which is slower, but finds
-            passages beyond the distance of the tables.
+            passages beyond the guaranteed distance.
         """
         found = self._index.within(fingerprint, max_distance, flipped=flipped)
         return sorted(found, key=_distance_and_age)
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """Yield (distance, entry) of these passages lazily, in the order of the tables."""
+        """Do the same as `within`, but lazily, in the order of the tables."""
         return self._index.within_in_turn(fingerprint, max_distance)
 
     def put(self, name: str, text: str, passages: Sequence[tuple[Span, int]]) -> bool:
         """Add a document, replacing one of the same name. Return False if it has the same text.
 
-        :param passages: places in the text, and their fingerprints.
+        :param passages: spans of the text, and their fingerprints.
         :raises StorageError: the disk fails, or there are too many documents.
         """
         text_digest = rows.digest(text)
@@ -175,8 +175,10 @@ class PassageStore:
         if old is not None and old.digest == text_digest and self.has(name, text):
             return False
         number = self._state.next_number
-        if number > rows.MAX_CHARACTERS or len(text) > rows.MAX_CHARACTERS:
-            raise StorageError(self._location, "it has too many documents, or this one is too long")
+        if number > rows.MAX_CHARACTERS:
+            raise StorageError(self._location, "it has had too many documents: start another")
+        if len(text) > rows.MAX_CHARACTERS:
+            raise StorageError(self._location, f"the document {name!r} is too long")
         changed: dict[int, Passage] = {}
         gone: list[bytes] = []
         if old is not None and before is not None:
@@ -210,7 +212,7 @@ class PassageStore:
         ]
         state = self._state._replace(
             next_number=number + 1,
-            documents=self._state.documents + (old is None),
+            documents=self._state.documents + (1 if old is None else 0),
             next_sequence=self._index.next_sequence,
         )
         self._write(puts, changed, before, state, gone)
@@ -255,7 +257,7 @@ class PassageStore:
     def _take_away(
         self, number: int, document: Document, changed: dict[int, Passage]
     ) -> list[bytes]:
-        """Subtract a document from its passages in `changed`, and return its rows to delete."""
+        """Lower the counts of a document's passages, in `changed`; return the keys to delete."""
         gone = []
         for ordinal in dict.fromkeys(document.passages):
             row = rows.places_row(ordinal, number)

@@ -1,7 +1,7 @@
-"""Count near-duplicates by host, by URL pattern, and by pairs of patterns that share content.
+"""Count near-duplicates by host, URL pattern and pair of patterns.
 
 The first page to be crawled becomes the representative, whether it is the original or a copy. So
-near-duplicate counts depend on crawl order; pairs of patterns do not.
+counts by host and pattern depend on the order of the crawl; counts of pairs do not.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.sources import Source
 
 _TOP = 100
-# In a cluster with more patterns, only the most frequent ones are paired.
+# Patterns of a cluster that are paired: its most frequent ones.
 _PATTERNS_PAIRED = 20
 
 
 class Breakdown(NamedTuple):
-    """The tables of a report as plain values, sorted by number of near-duplicates.
+    """The tables of a report as plain values, most frequent first.
 
     :param hosts: near-duplicates and representatives of each host.
     :param patterns: the same for each URL pattern, with an example and the number of
         representatives that are similar to another page.
-    :param pairs: for each pair of patterns, the number of clusters with both, the number of pages
-        of the rarer pattern in these, and an example of each. For a pattern paired with itself,
-        all its pages except one in each cluster.
+    :param pairs: for each pair of patterns, the clusters with both, an example of each, and the
+        pages of the rarer one there (of a pattern with itself: all but one in each cluster).
     :param row_counts: number of hosts, patterns and pairs, including those not listed.
     """
 
@@ -41,18 +40,17 @@ class Breakdown(NamedTuple):
     pairs: list[dict[str, Any]]
     row_counts: dict[str, int]
 
-    def numbers_of(self, keys: Sequence[str]) -> dict[str, Any]:
-        """Return the names of hosts and patterns, and the host and pattern number of each key.
+    def numbered(self, keys: Sequence[str]) -> dict[str, Any]:
+        """Return the names of hosts and patterns, and the positions of those of each key.
 
-        Listed names come first, in table order. Every host has a number; a pattern that is not
-        listed has -1.
+        Names of the tables come first, in their order. Other hosts follow; other patterns get -1.
         """
-        hosts, of_host = _numbered(keys, host_of, (row["host"] for row in self.hosts), all_of=True)
+        hosts, of_host = _numbered(keys, host_of, (row["host"] for row in self.hosts), add_new=True)
         names = chain(
             (row["pattern"] for row in self.patterns),
             chain.from_iterable(row["patterns"] for row in self.pairs),
         )
-        patterns, of_pattern = _numbered(keys, url_pattern, names, all_of=False)
+        patterns, of_pattern = _numbered(keys, url_pattern, names, add_new=False)
         return {
             "hosts": hosts,
             "patterns": patterns,
@@ -61,7 +59,7 @@ class Breakdown(NamedTuple):
         }
 
 
-def break_down(source: Source, doubled: Duplication) -> Breakdown:
+def break_down(source: Source, duplication: Duplication) -> Breakdown:
     """Return the tables of an index.
 
     :raises IndexCorrupt: a row cannot be decoded.
@@ -70,36 +68,35 @@ def break_down(source: Source, doubled: Duplication) -> Breakdown:
         {
             "host": host,
             "near_duplicates": count,
-            "representatives": doubled.host_representatives[host],
+            "representatives": duplication.host_representatives[host],
         }
-        for host, count in doubled.hosts.most_common(_TOP)
+        for host, count in duplication.hosts.most_common(_TOP)
     ]
     near: Counter[str] = Counter()
-    pairs: Counter[tuple[str, ...]] = Counter()
-    clusters: Counter[tuple[str, ...]] = Counter()
+    pairs: Counter[tuple[str, str]] = Counter()
+    pair_clusters: Counter[tuple[str, str]] = Counter()
     examples: dict[str, str] = {}
-    examples_of_pairs: dict[tuple[str, ...], list[str]] = {}
-    for found in doubled.clusters:
-        of_representative = url_pattern(found.representative)
-        with_pattern: dict[str, list[str]] = {of_representative: [found.representative]}
-        for line in found.near_duplicates:
-            with_pattern.setdefault(url_pattern(line.key), []).append(line.key)
-        for pattern, keys in with_pattern.items():
-            copies = keys[1:] if pattern == of_representative else keys
-            if copies:
-                near[pattern] += len(copies)
-                examples.setdefault(pattern, copies[0])
+    pair_examples: dict[tuple[str, str], list[str]] = {}
+    for cluster in duplication.clusters:
+        representative = cluster.representative
+        with_pattern = {url_pattern(representative): [representative]}
+        for line in cluster.near_duplicates:
+            pattern = url_pattern(line.key)
+            with_pattern.setdefault(pattern, []).append(line.key)
+            near[pattern] += 1
+            examples.setdefault(pattern, line.key)
         for pair, count, both in _pairs(with_pattern):
             pairs[pair] += count
-            clusters[pair] += 1
-            examples_of_pairs.setdefault(pair, both)
+            pair_clusters[pair] += 1
+            pair_examples.setdefault(pair, both)
     similar: Counter[str] = Counter()
-    for line in doubled.similar:
+    for line in duplication.similar:
         pattern = url_pattern(line.key)
         similar[pattern] += 1
         examples.setdefault(pattern, line.key)
-    top = [pattern for pattern, _ in (near + similar).most_common(_TOP)]
-    representatives = _representatives(source, doubled, set(top))
+    counted = near + similar
+    top = [pattern for pattern, _ in counted.most_common(_TOP)]
+    representatives = _representatives(source, duplication, set(top))
     patterns = [
         {
             "pattern": pattern,
@@ -117,17 +114,17 @@ def break_down(source: Source, doubled: Duplication) -> Breakdown:
             {
                 "patterns": list(pair),
                 "near_duplicates": count,
-                "clusters": clusters[pair],
-                "examples": examples_of_pairs[pair],
+                "clusters": pair_clusters[pair],
+                "examples": pair_examples[pair],
             }
             for pair, count in pairs.most_common(_TOP)
         ],
-        {"hosts": len(doubled.hosts), "patterns": len(near | similar), "pairs": len(pairs)},
+        {"hosts": len(duplication.hosts), "patterns": len(counted), "pairs": len(pairs)},
     )
 
 
 def _pairs(
-    with_pattern: Mapping[str, Sequence[str]],
+    with_pattern: Mapping[str, list[str]],
 ) -> Iterator[tuple[tuple[str, str], int, list[str]]]:
     """Yield (pair of patterns, number of pages, an example of each) for one cluster."""
     frequent = sorted(with_pattern, key=lambda pattern: (-len(with_pattern[pattern]), pattern))
@@ -136,28 +133,29 @@ def _pairs(
         if pair[0] != pair[1]:
             yield pair, min(len(keys), len(others)), [keys[0], others[0]]
         elif len(keys) > 1:
-            yield pair, len(keys) - 1, list(keys[:2])
+            yield pair, len(keys) - 1, keys[:2]
 
 
-def _representatives(source: Source, doubled: Duplication, shown: set[str]) -> Counter[str]:
+def _representatives(source: Source, duplication: Duplication, shown: set[str]) -> Counter[str]:
     """Count the representatives of each listed pattern."""
-    promoted = {line.key for line in doubled.promoted}
+    promoted = {line.key for line in duplication.promoted}
     logged = promoted.union(
-        line.key for found in doubled.clusters for line in found.near_duplicates
+        line.key for cluster in duplication.clusters for line in cluster.near_duplicates
     )
+    # The other entries are representatives.
     entries = (entry.key for entry in source.entries() if entry.key not in logged)
     patterns = map(url_pattern, chain(entries, promoted))
     return Counter(pattern for pattern in patterns if pattern in shown)
 
 
 def _numbered(
-    keys: Iterable[str], name_of: Callable[[str], str], first: Iterable[str], *, all_of: bool
+    keys: Iterable[str], name_of: Callable[[str], str], listed: Iterable[str], *, add_new: bool
 ) -> tuple[list[str], list[int]]:
-    known = {name: number for number, name in enumerate(dict.fromkeys(first))}
+    known = {name: number for number, name in enumerate(dict.fromkeys(listed))}
     numbers = []
     for key in keys:
         name = name_of(key)
-        if all_of:
+        if add_new:
             known.setdefault(name, len(known))
         numbers.append(known.get(name, -1))
     return list(known), numbers

@@ -69,7 +69,7 @@ def build(
     numbers_of_pages = {page.key: number for number, page in enumerate(pages)}
     shown_texts, titles, of_text, no_room = _texts(texts, numbers_of_pages, doubled, max_text_bytes)
     tables = break_down(source, doubled)
-    numbers = tables.numbers_of([*numbers_of_pages])
+    numbers = tables.numbered([*numbers_of_pages])
     made = source.manifest
     floods = [found for found in doubled.clusters if 0 < cluster_limit < len(found) - 1]
     return {

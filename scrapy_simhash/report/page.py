@@ -32,6 +32,7 @@ _VERDICTS = (
     ("changed", "changed", "known pages with other content"),
     ("unchanged", "unchanged", "known pages with the same content"),
     ("near_duplicate", "near-duplicate", "content of another page"),
+    ("error_page", "error-page", "errors with status 200"),
 )
 
 
@@ -97,6 +98,8 @@ def _judged(crawl: Mapping[str, Any]) -> list[Judged]:
     whole = sum(crawl[name] for name, *_ in _VERDICTS) or 1
     rows, start = [], 0.0
     for name, label, meaning in _VERDICTS:
+        if name == "error_page" and not crawl[name]:  # few crawls look for them
+            continue
         width = 100 * crawl[name] / whole
         rows.append(Judged(name, label, meaning, crawl[name], round(start, 3), round(width, 3)))
         start += width

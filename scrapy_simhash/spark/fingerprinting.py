@@ -1,7 +1,9 @@
-"""Fingerprint the rows of a frame, as `dedupe` fingerprints records."""
+"""Fingerprint the rows of a DataFrame as `dedupe` does."""
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
@@ -21,12 +23,13 @@ SCHEMA = (
     "key string, fingerprint binary, certainty binary, sketch binary, site long, title binary, "
     "heading binary, reason string"
 )
-# A record with such a key has none of its own; no other key begins so.
+_COLUMNS = [part.split()[0] for part in SCHEMA.split(", ")]
+# The file name for records without a key of their own, from which their key is made.
 _NO_KEY = "\0"
 
 
-class _Rows(NamedTuple):
-    """What `make_job_spec` asks for."""
+class _JsonRecords(NamedTuple):
+    """The `RecordFormat` of rows as JSON; the last two are those of CSV."""
 
     fields: Fields
     encoding: str
@@ -36,31 +39,32 @@ class _Rows(NamedTuple):
 
 
 def fingerprinted(content: Column, fields: Fields, options: DedupeOptions) -> Column:
-    """Return a column with the fingerprint and the evidence of each record, see `SCHEMA`.
+    """Return a column of `SCHEMA`: the fingerprint and evidence of each record.
 
     :param content: records as JSON objects, in bytes.
     """
     import pandas as pd
 
-    spec = make_job_spec(_Rows(fields, options.encoding), options)
-    most_bytes, width = options.max_bytes, options.scheme.bits // 8
+    spec = json.dumps(make_job_spec(_JsonRecords(fields, options.encoding), options))
+    max_bytes, width = options.max_bytes, options.scheme.bits // 8
 
-    def made(contents: pd.Series) -> pd.DataFrame:
+    def fingerprint_batch(contents: pd.Series) -> pd.DataFrame:
         fingerprinter = _fingerprinter(spec)
         rows = [
-            _row(fingerprinter, one if len(one) <= most_bytes else "too_large", width)
-            for one in contents
+            # A string is the reason for skipping a record.
+            _row(fingerprinter, content if len(content) <= max_bytes else "too_large", width)
+            for content in contents
         ]
-        return pd.DataFrame(rows, columns=[part.split()[0] for part in SCHEMA.split(", ")])
+        return pd.DataFrame(rows, columns=_COLUMNS)
 
-    # Spark reads them, and here they are text with names that only the function knows.
-    made.__annotations__ = {"contents": pd.Series, "return": pd.DataFrame}
-    found: Column = F.pandas_udf(made, SCHEMA)(content)
-    return found
+    # Spark needs types here, not strings.
+    fingerprint_batch.__annotations__ = {"contents": pd.Series, "return": pd.DataFrame}
+    column: Column = F.pandas_udf(fingerprint_batch, SCHEMA)(content)
+    return column
 
 
 def content_of(frame: DataFrame, fields: Fields) -> Column:
-    """Return a column with the fields of each row that count, as a JSON object in bytes.
+    """Return a column with the used fields of each row, as a JSON object in bytes.
 
     :raises SimhashError: a field is missing.
     """
@@ -69,7 +73,7 @@ def content_of(frame: DataFrame, fields: Fields) -> Column:
         if name not in frame.columns:
             raise SimhashError(f"no column {name!r}; there are {', '.join(frame.columns)}")
     columns = [
-        # As bytes, it would be in base64.
+        # to_json would encode bytes as base64.
         F.col(f"`{name}`").cast("string").alias(name)
         if isinstance(frame.schema[name].dataType, BinaryType)
         else F.col(f"`{name}`")
@@ -78,22 +82,19 @@ def content_of(frame: DataFrame, fields: Fields) -> Column:
     return F.to_json(F.struct(*columns)).cast("binary")
 
 
-_fingerprinters: dict[str, Fingerprinter] = {}
-
-
-def _fingerprinter(spec: dict[str, Any]) -> Fingerprinter:
-    """Return the one of this process: batches are small."""
-    name = repr(spec)
-    if name not in _fingerprinters:
-        _fingerprinters[name] = Fingerprinter(spec)
-    return _fingerprinters[name]
+@lru_cache(maxsize=8)
+def _fingerprinter(spec: str) -> Fingerprinter:
+    """Return this process's fingerprinter for a job spec; batches are small."""
+    return Fingerprinter(json.loads(spec))
 
 
 def _row(fingerprinter: Fingerprinter, content: bytes | str, width: int) -> tuple[Any, ...]:
-    [(key, page)] = fingerprinter.fingerprint(Job(_NO_KEY, 1, [content]))
-    own_key = None if key.startswith(_NO_KEY) else key
+    job = Job(_NO_KEY, 1, [content])
+    [(key, page)] = fingerprinter.fingerprint(job)
+    own_key = None if key == job.default_key(0) else key
     if page.fingerprint is None:
         return (own_key, None, None, None, None, None, None, page.skipped)
+    # A key of its own says which site a record is of.
     evidence = page.evidence if own_key is None else evidence_of(own_key, page)
     return (
         own_key,

@@ -56,6 +56,8 @@ BAD = {
     "SIMHASH_ITEM_ACTION": (["delete", 0], "'drop', 'tag'"),
     "SIMHASH_URL_RULES": (["yes", True, 1, ["learn"]], "'learn', 'apply'"),
     "SIMHASH_URL_EXPLORE": ([1.5, -0.1, "5%", True], "0 to 1"),
+    "SIMHASH_PROBE_ERRORS": (["twice"], "True"),
+    "SIMHASH_ERROR_ACTION": (["delete", 0], "'drop', 'tag'"),
     "SIMHASH_MONITOR_MIN_PAGES": ([0, "many", 1.5, True], "1"),
     "SIMHASH_MONITOR_MAX_NEAR_DUPLICATES": ([1.1, -0.1, "50%", True], "0 to 1"),
     "SIMHASH_MONITOR_MAX_CHANGE": ([2, "20%"], "0 to 1"),

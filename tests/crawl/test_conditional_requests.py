@@ -38,7 +38,7 @@ class Crawl:
         lane = SimpleNamespace(
             call=call,
             tell=lambda _, ask: ask(self.index),
-            not_modified=lambda _: self.counts.update(["dropped"]),
+            count_judged=lambda *_: self.counts.update(["dropped"]),
         )
         self.requests = ConditionalRequests(
             SimpleNamespace(conditional=True, policy=Policy(incremental=True), url_explore=0),

@@ -436,7 +436,7 @@ def test_documents_whose_fingerprints_were_lost_can_be_added_again(tmp_path, cap
     for _ in range(2):  # it is remembered
         with open_passages(directory) as index:
             assert index.check("q", FERRY).known_share == 0.0
-    assert "older than its documents" in caplog.text
+    assert "has lost fingerprints" in caplog.text
     with open_passages(directory) as index:
         assert index.add("ferry", FERRY) == 4
         assert index.add("ferry", FERRY) is None

@@ -158,7 +158,7 @@ def placed(report, **tables):
     rows = {name: tables.get(name, report.get(name, [])) for name in ("hosts", "patterns", "pairs")}
     counts = {name: len(found) for name, found in rows.items()} | tables.get("row_counts", {})
     breakdown = Breakdown(**rows, row_counts=counts)
-    numbers = breakdown.numbers_of(report["pages"]["key"])
+    numbers = breakdown.numbered(report["pages"]["key"])
     report.update(breakdown._asdict())
     report["names"] = {"hosts": numbers["hosts"], "patterns": numbers["patterns"]}
     report["pages"].update(host=numbers["of_host"], pattern=numbers["of_pattern"])
@@ -302,6 +302,7 @@ def crawl(listed):
         "near_duplicate": near,
         "unchanged": 41,
         "changed": 7,
+        "error_page": 0,
         "similar": 17,
         "dropped": {"near_duplicate": near - 49, "unchanged": 0},
         "followed": {"near_duplicate": 7, "unchanged": 0},

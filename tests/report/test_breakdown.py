@@ -103,7 +103,7 @@ def test_each_near_duplicate_counts_in_one_row_of_a_table(tables):
 def test_pages_are_numbered_by_the_rows_of_the_tables(tables):
     keys = [f"{SITE}{path}" for story in STORIES for path in story]
     keys += ["https://b.example/x", "https://b.example:8080/x", "no URL"]
-    numbers = tables.numbers_of(keys)
+    numbers = tables.numbered(keys)
     hosts, patterns = numbers["hosts"], numbers["patterns"]
     rows = [row["pattern"] for row in tables.patterns]
     assert patterns[: len(rows)] == rows
@@ -115,5 +115,5 @@ def test_pages_are_numbered_by_the_rows_of_the_tables(tables):
 
 
 def test_of_nothing():
-    numbers = Breakdown([], [], [], {}).numbers_of([])
+    numbers = Breakdown([], [], [], {}).numbered([])
     assert numbers == {"hosts": [], "patterns": [], "of_host": [], "of_pattern": []}

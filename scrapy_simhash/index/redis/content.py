@@ -135,7 +135,7 @@ class RedisContent:
         return loaded
 
     def skip_to(self, next_sequence: int) -> None:
-        """Give no lower number to an observation any more."""
+        """Make the next sequence number at least this."""
         missing = next_sequence - self.next_sequence
         if missing > 0:
             self.server.call("INCRBY", self.layout.order[0], missing)

@@ -1,0 +1,249 @@
+"""Recognize error pages that come with status 200, by a site's answer to a URL that cannot exist.
+
+The answer shows what an error page of the site looks like, in any language. A page is one, too, if
+its title is the same and
+
+- its text is a near-duplicate of the answer, and its heading is the same, or
+- it begins like the answer, beyond what pages with other titles share with it. The rest may be
+  links that differ from page to page.
+
+Both leave out what an error page may repeat of its URL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from scrapy_simhash.confirmation import MIN_RESEMBLANCE_IN_DOUBT, Confirmation
+from scrapy_simhash.index.rules import Rules
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterator
+
+    from scrapy_simhash.detector import PageFingerprint
+
+# Titles tell pages apart if half of the pages, and three at least, have one of their own.
+_MIN_TITLES = 3
+_COUNTED_OTHERS = 50
+# Twelve Latin letters say as much as four Chinese characters.
+_MIN_SHARED_BYTES = 12
+# Of the three-letter runs of two openings, where there are no fingerprints to compare.
+_MIN_OPENING_RESEMBLANCE = 0.9
+_FLOOD_PATHS = 5
+_REMEMBERED_TEXTS = 20
+_MIN_REPEATED_CHARACTERS = 4
+_RANDOM_LETTERS = 14
+# Texts and URLs are other people's, and may be of any length.
+_COMPARED_CHARACTERS = 400
+_COMPARED_URL_CHARACTERS = 2083
+
+
+@dataclass
+class _Answer:
+    """The answer to a URL that cannot exist.
+
+    :param others: hashes of the URLs of pages with another title, up to 50.
+    :param titles: hashes of these titles.
+    :param common: the longest beginning that such a page shares with the answer, in bytes.
+    :param is_folder: the answer is the page of a folder, whose other pages may begin like it.
+    """
+
+    url: str
+    page: PageFingerprint
+    others: set[int] = field(default_factory=set)
+    titles: set[int] = field(default_factory=set)
+    common: int = 0
+    is_folder: bool = False
+
+    def differs(self, url: str, title: bytes, shared_bytes: int) -> None:
+        """Count a page with another title."""
+        self.common = max(self.common, shared_bytes)
+        if len(self.others) < _COUNTED_OTHERS:
+            self.others.add(hash(url))
+            self.titles.add(hash(title))
+
+    @property
+    def is_told_by_title(self) -> bool:
+        """Return True if most pages have titles of their own."""
+        return len(self.titles) >= max(_MIN_TITLES, len(self.others) / 2)
+
+
+class ErrorAnswers:
+    """The answers of one host, and the texts that it gives under many paths.
+
+    :param max_distance: k.
+    """
+
+    def __init__(self, max_distance: int) -> None:
+        likely = Confirmation(min_resemblance=MIN_RESEMBLANCE_IN_DOUBT, same_name=False)
+        self._rules = Rules(max_distance, likely)
+        self._answers: list[_Answer] = []
+        self._targets: dict[str, str] = {}
+        self._home: tuple[str, PageFingerprint] | None = None
+        # Title and beginning → paths.
+        self._texts: OrderedDict[int, set[int]] = OrderedDict()
+
+    def add(self, url: str, page: PageFingerprint) -> None:
+        """Add an answer.
+
+        :param url: the URL that cannot exist.
+        """
+        answer = _Answer(url, page)
+        if self._home is not None:
+            self._matches(answer, *self._home)
+        self._answers.append(answer)
+
+    def add_redirect(self, url: str, target: str) -> None:
+        """Add the place where a URL that cannot exist redirects to."""
+        self._targets[target] = url
+
+    def discard_if_like(self, url: str, page: PageFingerprint) -> bool:
+        """Forget the answers that are a page itself; return True if there were any."""
+        other = [one for one in self._answers if not self._matches(one, url, page)]
+        discarded = len(other) < len(self._answers)
+        self._answers = other
+        return discarded
+
+    def match(self, url: str, page: PageFingerprint, requested: str) -> str | None:
+        """Return the URL that cannot exist whose answer a page has; None if it is no error page.
+
+        The home page and folders of that URL are none: the site may answer with them.
+
+        :param url: where the page was found.
+        :param requested: differs from `url` if the request was redirected.
+        """
+        if is_home(requested):
+            self._home = (url, page)
+            return None
+        if url in self._targets and (requested != url or not is_home(url)):
+            return self._targets[url]
+        found = None
+        for answer in self._answers:
+            if not self._matches(answer, url, page):
+                continue
+            if _is_above(requested, answer.url):
+                answer.is_folder = True
+            else:
+                found = answer.url
+        return found
+
+    def floods(self, url: str, page: PageFingerprint) -> bool:
+        """Return True for a text that was seen under five paths, and is no known error page."""
+        forms = _forms(url)
+        opening = _letters(page.excerpt, forms)
+        if len(opening) < _MIN_SHARED_BYTES:
+            return False
+        text = hash((_letters(page.title, forms), opening))
+        paths = self._texts.pop(text, set())
+        self._texts[text] = paths
+        if len(self._texts) > _REMEMBERED_TEXTS:
+            self._texts.popitem(last=False)
+        paths.add(hash(urlsplit(url).path))
+        return len(paths) >= _FLOOD_PATHS
+
+    def _matches(self, answer: _Answer, url: str, page: PageFingerprint) -> bool:
+        theirs = answer.page
+        # A word of one URL may be one of the other's text.
+        forms = sorted({*_forms(answer.url), *_forms(url)}, key=len, reverse=True)
+        expected, opening = _letters(theirs.excerpt, forms), _letters(page.excerpt, forms)
+        shared = _shared_bytes(expected, opening)
+        title = _letters(page.title, forms)
+        if _letters(theirs.title, forms) != title:
+            answer.differs(url, title, shared)
+            return False
+        if self._is_copy(theirs, page, expected, opening):
+            return True
+        return (
+            answer.is_told_by_title
+            and not answer.is_folder
+            and shared >= answer.common + _MIN_SHARED_BYTES
+        )
+
+    def _is_copy(
+        self, one: PageFingerprint, other: PageFingerprint, expected: bytes, opening: bytes
+    ) -> bool:
+        if one.fingerprint is not None and other.fingerprint is not None:
+            is_copy = self._rules.is_copy(one, other)  # type: ignore[arg-type]
+            if one.evidence.heading != other.evidence.heading or not is_copy:
+                return False
+            if one.evidence.sketch and other.evidence.sketch:
+                return True
+        return _resemblance(expected, opening) >= _MIN_OPENING_RESEMBLANCE
+
+
+def is_home(url: str) -> bool:
+    """Return True for the URL of a home page."""
+    parts = urlsplit(url)
+    return parts.path in ("", "/") and not parts.query
+
+
+def _is_above(url: str, asked: str) -> bool:
+    """Return True if a URL is that of a folder of the URL that was asked for."""
+    folder = urlsplit(url).path.rstrip("/")
+    return urlsplit(asked).path.startswith(f"{folder}/")
+
+
+def impossible_url(url: str, chosen: random.Random) -> str:
+    """Return a URL beside another one that cannot exist.
+
+    Numbers are replaced by others of nine digits, so that the part of the site that serves the URL
+    answers for it; a last path segment without a number is replaced by random letters.
+    """
+    parts = urlsplit(url)
+    *folders, last = (parts.path or "/").split("/")
+    stem, ending = _stem(last), PurePosixPath(last).suffix
+    if not re.search(r"\d", stem):
+        stem = "".join(chosen.choices("abcdefghijklmnopqrstuvwxyz", k=_RANDOM_LETTERS))
+    segments = [
+        re.sub(r"\d+", lambda _: str(chosen.randrange(10**8, 10**9)), segment)
+        for segment in (*folders, stem)
+    ]
+    return f"{parts.scheme}://{parts.netloc}{'/'.join(segments)}{ending}"
+
+
+def _forms(url: str) -> list[str]:
+    """Return what a page may repeat of its URL, the longest first."""
+    return sorted(set(_repeatable(url[:_COMPARED_URL_CHARACTERS])), key=len, reverse=True)
+
+
+def _repeatable(url: str) -> Iterator[str]:
+    parts = urlsplit(url)
+    path = parts.path + (f"?{parts.query}" if parts.query else "")
+    for form in (url, f"{parts.netloc}{path}", path, parts.path):
+        if len(form) > 1:
+            yield from (form.casefold(), unquote(form).casefold())
+    for segment in parts.path.split("/"):
+        name = unquote(segment).casefold()
+        stem = _stem(name)
+        for form in (name, stem, re.sub(r"[-_+.]+", " ", stem)):
+            if len(form) >= _MIN_REPEATED_CHARACTERS:
+                yield form
+
+
+def _letters(text: str, forms: list[str]) -> bytes:
+    """Return the letters of a text without what it repeats of URLs."""
+    text = text[:_COMPARED_CHARACTERS].casefold()
+    for form in forms:
+        text = text.replace(form, "")
+    return "".join(filter(str.isalpha, text)).encode("utf-8", "surrogatepass")
+
+
+def _stem(name: str) -> str:
+    return name.removesuffix(PurePosixPath(name).suffix)
+
+
+def _shared_bytes(one: bytes, other: bytes) -> int:
+    """Return the length of the beginning that two texts share."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _resemblance(one: bytes, other: bytes) -> float:
+    runs, others = ({text[at : at + 3] for at in range(len(text) - 2)} for text in (one, other))
+    return len(runs & others) / len(runs | others) if runs and others else 0.0

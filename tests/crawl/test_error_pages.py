@@ -1,0 +1,227 @@
+"""SIMHASH_PROBE_ERRORS: error pages with status 200, and the requests that find them."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.crawl.harness import Crawl, run
+from tests.crawl.pages import page
+from tests.crawl.site import Answer, Site, _Handler, _Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+ON = {"SIMHASH_PROBE_ERRORS": True, "CONCURRENT_REQUESTS": 4}
+ARTICLES = ("mill", "bees", "paper", "tram", "ice")
+SORRY = (
+    "<html><head><title>Nincs meg | Kikötő</title></head><body><nav>Hírek Sport Idő</nav>"
+    "<h1>Nincs meg</h1><p>A keresett oldal ({path}) nem található, talán elköltözött.</p></body></html>"
+)
+
+
+class SorrySite(Site):
+    """Answers for missing pages with status 200, or what `missing` says."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.missing = Answer(b"", 404, HTML)
+        self.wall: Answer | None = None
+        self.robots = b""
+
+    def answer(self, path: str) -> Answer:
+        if path == "/robots.txt":
+            return Answer(self.robots, 200, {"Content-Type": "text/plain"})
+        known = super().answer(path)
+        if self.wall is not None and path.startswith("/wall/"):
+            return self.wall
+        if known.status != 404:
+            return known
+        body = self.missing.body.replace(b"{path}", path.encode())
+        return Answer(body, self.missing.status, self.missing.headers)
+
+    def asked(self) -> list[str]:
+        """Return the paths that nothing links to: those of random names."""
+        return [path for path in self.hits if re.search(r"[a-z]{14}|\d{9}", path)]
+
+
+@pytest.fixture
+def site() -> Iterator[SorrySite]:
+    with _Server(("127.0.0.1", 0), _Handler) as server:
+        server.site = SorrySite(f"http://127.0.0.1:{server.server_port}")
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server.site
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def requests(site: SorrySite, *gone: str) -> list[dict[str, object]]:
+    urls = [site.put(f"/articles/{name}.html", page(name)) for name in ARTICLES]
+    urls += [site.url(path) for path in gone]
+    return [{"url": url, "errback": True} for url in urls]
+
+
+def error_pages(result) -> set[str]:
+    return {event["path"] for event in result.events if "error-page" in event["flags"]}
+
+
+GONE = ("/articles/gone.html", "/articles/lost-for-ever.html", "/shop/17")
+
+
+def test_error_pages_are_tagged(site, tmp_path):
+    site.missing = Answer(SORRY.encode(), 200, HTML)
+    [result] = run(tmp_path, Crawl(requests=requests(site, *GONE), settings=ON))
+    assert error_pages(result) == set(GONE)
+    assert len(site.asked()) == result.stat("probes/sent") == 1
+    [asked] = site.asked()
+    verdict = result.event("/shop/17")["verdict"]
+    assert (verdict["kind"], verdict["reason"]) == ("error-page", site.url(asked))
+    tagged = [item for item in result.items if item.get("simhash_kind") == "error-page"]
+    assert len(tagged) == len(GONE)
+    host = site.url("").removeprefix("http://")
+    assert result.stat("error_page") == result.stat(f"error_page/{host}") == len(GONE)
+    assert result.stat("tagged/error_page") == len(GONE)
+    assert (result.stat("new"), result.stat("index/size")) == (5, 5)
+    assert result.stat("checked") == 8
+    assert result.stat("skipped/few_tokens") == 0
+    assert result.stats["item_scraped_count"] == 8, "no item of the answer itself"
+    assert len(result.lines("is an error page with status 200", asked)) == 1
+    assert result.lines("8 pages judged", "3 error pages")
+
+
+@pytest.mark.thorough
+class TestThorough:
+    def test_error_pages_are_dropped(self, site, tmp_path):
+        site.missing = Answer(SORRY.encode(), 200, HTML)
+        settings = ON | {"SIMHASH_ERROR_ACTION": "drop"}
+        [result] = run(tmp_path, Crawl(requests=requests(site, *GONE), settings=settings))
+        assert set(result.seen("errback")) == set(GONE)
+        assert len(result.seen()) == len(ARTICLES)
+        assert result.stat("dropped/error_page") == result.stat("dropped") == len(GONE)
+        assert result.event("/shop/17", "errback")["judged"]["kind"] == "error-page"
+
+    @pytest.mark.parametrize("status", [404, 410])
+    def test_a_site_that_says_so_by_its_status_has_no_error_pages(self, site, tmp_path, status):
+        site.missing = Answer(SORRY.encode(), status, HTML)
+        [result] = run(tmp_path, Crawl(requests=requests(site, *GONE), settings=ON))
+        assert result.stat("error_page") == 0
+        assert result.stat("probes/error_status") == result.stat("probes/sent") == 1
+        assert result.stat("skipped/status") == len(GONE)
+
+    def test_nothing_is_asked_where_robots_txt_forbids_it(self, site, tmp_path):
+        site.missing = Answer(SORRY.encode(), 200, HTML)
+        allowed = "".join(f"Allow: /articles/{name}.html\n" for name in ARTICLES)
+        site.robots = f"User-agent: *\n{allowed}Disallow: /\n".encode()
+        settings = ON | {"ROBOTSTXT_OBEY": True}
+        [result] = run(tmp_path, Crawl(requests=requests(site), settings=settings))
+        assert site.asked() == []
+        assert (result.stat("probes/refused"), result.stat("new")) == (1, len(ARTICLES))
+
+    def test_a_probe_that_fails_is_counted_and_pages_pass(self, site, tmp_path):
+        settings = ON | {
+            "DOWNLOADER_MIDDLEWARES": {f"{__name__}.BrokenMiddleware": 100},
+        }
+        [result] = run(tmp_path, Crawl(requests=requests(site), settings=settings))
+        assert (result.stat("probes/failed"), result.stat("new")) == (1, len(ARTICLES))
+        assert result.lines("WARNING", "no answer to", "probes/failed")
+
+    @pytest.mark.parametrize("target", ["/", "/sorry.html"])
+    def test_a_redirect_for_all_missing_pages(self, site, tmp_path, target):
+        home = site.put("/", page("clock"))
+        site.put("/sorry.html", page("kite"))
+        site.missing = Answer(b"", 302, HTML | {"Location": target})
+        # Scrapy asks for the target of several redirects once, but for this.
+        gone = [{"url": site.url(path), "dont_filter": True} for path in GONE]
+        wanted = [{"url": home}, *requests(site), *gone]
+        [result] = run(tmp_path, Crawl(requests=wanted, settings=ON))
+        assert result.stat("error_page") == len(GONE)
+        assert result.stat("probes/sent") == 1
+        assert result.event("/articles/mill.html")["verdict"]["kind"] == "new"
+
+    def test_the_home_page_in_place_of_missing_pages(self, site, tmp_path):
+        home = site.put("/", page("clock"))
+        site.missing = Answer(page("clock").encode(), 200, HTML)
+        wanted = [{"url": home}, *requests(site, *GONE)]
+        [result] = run(tmp_path, Crawl(requests=wanted, settings=ON))
+        assert error_pages(result) == set(GONE)
+        assert result.event("/")["verdict"]["kind"] == "new"
+
+    def test_a_site_that_ignores_what_is_asked_has_no_error_pages(self, site, tmp_path):
+        """Its first page is the answer, too."""
+        site.missing = Answer(page("mill").encode(), 200, HTML)
+        wanted = requests(site, "/articles/mill-by-another-name.html")
+        [result] = run(tmp_path, Crawl(requests=wanted, settings=ON))
+        assert (result.stat("error_page"), result.stat("probes/ambiguous")) == (0, 1)
+        assert (result.stat("new"), result.stat("near_duplicate")) == (len(ARTICLES), 1)
+
+    def test_a_wall_is_asked_about_once_five_pages_have_its_text(self, site, tmp_path):
+        """The first answer has status 404; all pages of a folder have one text."""
+        site.missing = Answer(b"gone", 404, HTML)
+        site.wall = Answer(WALL.encode(), 200, HTML)
+        wall = [f"/wall/{name}" for name in "abcdefgh"]
+        [result] = run(tmp_path, Crawl(requests=requests(site, *wall), settings=ON))
+        assert error_pages(result) == set(wall[4:])
+        assert result.stat("probes/sent") == len(site.asked()) == 2
+
+    def test_copies_of_a_page_are_no_wall(self, site, tmp_path):
+        """The text is asked about, and the site says 404."""
+        site.missing = Answer(b"gone", 404, HTML)
+        copies = [f"/copies/{name}" for name in "abcdefgh"]
+        for path in copies:
+            site.put(path, page("kite"))
+        [result] = run(tmp_path, Crawl(requests=requests(site, *copies), settings=ON))
+        assert (result.stat("probes/sent"), result.stat("error_page")) == (2, 0)
+        assert result.stat("near_duplicate") == len(copies) - 1
+
+    def test_it_works_with_workers_and_with_every_index(self, site, tmp_path, every_index):
+        site.missing = Answer(SORRY.encode(), 200, HTML)
+        settings = ON | {"SIMHASH_WORKERS": 1}
+        crawl = Crawl(requests=requests(site, *GONE), settings=settings)
+        [result] = run(tmp_path, crawl)
+        assert error_pages(result) == set(GONE)
+        assert result.stat("index/size") == len(ARTICLES)
+
+    def test_pages_that_arrive_at_once_wait_for_one_answer(self, site, tmp_path):
+        site.missing = Answer(SORRY.encode(), 200, HTML)
+        gone = [f"/gone/{name}" for name in "abcdefghij"]
+        crawl = Crawl(requests=requests(site, *gone), settings=ON, arguments={"at_once": True})
+        [result] = run(tmp_path, crawl)
+        # If an error page came first, its text is asked about when five have it.
+        assert result.stat("probes/sent") == len(site.asked()) <= 2
+        assert len(error_pages(result)) >= len(gone) - 4
+        assert result.stat("new") >= len(ARTICLES)
+
+    def test_nothing_is_left_of_an_answer_that_never_comes(self, site, tmp_path):
+        """A host that cannot be reached any more: its pages pass."""
+        settings = ON | {"DOWNLOADER_MIDDLEWARES": {f"{__name__}.BrokenMiddleware": 100}}
+        crawl = Crawl(requests=requests(site), settings=settings, arguments={"at_once": True})
+        [result] = run(tmp_path, crawl)
+        assert (result.stat("probes/failed"), result.stat("new")) == (1, len(ARTICLES))
+        assert not result.lines("Traceback")
+
+    def test_without_the_setting_nothing_is_asked(self, site, tmp_path):
+        site.missing = Answer(SORRY.encode(), 200, HTML)
+        [result] = run(tmp_path, Crawl(requests=requests(site, *GONE)))
+        assert site.asked() == []
+        assert result.stat("error_page") == 0
+
+
+class BrokenMiddleware:
+    """Fails for requests that come from no spider."""
+
+    def process_request(self, request):
+        if re.search(r"[a-z]{14}", request.url):
+            raise ConnectionError("no such host")
+
+
+WALL = (
+    "<html><head><title>Egy pillanat</title></head><body><h1>Egy pillanat</h1>"
+    "<p>Mielőtt továbbmegy, fogadja el a feltételeket.</p></body></html>"
+)
