@@ -42,17 +42,17 @@ def job(directory):
 
 def test_without_a_directory_nothing_is_remembered(tmp_path):
     nothing = job(None)
-    nothing.opened(FakeIndex(tmp_path / "index", 7))
+    nothing.record(FakeIndex(tmp_path / "index", 7))
     assert nothing.crawl_start(tmp_path / "index") is None
-    nothing.finished()
+    nothing.delete()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_job_knows_where_it_began_in_each_index(tmp_path):
     first = job(tmp_path / "job")
     assert first.crawl_start(str(tmp_path / "pages")) is None
-    first.opened(FakeIndex(tmp_path / "pages", 7))
-    first.opened(FakeIndex(tmp_path / "items", 0))
+    first.record(FakeIndex(tmp_path / "pages", 7))
+    first.record(FakeIndex(tmp_path / "items", 0))
     again = job(tmp_path / "job")
     assert [again.crawl_start(str(tmp_path / name)) for name in ("pages", "items", "other")] == [
         7,
@@ -60,7 +60,7 @@ def test_a_job_knows_where_it_began_in_each_index(tmp_path):
         None,
     ]
     # Another index comes into use later.
-    again.opened(FakeIndex(tmp_path / "other", 9))
+    again.record(FakeIndex(tmp_path / "other", 9))
     assert job(tmp_path / "job").crawl_start(str(tmp_path / "pages")) == 7
     assert [path.name for path in (tmp_path / "job").iterdir()] == [FILE_NAME]
 
@@ -68,15 +68,15 @@ def test_a_job_knows_where_it_began_in_each_index(tmp_path):
 def test_a_job_knows_an_index_by_its_directory(tmp_path):
     directory = tmp_path / "index"
     with open_index(index_url(directory)) as index:
-        job(tmp_path / "job").opened(index)
+        job(tmp_path / "job").record(index)
         assert job(tmp_path / "job").crawl_start(str(directory)) == index.crawl_start
 
 
 def test_a_finished_job_is_forgotten(tmp_path):
     done = job(tmp_path)
-    done.opened(FakeIndex(tmp_path / "pages", 7))
-    done.finished()
-    done.finished()
+    done.record(FakeIndex(tmp_path / "pages", 7))
+    done.delete()
+    done.delete()
     assert list(tmp_path.iterdir()) == []
     assert job(tmp_path).crawl_start(tmp_path / "pages") is None
 
@@ -105,7 +105,7 @@ def test_a_damaged_file_is_one_warning_and_no_knowledge(tmp_path, caplog, conten
     assert record.levelno == logging.WARNING
     assert str(tmp_path / FILE_NAME) in record.message
     assert damaged.crawl_start("/index") is None
-    damaged.opened(FakeIndex("/index", 3))
+    damaged.record(FakeIndex("/index", 3))
     assert job(tmp_path).crawl_start("/index") == 3
     assert len(caplog.records) == 1
 
@@ -113,9 +113,9 @@ def test_a_damaged_file_is_one_warning_and_no_knowledge(tmp_path, caplog, conten
 def test_a_file_that_cannot_be_written_or_deleted_is_a_warning(tmp_path, caplog):
     (tmp_path / FILE_NAME).mkdir()
     in_the_way = job(tmp_path)
-    in_the_way.opened(FakeIndex("/index", 3))
+    in_the_way.record(FakeIndex("/index", 3))
     assert in_the_way.crawl_start("/index") == 3
-    in_the_way.finished()
+    in_the_way.delete()
     read, written, deleted = (record.message for record in caplog.records)
     assert "cannot be read" in read
     assert "cannot be written" in written
