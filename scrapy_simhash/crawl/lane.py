@@ -211,6 +211,18 @@ class Lane:
             self._log(verdict)
         return verdict
 
+    def leave_open(self, key: str) -> None:
+        """Record that a page was asked for and cannot be judged: it is not gone."""
+        history = self.history
+        if history is None:
+            return
+
+        def answered(known: bool | None) -> None:
+            if known:
+                history.process.leave_open(key)
+
+        self.tell(key, lambda index: index.entry(key) is not None, answered)
+
     def count_judged(self, verdict: Verdict, action: Action) -> None:
         """Count a page that was judged without the index: an error page, or one that the server
         says has not changed.
@@ -264,6 +276,7 @@ class Lane:
             return
         if not confirmed:
             self.stats.count("discarded")
+            self.leave_open(observation.key)
         self._settle_index(observation, confirmed, self._settled)
 
     def _settled(self, observation: Observation, confirmed: bool) -> None:

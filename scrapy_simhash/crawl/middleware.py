@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 VERDICT_META_KEY = "simhash"
 FLAG = "near-duplicate"
+_GONE = (404, 410)
 
 
 class SimhashDownloaderMiddleware:
@@ -78,6 +79,8 @@ class SimhashDownloaderMiddleware:
             if received is not response:
                 return received
         page = await self._fingerprint(request, response)
+        if (page is None or page.skipped) and response.status not in _GONE:
+            extension.pages.leave_open(extension.identity.key(request))
         if page is None:
             _arrived(extension, request)
             return response
@@ -89,6 +92,7 @@ class SimhashDownloaderMiddleware:
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
         """Record that a page will not arrive."""
         self._extension.conditional.failed(request)
+        self._extension.pages.leave_open(self._extension.identity.key(request))
         _arrived(self._extension, request)
 
     async def _fingerprint(self, request: Request, response: Response) -> PageFingerprint | None:

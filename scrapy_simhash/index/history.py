@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_CRAWLS = 200
 MAX_SITES = 10_000
+MAX_NOT_JUDGED = 1_000
 
 
 @dataclass
@@ -41,6 +42,8 @@ class CrawlRow:
     :param finished: the last process ended by itself, without a limit or a signal.
     :param pages: counts of all pages.
     :param sites: counts by site, for the first 10,000 sites.
+    :param not_judged: pages of the index that it asked for and cannot judge: their download failed,
+        or they have no text. With more than 1,000, a crawl says nothing about missing pages.
     """
 
     start: int
@@ -51,6 +54,7 @@ class CrawlRow:
     finished: bool = False
     pages: PageCounts = field(default_factory=PageCounts)
     sites: dict[str, PageCounts] = field(default_factory=dict)
+    not_judged: set[str] = field(default_factory=set)
 
     def count(self, site: str, judged: int, near_duplicates: int) -> None:
         """Count pages of a site."""
@@ -63,13 +67,27 @@ class CrawlRow:
         self.pages.add(other.pages.judged, other.pages.near_duplicates)
         for site, counts in other.sites.items():
             self._count_site(site, counts.judged, counts.near_duplicates)
+        for key in other.not_judged:
+            self.leave_open(key)
 
-    def misses(self, site: str, last_met: int) -> bool:
+    def leave_open(self, key: str) -> None:
+        """Record that a page of the index cannot be judged."""
+        if len(self.not_judged) <= MAX_NOT_JUDGED:
+            self.not_judged.add(key)
+
+    def misses(self, key: str, site: str, last_met: int) -> bool:
         """Return True if a page of a site should have been seen by this crawl, and was not.
 
         :param last_met: sequence number at which the page was last seen.
         """
-        return self.finished and not self.running and last_met < self.start and site in self.sites
+        return (
+            self.finished
+            and not self.running
+            and last_met < self.start
+            and site in self.sites
+            and len(self.not_judged) <= MAX_NOT_JUDGED
+            and key not in self.not_judged
+        )
 
     def _count_site(self, site: str, judged: int, near_duplicates: int) -> None:
         if site in self.sites or len(self.sites) < MAX_SITES:
@@ -118,6 +136,7 @@ def encode_crawl(crawl: CrawlRow) -> bytes:
         "finished": int(crawl.finished),
         "pages": _numbers(crawl.pages),
         "sites": {site: _numbers(counts) for site, counts in crawl.sites.items()},
+        "not_judged": sorted(crawl.not_judged),
     }
     return json.dumps(plain, separators=(",", ":")).encode()
 
@@ -135,6 +154,7 @@ def decode_crawl(name: str, row: bytes) -> CrawlRow:
             finished=bool(plain["finished"]),
             pages=_counts(plain["pages"]),
             sites={str(site): _counts(counts) for site, counts in plain["sites"].items()},
+            not_judged=set(map(str, plain["not_judged"])),
         )
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise ValueError(f"the row of the crawl {name!r} cannot be read ({error})") from error

@@ -110,7 +110,7 @@ def _of_missing(
             copy_of=last.representative,
         )
     site = site_of(entry.key)
-    missed_by = next((crawl for crawl in crawls if crawl.misses(site, met)), None)
+    missed_by = next((crawl for crawl in crawls if crawl.misses(entry.key, site, met)), None)
     if missed_by is not None:
         change = change._replace(kind="gone", at_s=missed_by.ended_s, copy_of=None)
     return change

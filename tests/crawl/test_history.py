@@ -38,24 +38,29 @@ def make_older(index: Path, seconds: int) -> None:
 def test_changes_between_two_crawls(site, tmp_path):
     index = tmp_path / "simhash" / "spiders" / "pages"
     settings = {"SIMHASH_INCREMENTAL": True}
-    urls = [site.put(f"/{name}", page(name)) for name in ("mill", "bees", "paper")]
+    names = ("mill", "bees", "paper", "clock", "kite", "ice")
+    urls = [site.put(f"/{name}", page(name)) for name in names]
     run(tmp_path, Crawl(requests=urls, settings=settings))
     make_older(index, 3 * DAY_S)
-    # Bees has another text now, paper cannot be found, and boats is new.
+    # Bees has another text now, paper cannot be found, and boats is new. Nobody knows about the
+    # others: the server fails, a page has too few words, and a callback raises.
     site.put("/bees", page("tram"))
     site.put("/paper", "not here", status=404)
-    urls.append(site.put("/boats", page("ice")))
+    site.put("/clock", "not now", status=503)
+    site.put("/kite", "<p>Few words.</p>")
+    site.put("/ice", page("石桥"))
+    urls.append(site.put("/boats", page("茶园")))
     stopped, finished = run(
         tmp_path,
         Crawl(requests=urls, settings=settings | {"CLOSESPIDER_PAGECOUNT": 1}),
-        Crawl(requests=urls, settings=settings),
+        Crawl(requests=urls, settings=settings, arguments={"failing": ["/ice"]}),
     )
     assert (stopped.finish_reason, finished.finish_reason) == ("closespider_pagecount", "finished")
     with opened_source(index) as source:
         history = read_history(source.side_rows("history"))
     assert [crawl.finished for crawl in history] == [True, False, True]
     assert [crawl.running for crawl in history] == [0, 0, 0]
-    assert (history[0].pages.judged, history[2].pages.judged) == (3, 3)
+    assert (history[0].pages.judged, history[2].pages.judged) == (6, 4)
     assert list(history[2].sites) == ["127.0.0.1"]
     since_s = history[0].ended_s + DAY_S
     listed = {one.key.rpartition("/")[2]: one for one in changes(index, since_s)}

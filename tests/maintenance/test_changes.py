@@ -40,11 +40,14 @@ class Played:
         self.where = where
         self._opened = opened
 
-    def crawl(self, day: int, pages, *, end="finished", start=None, incremental=True) -> int:
+    def crawl(
+        self, day: int, pages, *, end="finished", start=None, incremental=True, left_open=()
+    ) -> int:
         """Play a crawl that sees pages with their texts. Return its first sequence number.
 
         :param end: "killed" for no end at all.
         :param start: of the crawl that goes on.
+        :param left_open: pages that cannot be judged.
         """
         now_s = day * DAY
         with self._opened(incremental=incremental, crawl_start=start) as index:
@@ -54,6 +57,8 @@ class Played:
                 observation = index.observe(key, TEXTS[text])
                 history.judged(Verdict(kind=observation.kind, key=key, bits=256))
                 index.confirm(observation)
+            for key in left_open:
+                history.process.leave_open(key)
             if end != "killed":
                 history.clock = lambda: now_s + 2
                 history.close(finished=end == "finished")
@@ -134,6 +139,20 @@ def test_a_crawl_says_nothing_about_sites_that_it_did_not_reach(played):
     assert played.since(2) == set()
     played.crawl(3, {A: "a", "http://www.b.org/else": "c"})
     assert played.since(2) == {("http://www.b.org/else", "new", 3), (OTHER, "gone", 3)}
+
+
+def test_pages_that_could_not_be_judged_are_not_gone(played, monkeypatch):
+    played.crawl(1, {A: "a", B: "b", C: "c"})
+    played.crawl(2, {A: "a"}, left_open=[B, "\udcff"])
+    assert played.since(2) == {(C, "gone", 2)}
+    played.crawl(3, {A: "a"})
+    assert played.since(2) == {(B, "gone", 3), (C, "gone", 2)}
+    # A crawl with too many of them says nothing.
+    monkeypatch.setattr("scrapy_simhash.index.history.MAX_NOT_JUDGED", 2)
+    played.crawl(4, {}, left_open="12345")
+    played.crawl(5, {OTHER: "e"}, left_open="12345")
+    played.crawl(6, {OTHER: "e"}, left_open="12")
+    assert played.since(4) == {(OTHER, "new", 5)}
 
 
 def test_crawls_at_the_same_time_share_their_work(played):
