@@ -162,6 +162,7 @@ class ErrorAnswers:
         return (
             answer.is_told_by_title
             and not answer.is_folder
+            and (_same_heading(theirs, page) or theirs.title != page.title)  # else both have URLs
             and shared >= answer.common + _MIN_SHARED_BYTES
         )
 
@@ -170,7 +171,7 @@ class ErrorAnswers:
     ) -> bool:
         if one.fingerprint is not None and other.fingerprint is not None:
             is_copy = self._rules.is_copy(one, other)  # type: ignore[arg-type]
-            if one.evidence.heading != other.evidence.heading or not is_copy:
+            if not is_copy or not _same_heading(one, other):
                 return False
             if one.evidence.sketch and other.evidence.sketch:
                 return True
@@ -181,6 +182,12 @@ def is_home(url: str) -> bool:
     """Return True for the URL of a home page."""
     parts = urlsplit(url)
     return parts.path in ("", "/") and not parts.query
+
+
+def _same_heading(one: PageFingerprint, other: PageFingerprint) -> bool:
+    """Return False if two pages have different headings. A page with few words has none."""
+    either_short = one.fingerprint is None or other.fingerprint is None
+    return either_short or one.evidence.heading == other.evidence.heading
 
 
 def _is_above(url: str, asked: str) -> bool:

@@ -101,6 +101,15 @@ def test_headings_tell_pages_of_one_title_and_template_apart():
     assert match(known, "/2", page("Site", template, heading="Not here")) == ASKED
 
 
+def test_a_title_and_a_beginning_are_not_enough_for_another_heading():
+    def about(heading: str):
+        return page("Site", "All that you need to know about us.", text(heading), heading=heading)
+
+    known = answers(about("Not here"), seen=3)
+    assert match(known, "/gone", about("Not here")) == ASKED
+    assert match(known, "/terms", about("Terms")) is None
+
+
 def test_the_home_page_and_folders_are_no_error_pages():
     listing = page("News", text("listing"))
     known = answers(listing, seen=3)

@@ -400,6 +400,7 @@ CLASSIC = {
 WIDE = {
     "ours": Ours,
     "ours on RocksDB": OursRocksDB,
+    "ours imported": OursImported,
     "redis": OursRedis,
     "redis-cluster": OursRedisCluster,
     "faiss MultiHash 19x13": FaissMultiHash,

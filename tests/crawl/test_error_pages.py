@@ -188,11 +188,14 @@ class TestThorough:
         assert error_pages(result) == set(GONE)
         assert result.stat("index/size") == len(ARTICLES)
 
-    def test_pages_that_arrive_at_once_wait_for_one_answer(self, site, tmp_path):
+    @pytest.mark.parametrize("process", ["AsyncCrawlerProcess", "CrawlerProcess"])
+    def test_pages_that_arrive_at_once_wait_for_one_answer(self, site, tmp_path, process):
         site.missing = Answer(SORRY.encode(), 200, HTML)
         gone = [f"/gone/{name}" for name in "abcdefghij"]
         crawl = Crawl(requests=requests(site, *gone), settings=ON, arguments={"at_once": True})
-        [result] = run(tmp_path, crawl)
+        select = {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}
+        reactor = select if process == "CrawlerProcess" else {}
+        [result] = run(tmp_path, crawl, process=process, process_settings=reactor)
         # If an error page came first, its text is asked about when five have it.
         assert result.stat("probes/sent") == len(site.asked()) <= 2
         assert len(error_pages(result)) >= len(gone) - 4
