@@ -13,7 +13,7 @@ import scrapy
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash.commands import _pages
-from scrapy_simhash.commands._fetching import Page, _Pages
+from scrapy_simhash.commands._fetching import FetchedPage, _FetchSpider
 from scrapy_simhash.commands.main import main
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
 from scrapy_simhash.detector import Detector
@@ -137,7 +137,7 @@ class Decoded(HtmlResponse):
 
 
 def test_a_response_is_not_decoded_a_second_time(monkeypatch):
-    spider = _Pages(addresses=[], pages={}, problems={})
+    spider = _FetchSpider(urls=[], pages={}, problems={})
     spider.take(Decoded("https://e.com/", body=PAGES["cp1251 undeclared"]), 0)
     (page,) = spider.pages.values()
     assert (page.text, page.is_html) == (Decoded.text, True)
@@ -147,7 +147,7 @@ def test_a_response_is_not_decoded_a_second_time(monkeypatch):
 
 def test_the_encoding_that_the_user_names_wins(monkeypatch):
     content = PAGES["cp1251 undeclared"]
-    page = Page(content, Decoded.text, True, "https://e.com/")
+    page = FetchedPage(content, Decoded.text, True, "https://e.com/")
     found = DocumentReader(encoding="cp1251", keep_html=True).page(
         "u", page.content, page.text, html=True
     )
