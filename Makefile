@@ -64,8 +64,9 @@ test-changed: .venv/ready
 		--begin-within $(SECONDS) $$(.venv/bin/python -m tests.rings)
 
 # The quick ring of the crawls, with the oldest Scrapy and dependencies that are supported.
+CRAWLS := tests/crawl
 test-oldest: .venv-oldest/ready
-	$(IN_MEMORY) .venv-oldest/bin/python -m pytest $(PARALLEL) tests/crawl
+	$(IN_MEMORY) .venv-oldest/bin/python -m pytest $(PARALLEL) $(CRAWLS)
 
 .venv-ecosystem/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-ecosystem

@@ -38,7 +38,6 @@ DEFAULT_DATABASE, OTHER_DATABASE = (
 # A cluster takes several round trips where a server takes one.
 ON_A_CLUSTER = {
     "test_contract.py",
-    "test_redis_index.py",
     "test_redis_content.py",
 }
 _STARTED_S = time.monotonic()

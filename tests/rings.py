@@ -1,12 +1,16 @@
-"""Choose what CI runs of the thorough ring: ``python -m tests.rings`` prints the test files.
+"""Choose what CI runs: ``python -m tests.rings`` prints the test files for the thorough ring.
 
 First those of the areas that the commit touches, then one in four of the others. The commit's hash
 decides which one, so that a few commits run them all.
+
+``python -m tests.rings FOLDER`` prints all files of a folder. CI may have no time for the last
+ones, so the commit's hash decides which one is the first.
 """
 
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -35,6 +39,12 @@ def choose(files: Sequence[str], changed: Sequence[str], commit: str) -> list[st
     return first + others[int(commit, 16) % PARTS :: PARTS]
 
 
+def rotate(files: Sequence[str], commit: str) -> list[str]:
+    """Return all files, beginning with one that depends on the commit."""
+    first = int(commit, 16) % max(len(files), 1)
+    return [*files[first:], *files[:first]]
+
+
 def test_files() -> list[str]:
     """Return all test files; pytest runs of them what is marked as thorough."""
     return [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("tests/**/test_*.py"))]
@@ -56,4 +66,7 @@ def changed_files(commit: str) -> list[str]:
 
 if __name__ == "__main__":
     head = git("rev-parse", "HEAD") or "0"
-    print(*choose(test_files(), changed_files(head), head))
+    if sys.argv[1:]:
+        print(*rotate([file for file in test_files() if file.startswith(sys.argv[1])], head))
+    else:
+        print(*choose(test_files(), changed_files(head), head))

@@ -129,6 +129,7 @@ def test_a_text_of_sentences_that_resemble_each_other_is_checked_in_time(tmp_pat
         assert cpu_s(index.check, "other", text()) < 10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("workers", [0, 1])
 def test_an_item_may_not_hold_up_a_crawl(tmp_path, workers):
     # libxml2 compares each attribute of a tag to all before it.

@@ -46,6 +46,13 @@ def test_some_commits_together_run_all(changed):
     assert set().union(*chosen) == set(FILES)
 
 
+def test_a_commit_decides_with_which_file_a_folder_begins():
+    rotated = [rings.rotate(FILES, f"{number:040x}") for number in range(len(FILES))]
+    assert [files[0] for files in rotated] == FILES
+    assert all(sorted(files) == sorted(FILES) for files in rotated)
+    assert rings.rotate([], "0") == []
+
+
 def test_what_a_commit_changes(tmp_path, monkeypatch):
     monkeypatch.setattr(rings, "ROOT", tmp_path)
 

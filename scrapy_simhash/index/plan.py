@@ -49,7 +49,8 @@ class TablePlan:
         the chosen ones; 0 if they are not cut.
     :param prefix_bits: of tables that are probed (`scrapy_simhash.index.probing`): `blocks` tables,
         each with a prefix of this many bits; 0 if the bits are cut in blocks.
-    :param probes: buckets that are asked in all probed tables together.
+    :param probes: buckets that are asked in all probed tables together; more if the next ones are
+        as likely as the last.
     :raises PlanError: there are fewer bits than blocks, fewer blocks than chosen, or more than
         4096 tables.
     """

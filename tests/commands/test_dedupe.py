@@ -310,7 +310,7 @@ def test_wrong_usage(run, feed, folder, options, said):
     assert [path.name for path in folder.iterdir()] == [feed]
 
 
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("packed", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_standard_input(run_process, folder, packed):
     content = json_lines(records(10))
     written(folder, content, "in.jsonl")

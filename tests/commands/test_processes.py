@@ -80,7 +80,7 @@ def test_ctrl_c_keeps_what_was_added(folder, many, run):
     assert values["index_documents"] == BOATS
 
 
-@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize("options", [[], pytest.param(["--json"], marks=pytest.mark.thorough)])
 def test_a_reader_that_has_read_enough(folder, run, options):
     text = " ".join(f"Boat {n} met boat {n * 7} at noon." for n in range(600))
     assert run("passages", "add", written(folder, text)).code == 0

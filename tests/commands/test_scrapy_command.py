@@ -56,6 +56,7 @@ def test_it_is_a_command_of_scrapy(run_process, folder):
     assert "--min-similarity" in ran.out
 
 
+@pytest.mark.thorough
 def test_exit_codes_are_ours(run_process, folder):
     name = written(folder, FERRY)
     assert run_process(*SCRAPY, "passages", "add", name).code == 0
@@ -90,7 +91,13 @@ def test_inside_a_project(run_process, project):
     assert (ran.code, ran.err) == (1, "error: SIMHASH_PASSAGES_DIR = 7 is not allowed: a path\n")
 
 
-@pytest.mark.parametrize("command", [SCRAPY, MODULE], ids=["scrapy", "module"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(SCRAPY, id="scrapy"),
+        pytest.param(MODULE, id="module", marks=pytest.mark.thorough),
+    ],
+)
 def test_a_page_is_fetched(run_process, folder, site, command):
     written(folder, NOTICE, "notice.txt")
     assert run_process(*command, "passages", "add", "notice.txt").code == 0

@@ -86,7 +86,14 @@ def test_a_middleware_that_answers_for_exceptions(urls, tmp_path, callback):
     assert answered == {"answered/RuntimeError": FAMILIES}
 
 
-@pytest.mark.parametrize("order", [-100, 40, 543])
+@pytest.mark.parametrize(
+    "order",
+    [
+        pytest.param(-100, marks=pytest.mark.thorough),
+        pytest.param(40, marks=pytest.mark.thorough),
+        543,
+    ],
+)
 def test_items_that_a_middleware_adds(urls, tmp_path, order):
     on, off = beside(
         tmp_path,

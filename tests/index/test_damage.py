@@ -240,7 +240,9 @@ def test_a_log_line_that_is_cut_short_is_corrupt(kind, copy):
         list(index.near_duplicates())
 
 
-@pytest.mark.parametrize("name", ["index", "LOCK: missing pages"])
+@pytest.mark.parametrize(
+    "name", ["index", pytest.param("LOCK: missing pages", marks=pytest.mark.thorough)]
+)
 @pytest.mark.parametrize("kind", DATABASE_KINDS)
 def test_a_full_disk_is_an_error_that_loses_no_page_confirmed_before_or_after(tmp_path, kind, name):
     directory = tmp_path / name

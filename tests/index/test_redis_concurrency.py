@@ -120,17 +120,17 @@ def test_so_it_is_in_many_families(redis_backend, tmp_path, shape):
 
 
 class Disturbance:
-    """Kills a worker, or stops one for longer than its lease, every so often, and flushes scripts.
+    """Kills a worker, or stops one for longer than its lease, by turns, and flushes scripts.
 
-    :param often_s: time between two of them.
+    The *most* times are spread evenly over the pages that the logs name.
     """
 
-    def __init__(self, backend: RedisBackend, lease_s: float, often_s: float, most: int) -> None:
+    def __init__(self, backend: RedisBackend, todo: list[Task], lease_s: float, most: int) -> None:
         self.ports = backend.server.ports
+        self.logs = [Path(task.log) for task in todo]
+        self.pages = sum(task.families for task in todo)
         self.lease_s = lease_s
-        self.often_s = often_s
         self.most = most
-        self.next_s = time.monotonic() + 1.5  # they have begun
         self.stopped: dict[int, float] = {}
         self.killed = self.halted = 0
         self.rng = random.Random(5)
@@ -143,9 +143,10 @@ class Disturbance:
             if now > until:
                 children[number].send_signal(signal.SIGCONT)
                 del self.stopped[number]
-        if now < self.next_s or self.killed + self.halted >= self.most:
+        done = sum(log.read_text().count("\n") for log in self.logs if log.exists())
+        times = self.killed + self.halted
+        if times == self.most or done * (self.most + 1) < self.pages * (times + 1):
             return
-        self.next_s = now + self.often_s
         running = [
             number
             for number, child in enumerate(children)
@@ -179,7 +180,7 @@ def disturbed(backend, directory, shape, families, *, most) -> None:
         held=10,
         lease_s=lease_s,
     )
-    disturbance = Disturbance(backend, lease_s, 0.4, most)
+    disturbance = Disturbance(backend, todo, lease_s, most)
     run_all(todo, disturb=disturbance, limit_s=1800)
     assert disturbance.killed > 0
     assert disturbance.halted > 0

@@ -304,6 +304,7 @@ def test_a_full_server_is_an_error_of_ours_and_what_was_stored_stays(tmp_path, r
             assert len(index) == 2
 
 
+@pytest.mark.thorough
 @needs_redis
 def test_a_server_that_dies_is_an_error_of_ours(tmp_path):
     with running(tmp_path) as server:

@@ -71,7 +71,13 @@ def heard(process):
     return json.loads(line)
 
 
-@pytest.mark.parametrize("code", [STARTING, READY], ids=["starting", "ready"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(STARTING, id="starting", marks=pytest.mark.thorough),
+        pytest.param(READY, id="ready"),
+    ],
+)
 def test_idle_workers_end_with_a_parent_that_is_killed(tmp_path, code):
     with script(tmp_path, code + FOREVER) as parent:
         workers = heard(parent)
@@ -98,7 +104,9 @@ def test_workers_that_hang_end_soon_after_a_parent_that_is_killed(tmp_path, orde
         assert time.monotonic() - died > timeout_ms / 1000  # that they were hanging
 
 
-@pytest.mark.parametrize("end", ["", "raise RuntimeError('of the script')"])
+@pytest.mark.parametrize(
+    "end", ["", pytest.param("raise RuntimeError('of the script')", marks=pytest.mark.thorough)]
+)
 def test_a_parent_that_closes_nothing_ends_at_once_with_its_workers(tmp_path, end):
     """Their time-out would be a minute, and their own alarm two."""
     with script(tmp_path, "order = 'arrive_holding'" + AT_WORK + end + "\n") as parent:
@@ -148,6 +156,7 @@ def test_signals_of_a_terminal_are_the_parents(tmp_path):
         assert parent.wait(DEADLINE_S) == 0
 
 
+@pytest.mark.thorough
 def test_a_crawl_that_is_stopped_for_a_while_loses_no_page(tmp_path):
     """``Ctrl-Z``, and ``fg`` after more than the time-out."""
     code = """
