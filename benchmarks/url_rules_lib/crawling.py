@@ -11,7 +11,8 @@ from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.http import HtmlResponse
 
-from url_rules_lib.sites import SITES, html
+from url_rules_lib.site import html
+from url_rules_lib.sites import SITES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -1,76 +1,17 @@
-"""Sites whose URLs and contents are known: what each URL shows, and where it links to.
-
-A content has a title and a text of its own, made from its name. A site is a function from a URL to
-(content, links); its links are the same at each request, but for the session ids of the forum.
-"""
+"""Sites whose URLs and contents are known: those of which docs/url-rules.md has the figures."""
 
 from __future__ import annotations
 
 import random
-import zlib
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from typing import TYPE_CHECKING
+
+from url_rules_lib.more_sites import MORE_SITES
+from url_rules_lib.site import Site, numbers_of, split, url_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_SYLLABLES = [a + b for a in "bdfgklmnprstv" for b in "aeiou"]
-_SENTENCES, _WORDS = 9, 14
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
-    *("October", "November", "December"),
-)
 _LETTERS = "abcdefghijklmnop"
-
-
-class Site(NamedTuple):
-    """A site: its first URL, and what it shows.
-
-    :param show: returns (name of the content, links) of a URL.
-    :param matters: nothing in its URLs is superfluous.
-    """
-
-    start: str
-    show: Callable[[str], tuple[str, list[str]]]
-
-
-def numbers_of(text: str) -> random.Random:
-    """Return random numbers that follow from a text."""
-    return random.Random(zlib.crc32(text.encode()))
-
-
-def html(name: str, links: list[str]) -> str:
-    """Return a page with a content. Months of a calendar differ in their names and numbers."""
-    kind, _, month = name.partition(" of ")
-    chosen = numbers_of(kind)
-
-    def words(count: int) -> str:
-        return " ".join(
-            "".join(chosen.choices(_SYLLABLES, k=chosen.randint(2, 4))) for _ in range(count)
-        )
-
-    title = words(4).capitalize()
-    if month:
-        year, number = divmod(int(month), 12)
-        title = f"Calendar of {_MONTHS[number]} {2024 + year}"
-    text = "".join(f"<p>{words(_WORDS).capitalize()}.</p>" for _ in range(_SENTENCES))
-    listed = "".join(
-        f'<li><a href="{link.replace("&", "&amp;")}">{number}</a></li>'
-        for number, link in enumerate(links)
-    )
-    return (
-        f"<html><head><title>{title}</title></head><body><nav><ul>{listed}</ul></nav>"
-        f"<main><h1>{title}</h1>{text}</main></body></html>"
-    )
-
-
-def _url(base: str, **params: object) -> str:
-    return f"{base}?{urlencode(params)}" if params else base
-
-
-def _split(url: str) -> tuple[list[str], dict[str, str]]:
-    parts = urlsplit(url)
-    return [part for part in parts.path.split("/") if part], dict(parse_qsl(parts.query))
 
 
 def forum() -> Site:
@@ -79,11 +20,13 @@ def forum() -> Site:
     sessions = random.Random(7)
 
     def show(url: str) -> tuple[str, list[str]]:
-        path, params = _split(url)
+        path, params = split(url)
         links: list[str] = []
 
         def link(script: str, **more: object) -> None:
-            links.append(_url(f"{host}/{script}", **more, sid=f"{sessions.getrandbits(128):032x}"))
+            links.append(
+                url_with(f"{host}/{script}", **more, sid=f"{sessions.getrandbits(128):032x}")
+            )
 
         if path == ["index.php"]:
             for board in range(boards):
@@ -116,27 +59,27 @@ def shop() -> Site:
     colours = ("red", "green", "blue")
 
     def show(url: str) -> tuple[str, list[str]]:
-        path, params = _split(url)
+        path, params = split(url)
         if not path:
             return "home", [f"{host}/c/{_LETTERS[n]}/" for n in range(categories)]
         if path[0] == "c":
             category, colour = _LETTERS.index(path[1]), params.get("color")
             kept = {"color": colour} if colour else {}
             base = f"{host}/c/{path[1]}/"
-            links = [_url(base, color=one) for one in colours]
+            links = [url_with(base, color=one) for one in colours]
             for sort in ("price", "name", "new"):
-                links.append(_url(base, **kept, sort=sort))
-                links += [_url(base, **kept, sort=sort, view=view) for view in ("grid", "list")]
+                links.append(url_with(base, **kept, sort=sort))
+                links += [url_with(base, **kept, sort=sort, view=view) for view in ("grid", "list")]
             shown = [
                 category * products + n
                 for n in range(products)
                 if not colour or colours[n % 3] == colour
             ]
-            links += [_url(f"{host}/p/{n}/item-{n}", ref=path[1]) for n in shown]
+            links += [url_with(f"{host}/p/{n}/item-{n}", ref=path[1]) for n in shown]
             return f"category {category} {colour}", links
         number = int(path[1])
         others = [(number + step) % (categories * products) for step in (1, 2, 30)]
-        links = [_url(f"{host}/p/{n}/item-{n}", ref="related") for n in others]
+        links = [url_with(f"{host}/p/{n}/item-{n}", ref="related") for n in others]
         return f"product {number}", [*links, f"{host}/p/{number}/item-{number}"]
 
     return Site(f"{host}/", show)
@@ -148,7 +91,7 @@ def news() -> Site:
     sections, stories = ("world", "sport", "science"), 420
 
     def show(url: str) -> tuple[str, list[str]]:
-        path, _ = _split(url)
+        path, _ = split(url)
         if not path:
             return "home", [f"{host}/{section}/" for section in sections]
         if len(path) == 1:
@@ -176,19 +119,19 @@ def wiki() -> Site:
     script = f"{host}/index.php"
 
     def show(url: str) -> tuple[str, list[str]]:
-        path, params = _split(url)
+        path, params = split(url)
         title = params.get("title") or path[-1]
         number = int(title.removeprefix("Article_"))
         action = params.get("action", "view")
         others = [(3 * number + step) % articles for step in (1, 2, 3)]
         links = [f"{host}/wiki/Article_{n}" for n in others]
-        links += [_url(script, title=f"Article_{n}", redirect="no") for n in others[:1]]
+        links += [url_with(script, title=f"Article_{n}", redirect="no") for n in others[:1]]
         links += [
-            _url(script, title=title, action="history"),
-            _url(script, title=title, action="history", limit=50),
-            _url(script, title=title, printable="yes"),
-            _url(script, title=title, mobileaction="toggle"),
-            _url(script, title=title, action="edit"),
+            url_with(script, title=title, action="history"),
+            url_with(script, title=title, action="history", limit=50),
+            url_with(script, title=title, printable="yes"),
+            url_with(script, title=title, mobileaction="toggle"),
+            url_with(script, title=title, action="edit"),
         ]
         return ("log in" if action == "edit" else f"{action} {title}"), links
 
@@ -200,17 +143,17 @@ def calendar() -> Site:
     host, events = "http://events.example.com", 250
 
     def show(url: str) -> tuple[str, list[str]]:
-        path, params = _split(url)
+        path, params = split(url)
         if not path:
             pages = [f"{host}/event/{n}" for n in range(events)]
-            return "home", [*pages, _url(f"{host}/calendar", month=0)]
+            return "home", [*pages, url_with(f"{host}/calendar", month=0)]
         if path[0] == "event":
             number = int(path[1])
             more = (number + 1) % events
             return f"event {number}", [f"{host}/event/{more}", f"{host}/event/{number}?share=1"]
         month = int(params["month"])
-        links = [_url(f"{host}/calendar", month=month + step) for step in (-1, 1, 12)]
-        links += [_url(f"{host}/calendar", month=month, view=one) for one in ("week", "day")]
+        links = [url_with(f"{host}/calendar", month=month + step) for step in (-1, 1, 12)]
+        links += [url_with(f"{host}/calendar", month=month, view=one) for one in ("week", "day")]
         return (f"month {month}" if abs(month) <= 12 else f"empty month of {month}"), links
 
     return Site(f"{host}/", show)
@@ -225,7 +168,7 @@ def mirror() -> Site:
     pages = 300
 
     def show(url: str) -> tuple[str, list[str]]:
-        path, _ = _split(url)
+        path, _ = split(url)
         number = int(path[1]) if path else 0
         chosen = numbers_of(f"mirror {number}")
         links = [f"{chosen.choice(hosts)}/doc/{(2 * number + n) % pages}/" for n in range(4)]
@@ -240,17 +183,17 @@ def matters() -> Site:
     host, stories, parts = "http://both.example.com", 200, 300
 
     def show(url: str) -> tuple[str, list[str]]:
-        path, params = _split(url)
+        path, params = split(url)
         if not path:
             return "home", [f"{host}/news/{n}" for n in range(stories)] + [
-                _url(f"{host}/catalog", ref=n) for n in range(parts)
+                url_with(f"{host}/catalog", ref=n) for n in range(parts)
             ]
         if path[0] == "news":
             number = int(path[1])
             others = [(number + step) % stories for step in (1, 2, 7)]
-            return f"story {number}", [_url(f"{host}/news/{n}", ref=number) for n in others]
+            return f"story {number}", [url_with(f"{host}/news/{n}", ref=number) for n in others]
         number = int(params["ref"])
-        links = [_url(f"{host}/catalog/part", ref=number, page=n) for n in (1, 2)]
+        links = [url_with(f"{host}/catalog/part", ref=number, page=n) for n in (1, 2)]
         return f"catalog {'/'.join(path)} {number} {params.get('page')}", links
 
     return Site(f"{host}/", show)
@@ -264,4 +207,5 @@ SITES: Mapping[str, Callable[[], Site]] = {
     "calendar": calendar,
     "mirror": mirror,
     "matters": matters,
+    **MORE_SITES,
 }

@@ -42,7 +42,7 @@ def to_discarder(site: str, rule: Rule, record: RuleRecord) -> dict[str, Any] | 
     else:
         include = [f"{site}/{words[0]}{pattern}" for pattern in patterns]
         changes = {"processor": "subpathRemoval", "args": [0]}
-    if not all(words) or names != words:
+    if not all(words) or names != words or (kind == "segment" and set("/#*") & set(words[0])):
         return None
     return {"order": _ORDER, "urlPattern": {"include": include}, **changes}
 

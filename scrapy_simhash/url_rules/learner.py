@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_simhash.sites import registered_domain
+from scrapy_simhash.url_rules.differences import rules_between
 from scrapy_simhash.url_rules.evidence import RuleRecord
-from scrapy_simhash.url_rules.rewriting import Rule, rewrite, rules_between, touched_by
+from scrapy_simhash.url_rules.rewriting import Rule, rewrite, touched_by
 from scrapy_simhash.url_rules.seen import SLOTS, Seen, SeenTable, content_hash, variant_hash
 from scrapy_simhash.url_rules.site import Site
 from scrapy_simhash.url_rules.url_parts import UrlParts, url_parts

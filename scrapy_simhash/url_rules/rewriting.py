@@ -1,4 +1,4 @@
-"""Rules as rewritings of URLs: apply one, or find those that make two URLs equal.
+"""Rules as rewritings of URLs, and how to apply one.
 
 A rule is a tuple of *steps*, nearly always of one. A step is a tuple of words:
 
@@ -6,11 +6,15 @@ A rule is a tuple of *steps*, nearly always of one. A step is a tuple of words:
 step                 what it does
 ===================  ==========================================================================
 ``drop`` a b …       removes the parameters a, b, …
+``default`` a b …    removes the parameter a if its value is b, and so on
 ``value`` a b …      removes their values: only their presence matters
 ``origin`` a b       puts the scheme and host b in place of a
-``segment`` a        removes the path segment a; an empty a removes a trailing slash
+``segment`` a        removes the path segment a, or several, as in ``page/1``; ``#`` stands for any
+                     number, ``*`` for a session id; an empty a removes a trailing slash
 ``instead`` a b      puts the path segment b in place of a
 ``suffix`` a         removes a from the end of the last segment, before a file name extension
+``words`` a b        removes the words beside a number in the folder a; b is where they are
+                     (`scrapy_simhash.url_rules.segments.WORD_PLACES`)
 ``path`` a b c       turns the path a with a parameter b into the path c with its value at the end,
                      as in ``/index.php?title=X`` and ``/wiki/X``
 ``case``             turns the path into lower case
@@ -19,8 +23,9 @@ step                 what it does
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
+
+from scrapy_simhash.url_rules.segments import general, rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,30 +35,38 @@ if TYPE_CHECKING:
 Step: TypeAlias = tuple[str, ...]
 Rule: TypeAlias = tuple[Step, ...]
 
-_MAX_NAMES = 8
-_MAX_STEPS = 2
-# Longer segments are names of pages, not of versions.
-_MAX_SEGMENT_CHARACTERS = 32
-STEP_WORDS = {"origin": 2, "segment": 1, "instead": 2, "suffix": 1, "path": 3, "case": 0}
-"""Number of words that follow a step's name; `drop` and `value` have one or more."""
+STEP_WORDS = {
+    "origin": 2,
+    "segment": 1,
+    "instead": 2,
+    "suffix": 1,
+    "words": 2,
+    "path": 3,
+    "case": 0,
+}
+"""Number of words that follow a step's name; `drop`, `default` and `value` have one or more."""
+_OF_PARAMETERS = ("drop", "default", "value")
 
 
 def rewrite(rule: Rule, parts: UrlParts) -> UrlParts:
     """Return what a rule makes of a URL: the same object if it changes nothing."""
     for step in rule:
-        parts = _rewrite(step, parts)
+        parts = rewrite_step(step, parts)
     return parts
 
 
-def _rewrite(step: Step, parts: UrlParts) -> UrlParts:
+def rewrite_step(step: Step, parts: UrlParts) -> UrlParts:
+    """Return what one step makes of a URL: the same object if it changes nothing."""
     kind = step[0]
     if kind in ("drop", "value"):
         return _without(step[1:], parts, keep_names=kind == "value")
+    if kind == "default":
+        return _without_defaults(step, parts)
     if kind == "origin":
         return parts._replace(origin=step[2]) if parts.origin == step[1] else parts
     if kind == "path":
         return _to_path(step, parts)
-    segments = _rewritten(step, parts.segments)
+    segments = rewritten(step, parts.segments)
     return parts if segments == parts.segments else parts._replace(segments=segments)
 
 
@@ -68,6 +81,13 @@ def _without(names: Sequence[str], parts: UrlParts, *, keep_names: bool) -> UrlP
     return parts._replace(params=tuple(kept))
 
 
+def _without_defaults(step: Step, parts: UrlParts) -> UrlParts:
+    defaults = set(zip(step[1::2], step[2::2], strict=True))
+    if defaults.isdisjoint(parts.params):
+        return parts
+    return parts._replace(params=tuple(one for one in parts.params if one not in defaults))
+
+
 def _to_path(step: Step, parts: UrlParts) -> UrlParts:
     _, path, name, folder = step
     if "/".join(parts.segments) != path:
@@ -79,73 +99,38 @@ def _to_path(step: Step, parts: UrlParts) -> UrlParts:
     return parts._replace(segments=(*folder.split("/")[:-1], values[0]), params=params)
 
 
-def _rewritten(step: Step, segments: tuple[str, ...]) -> tuple[str, ...]:
-    kind, *words = step
-    if kind == "case":
-        return tuple(segment.lower() for segment in segments)
-    if kind == "instead":
-        return tuple(words[1] if segment == words[0] else segment for segment in segments)
-    if kind == "segment":
-        return tuple(segment for segment in segments if segment != words[0]) or ("",)
-    if not segments:
-        return segments
-    stem, dot, extension = _stem(segments[-1])
-    if not stem.endswith(words[0]) or stem == words[0]:
-        return segments
-    return (*segments[:-1], stem.removesuffix(words[0]) + dot + extension)
-
-
-def _stem(segment: str) -> tuple[str, str, str]:
-    """Return (name, dot, extension) of a path segment; the last two may be empty."""
-    name, dot, extension = segment.rpartition(".")
-    return (name, dot, extension) if dot and extension.isalnum() else (segment, "", "")
-
-
 def touched_by(rule: Rule, parts: UrlParts) -> tuple[object, ...]:
     """Return what a rule looks at in a URL: two URLs that agree in it say nothing of the rule."""
     touched: list[object] = []
-    for kind, *names in rule:
-        if kind in ("drop", "value"):
-            touched.append(tuple(param for param in parts.params if param[0] in names))
+    for step in rule:
+        if step[0] in _OF_PARAMETERS:
+            touched.append(_params_of(step, parts))
         else:
-            touched.append(parts.origin if kind == "origin" else parts.segments)
+            touched.append(parts.origin if step[0] == "origin" else parts.segments)
     return tuple(touched)
 
 
-def rules_between(copy: UrlParts, original: UrlParts) -> list[Rule]:
-    """Return the rules that make two URLs equal; none if they differ too much."""
-    for one, other in ((copy, original), (original, copy)):
-        step = _step_to_path(one, other)
-        if step is not None:
-            rest = _differences(_rewrite(step, one), other)
-            return [(step, *steps) for steps in rest]
-    return [rule for rule in _differences(copy, original) if rule]
+def values_in(rule: Rule, parts: UrlParts) -> tuple[object, ...]:
+    """Return the values of a URL's parameters that a rule removes."""
+    return tuple(_params_of(step, parts) for step in rule if step[0] in _OF_PARAMETERS)
 
 
-def _differences(copy: UrlParts, original: UrlParts) -> list[Rule]:
-    """Return the rules that treat each part of two URLs by itself; an empty one for equal URLs."""
-    choices: list[list[Step]] = []
-    if copy.origin != original.origin:
-        # One direction for all pairs: rules never turn in a circle.
-        kept, other = sorted((copy.origin, original.origin), key=lambda one: (_rank(one), one))
-        choices.append([("origin", other, kept)])
-    if copy.segments != original.segments:
-        choices.append(_path_steps(copy.segments, original.segments))
-    if copy.params != original.params:
-        choices.append(_param_steps(copy, original))
-    if len(choices) > _MAX_STEPS:
-        return []
-    rules = [tuple(rule) for rule in product(*choices)]
-    return [rule for rule in rules if rewrite(rule, copy) == rewrite(rule, original)]
+def _params_of(step: Step, parts: UrlParts) -> tuple[tuple[str, str], ...]:
+    names = step[1::2] if step[0] == "default" else step[1:]
+    return tuple(param for param in parts.params if param[0] in names)
 
 
-def _step_to_path(one: UrlParts, other: UrlParts) -> Step | None:
-    """Return the step that turns a parameter of a URL into the last path segment of another."""
-    name = next((name for name, value in one.params if value and value == other.segments[-1]), None)
-    if name is None or one.segments == other.segments or name in dict(other.params):
-        return None
-    folder = "".join(f"{segment}/" for segment in other.segments[:-1])
-    return ("path", "/".join(one.segments), name, folder)
+def wider(rule: Rule) -> Rule:
+    """Return the rule that ignores the values that a rule names; the same one if it names none."""
+    return tuple(map(_wider, rule))
+
+
+def _wider(step: Step) -> Step:
+    if step[0] == "default":
+        return ("drop", *step[1::2])
+    if step[0] == "segment":
+        return ("segment", "/".join(map(general, step[1].split("/"))))
+    return step
 
 
 def in_order(rule: Rule) -> tuple[int, str]:
@@ -153,55 +138,13 @@ def in_order(rule: Rule) -> tuple[int, str]:
     rewritten to.
     """
     step = rule[0]
-    return (-1, "") if step[0] != "origin" else (-_rank(step[1]), step[1])
+    return (-1, "") if step[0] != "origin" else (-rank(step[1]), step[1])
 
 
-def _rank(origin: str) -> int:
+def rank(origin: str) -> int:
     """Return the rank of an origin: the lower one is kept."""
     scheme, _, host = origin.partition("://")
     return 2 * len(host) + (scheme != "https") + 100 * (not host.startswith("www."))
-
-
-def _param_steps(copy: UrlParts, original: UrlParts) -> list[Step]:
-    one, other = set(copy.params), set(original.params)
-    names = sorted({name for name, _ in one ^ other})
-    if not 0 < len(names) <= _MAX_NAMES:
-        return []
-    steps: list[Step] = [("drop", *names)]
-    if all({name for name, _ in some}.issuperset(names) for some in (one, other)):
-        steps.append(("value", *names))
-    return steps
-
-
-def _path_steps(copy: tuple[str, ...], original: tuple[str, ...]) -> list[Step]:
-    steps: list[Step] = []
-    if len(copy) != len(original):
-        longer, shorter = sorted((copy, original), key=len, reverse=True)
-        extra = next(
-            (one for one, other in zip(longer, shorter, strict=False) if one != other), longer[-1]
-        )
-        steps.append(("segment", extra))
-    else:
-        if [one.lower() for one in copy] == [one.lower() for one in original]:
-            steps.append(("case",))
-        differing = [pair for pair in zip(copy, original, strict=True) if pair[0] != pair[1]]
-        if len(differing) == 1:
-            [(one, other)] = differing
-            steps += _suffix_steps(one, other)
-            if not any(map(str.isdigit, one + other)):
-                steps.append(("instead", max(one, other), min(one, other)))
-    return [
-        step for step in steps if all(len(word) <= _MAX_SEGMENT_CHARACTERS for word in step[1:])
-    ]
-
-
-def _suffix_steps(one: str, other: str) -> list[Step]:
-    stems = sorted((_stem(one)[0], _stem(other)[0]), key=len)
-    suffix = stems[1].removeprefix(stems[0])
-    # A suffix begins with a sign, as in story-print.html; otherwise plain names would have some.
-    if suffix and len(suffix) < len(stems[1]) and not suffix[0].isalnum():
-        return [("suffix", suffix)]
-    return []
 
 
 def described(rule: Rule) -> str:
@@ -216,8 +159,11 @@ def _described(step: Step) -> str:
         return "without a trailing slash"
     return {
         "drop": f"without {listed}",
+        "default": "without "
+        + ", ".join(map("=".join, zip(words[::2], words[1::2], strict=False))),
         "value": f"without the value of {listed}",
         "segment": f"without /{listed}/ in the path",
+        "words": f"without words beside the number (/{'/'.join([*words[:1], *words[1:]])})",
         "suffix": f"without {listed} at the end of the file name",
         "case": "path in lower case",
         "path": "/{2}… instead of /{0}?{1}=…".format(*words) if kind == "path" else "",

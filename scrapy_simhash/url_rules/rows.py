@@ -120,7 +120,8 @@ def _evidence(numbers: list[Any]) -> Evidence:
 def _step(step: list[Any]) -> tuple[str, ...]:
     kind, *words = map(str, step)
     if len(words) != STEP_WORDS.get(kind, max(1, len(words))) or (
-        kind not in STEP_WORDS and kind not in ("drop", "value")
+        kind not in STEP_WORDS
+        and (kind not in ("drop", "value", "default") or (kind == "default" and len(words) % 2))
     ):
         raise ValueError(f"{step} is no step of a rule")
     return (kind, *words)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.url_rules.evidence import RuleRecord
 from scrapy_simhash.url_rules.path_patterns import PathPatterns
-from scrapy_simhash.url_rules.rewriting import Rule, in_order, rewrite
+from scrapy_simhash.url_rules.rewriting import Rule, in_order, rewrite, wider
 from scrapy_simhash.url_rules.rows import Rules, combined, copied
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Site:
 
         :param form: what it makes of the page's URLs.
         """
-        if rule in self.rules:
+        if rule in self.rules or not self._is_needed(rule, form):
             return
         if self._suspects.setdefault(rule, form) == form:
             if len(self._suspects) > _MAX_SUSPECTS:
@@ -60,6 +60,18 @@ class Site:
         self.rules[rule] = RuleRecord()
         self.rules = _in_order(self.rules)
         self._is_revised = False
+
+    def _is_needed(self, rule: Rule, form: UrlParts) -> bool:
+        """Return False for a rule that names values if the one for any value may do as well."""
+        wide = wider(rule)
+        if wide == rule:
+            return True
+        record = self.rules.get(wide)
+        return (
+            record is not None
+            and record.total.against > 0
+            and not record.applies(self.patterns.of(form))
+        )
 
     def form_of(self, parts: UrlParts) -> tuple[UrlParts, list[Rule]]:
         """Return a URL as the rules that apply rewrite it, and the rules that changed it."""

@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_simhash.url_rules.path_patterns import MAX_NAMES, PathPatterns
-from scrapy_simhash.url_rules.rewriting import described, rewrite, rules_between
+from scrapy_simhash.url_rules.differences import rules_between
+from scrapy_simhash.url_rules.rewriting import described, rewrite
 from scrapy_simhash.url_rules.url_parts import MAX_URL_CHARACTERS, url_parts
 
 SITE = "http://example.com"

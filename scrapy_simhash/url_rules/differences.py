@@ -1,0 +1,145 @@
+"""Find the rules that make two URLs equal."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+from scrapy_simhash.url_rules.rewriting import Rule, Step, rank, rewrite, rewrite_step, wider
+from scrapy_simhash.url_rules.segments import WORD_PLACES, Segments, general, stem_of, words_at
+
+if TYPE_CHECKING:
+    from scrapy_simhash.url_rules.url_parts import UrlParts
+
+_MAX_NAMES = 8
+_MAX_STEPS = 2
+_MAX_RUN = 3
+# Longer segments are names of pages, not of versions.
+_MAX_SEGMENT_CHARACTERS = 32
+_MAX_FOLDER_CHARACTERS = 64
+_MAX_VALUE_CHARACTERS = 32
+
+
+def rules_between(copy: UrlParts, original: UrlParts) -> list[Rule]:
+    """Return the rules that make two URLs equal; none if they differ too much."""
+    for one, other in ((copy, original), (original, copy)):
+        step = _step_to_path(one, other)
+        if step is not None:
+            rest = _differences(rewrite_step(step, one), other)
+            return [(step, *steps) for steps in rest]
+    return [rule for rule in _differences(copy, original) if rule]
+
+
+def _differences(copy: UrlParts, original: UrlParts) -> list[Rule]:
+    """Return the rules that treat each part of two URLs by itself; an empty one for equal URLs."""
+    choices: list[list[Step]] = []
+    if copy.origin != original.origin:
+        # One direction for all pairs: rules never turn in a circle.
+        kept, other = sorted((copy.origin, original.origin), key=lambda one: (rank(one), one))
+        choices.append([("origin", other, kept)])
+    if copy.segments != original.segments:
+        choices.append(_path_steps(copy.segments, original.segments))
+    if copy.params != original.params:
+        choices.append(_param_steps(copy, original))
+    if len(choices) > _MAX_STEPS:
+        return []
+    rules = [tuple(rule) for rule in product(*choices)]
+    return [rule for rule in rules if rewrite(rule, copy) == rewrite(rule, original)]
+
+
+def _step_to_path(one: UrlParts, other: UrlParts) -> Step | None:
+    """Return the step that turns a parameter of a URL into the last path segment of another."""
+    name = next((name for name, value in one.params if value and value == other.segments[-1]), None)
+    if name is None or one.segments == other.segments or name in dict(other.params):
+        return None
+    folder = "".join(f"{segment}/" for segment in other.segments[:-1])
+    return ("path", "/".join(one.segments), name, folder)
+
+
+def _param_steps(copy: UrlParts, original: UrlParts) -> list[Step]:
+    one, other = set(copy.params), set(original.params)
+    names = sorted({name for name, _ in one ^ other})
+    if not 0 < len(names) <= _MAX_NAMES:
+        return []
+    steps: list[Step] = [("drop", *names)]
+    if all({name for name, _ in some}.issuperset(names) for some in (one, other)):
+        steps.append(("value", *names))
+    added = sorted(one ^ other)
+    is_subset = one < other or other < one
+    if is_subset and all(len(value) <= _MAX_VALUE_CHARACTERS for _, value in added):
+        steps.append(("default", *(word for param in added for word in param)))
+    return steps
+
+
+def _path_steps(copy: Segments, original: Segments) -> list[Step]:
+    steps = _word_steps(copy, original)
+    if len(copy) != len(original):
+        steps += _extra_steps(*sorted((copy, original), key=len))
+    else:
+        steps += _other_steps(copy, original)
+    return steps
+
+
+def _extra_steps(shorter: Segments, longer: Segments) -> list[Step]:
+    """Return the steps that remove the segments that only the longer path has."""
+    pairs = zip(longer, shorter, strict=False)
+    at = next((at for at, (one, other) in enumerate(pairs) if one != other), len(shorter))
+    run = longer[at : at + len(longer) - len(shorter)]
+    if len(run) > _MAX_RUN:
+        return []
+    return _segment_steps(run)
+
+
+def _segment_steps(run: Segments) -> list[Step]:
+    """Return the steps that remove segments, and others like them, or these alone."""
+    named = ("segment", "/".join(run))
+    wide = wider((named,))[0]
+    # Any number, wherever it stands, would be nearly any page.
+    steps = [wide] if wide[1] != "#" else []
+    return _short(steps if wide == named else [*steps, named])
+
+
+def _other_steps(copy: Segments, original: Segments) -> list[Step]:
+    """Return the steps that make paths with equally many segments equal."""
+    steps: list[Step] = []
+    if [one.lower() for one in copy] == [one.lower() for one in original]:
+        steps.append(("case",))
+    differing = [at for at, one in enumerate(copy) if one != original[at]]
+    if len(differing) != 1:
+        return steps
+    [at] = differing
+    one, other = copy[at], original[at]
+    if general(one) == general(other):
+        if "*" in general(one):
+            steps += _segment_steps((general(one),))
+        elif 0 < at < len(copy) - 1 and not copy[at - 1].isdecimal():
+            steps += _short([("segment", f"{copy[at - 1]}/#")])
+    steps += _suffix_steps(one, other)
+    if not any(map(str.isdigit, one + other)):
+        steps += _short([("instead", max(one, other), min(one, other))])
+    return steps
+
+
+def _word_steps(copy: Segments, original: Segments) -> list[Step]:
+    """Return the steps that remove the words beside a number."""
+    steps: list[Step] = []
+    for place in WORD_PLACES:
+        found = words_at(copy, place) or words_at(original, place)
+        if found is not None and len(found[0]) <= _MAX_FOLDER_CHARACTERS:
+            steps.append(("words", found[0], place))
+    return steps
+
+
+def _short(steps: list[Step]) -> list[Step]:
+    return [
+        step for step in steps if all(len(word) <= _MAX_SEGMENT_CHARACTERS for word in step[1:])
+    ]
+
+
+def _suffix_steps(one: str, other: str) -> list[Step]:
+    stems = sorted((stem_of(one)[0], stem_of(other)[0]), key=len)
+    suffix = stems[1].removeprefix(stems[0])
+    # A suffix begins with a sign, as in story-print.html; otherwise plain names would have some.
+    if suffix and len(suffix) < len(stems[1]) and not suffix[0].isalnum():
+        return _short([("suffix", suffix)])
+    return []

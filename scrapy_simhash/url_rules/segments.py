@@ -1,0 +1,97 @@
+"""Rewrite path segments: remove some, replace one, or remove the words beside a number."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Segments: TypeAlias = tuple[str, ...]
+
+# Where the words are, in `without_words`: in a segment after a number, after it in the same
+# segment, or before it.
+WORD_PLACES = ("*", "#*", "*#")
+# Session ids; the names of pages are seldom so long without a separator.
+_TOKEN = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)[A-Za-z0-9]{16,}")
+_BESIDE = {"#*": re.compile(r"(\d+)\D.*"), "*#": re.compile(r".*\D(\d+)")}
+
+
+@lru_cache(maxsize=4096)
+def general(segment: str) -> str:
+    """Return a segment with ``#`` for a number, and with ``*`` for each session id in it."""
+    return "#" if segment.isdecimal() else _TOKEN.sub("*", segment)
+
+
+def without_run(segments: Segments, run: Sequence[str]) -> Segments:
+    """Return a path without each run of segments that follow each other.
+
+    :param run: the segments, which may be `general` ones.
+    """
+    kept: list[str] = []
+    at, length = 0, len(run)
+    while at < len(segments):
+        if all(
+            piece in (one, general(one))
+            for piece, one in zip(run, segments[at : at + length], strict=False)
+        ) and at + length <= len(segments):
+            at += length
+        else:
+            kept.append(segments[at])
+            at += 1
+    return tuple(kept) or ("",)
+
+
+def words_at(segments: Segments, place: str) -> tuple[str, Segments] | None:
+    """Return (folder, path without the words) of a path with words beside a number; else None.
+
+    :param place: one of `WORD_PLACES`. In ``/questions/17/how-to-row`` the words are at ``*``, in
+        ``/q/17-how-to-row.html`` at ``#*``, in ``/q/how-to-row-17.html`` at ``*#``.
+    :return: the folder is a `general` one, such as ``questions/#``.
+    """
+    slash: Segments = ("",) if segments[-1:] == ("",) else ()
+    names = segments[: len(segments) - len(slash)]
+    if not names:
+        return None
+    *folders, last = names
+    if place == "*":
+        if not folders or not folders[-1].isdecimal():
+            return None
+        rest = (*folders, *slash)
+    else:
+        name, dot, extension = stem_of(last)
+        number = _BESIDE[place].fullmatch(name)
+        if number is None:
+            return None
+        rest = (*folders, f"{number[1]}{dot}{extension}", *slash)
+    return "/".join(map(general, folders)), rest
+
+
+def stem_of(segment: str) -> tuple[str, str, str]:
+    """Return (name, dot, extension) of a path segment; the last two may be empty."""
+    name, dot, extension = segment.rpartition(".")
+    return (name, dot, extension) if dot and extension.isalnum() else (segment, "", "")
+
+
+def rewritten(step: tuple[str, ...], segments: Segments) -> Segments:
+    """Return what a step of a rule makes of a path (`scrapy_simhash.url_rules.rewriting`)."""
+    kind, *words = step
+    if kind == "case":
+        return tuple(segment.lower() for segment in segments)
+    if kind == "instead":
+        return tuple(words[1] if segment == words[0] else segment for segment in segments)
+    if kind == "segment":
+        return without_run(segments, words[0].split("/"))
+    if kind == "words":
+        found = words_at(segments, words[1])
+        return found[1] if found is not None and found[0] == words[0] else segments
+    return _without_suffix(segments, words[0])
+
+
+def _without_suffix(segments: Segments, suffix: str) -> Segments:
+    stem, dot, extension = stem_of(segments[-1])
+    if not stem.endswith(suffix) or stem == suffix:
+        return segments
+    return (*segments[:-1], stem.removesuffix(suffix) + dot + extension)
