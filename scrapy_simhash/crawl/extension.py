@@ -125,7 +125,7 @@ class SimhashExtension:
         self.page_passages = PagePassages(
             settings.passages, CrawlStats(stats, "simhash/passages"), self.errors.failed
         )
-        self.url_rules = RequestRules(settings, self.pages, self.stats, self.errors)
+        self.url_rules = RequestRules(settings, self.pages, self.stats, self.errors, self._schedule)
         self.conditional = ConditionalRequests(
             settings, self.pages, self.identity, self.stats, self.url_rules.finished
         )

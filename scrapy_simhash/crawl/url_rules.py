@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -10,11 +11,13 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy_simhash.crawl.exceptions import SparedRequest
 from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.url_rules.learner import UrlRules
+from scrapy_simhash.url_rules.learner import Equal, UrlRules
 from scrapy_simhash.url_rules.rows import combined, decode_rules, encode_rules
 from scrapy_simhash.url_rules.traps import Traps, chain_after
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
 
     from scrapy_simhash.crawl.lane import Lane
@@ -31,6 +34,7 @@ POSTPONED_META_KEY = "simhash_postponed"
 _COMPARISONS_BETWEEN_SAVES = 200
 _REMEMBERED_SUCCESSORS = 10_000
 _WAITING_COPIES = 1_000
+_KEPT_SPARED = 1_000
 # More than requests at once: one that fails is forgotten soon.
 _UNDER_WAY = 100
 
@@ -39,13 +43,19 @@ class RequestRules:
     """The rules of URLs and the traps of one crawl. Off, its methods have no effect."""
 
     def __init__(
-        self, settings: SimhashSettings, lane: Lane, stats: CrawlStats, errors: ErrorLog
+        self,
+        settings: SimhashSettings,
+        lane: Lane,
+        stats: CrawlStats,
+        errors: ErrorLog,
+        schedule: Callable[[Request], None],
     ) -> None:
         self._mode = settings.url_rules
         self._explore = settings.url_explore
         self._lane = lane
         self._stats = stats
         self._errors = errors
+        self._schedule = schedule
         self._rules: UrlRules | None = None
         self._stored: dict[str, bytes] = {}
         self._saving: set[str] = set()
@@ -53,7 +63,10 @@ class RequestRules:
         self._copies: LocalCache[str, list[str]] = LocalCache(_WAITING_COPIES)
         self._done: LocalCache[str, None] = LocalCache(_WAITING_COPIES)
         self._under_way: LocalCache[UrlParts, None] = LocalCache(_UNDER_WAY)
+        self._spared: deque[tuple[Equal, Request]] = deque(maxlen=_KEPT_SPARED)
         self._traps = Traps()
+        # URLs that were spared as parts of a trap.
+        self._trapped: LocalCache[str, None] = LocalCache(_REMEMBERED_SUCCESSORS)
         # Request → length of the chain of barren pages that led to it.
         self._chains: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
         # Page that took the place of its representative → what identifies their content.
@@ -88,6 +101,7 @@ class RequestRules:
         equal = self._rules.equal(request.url)
         if equal is None:
             if self._traps.spares(request.url, chain):
+                self._trapped[request.url] = None
                 self._spare(request, "trap")
             elif self._mode == "apply" and self._is_under_way(request.url) and not postponed:
                 self._stats.count("url_rules/postponed")
@@ -99,6 +113,8 @@ class RequestRules:
             self._stats.count("url_rules/explored")
         else:
             self._rules.spared(equal)
+            if self._mode == "apply":
+                self._spared.append((equal, request))
             self._spare(request, "equal")
         return None
 
@@ -117,6 +133,11 @@ class RequestRules:
             chain = chain_after(page.verdict, self._chains.get(page.request, 0), request.url)
             if chain:
                 request.meta[CHAIN_META_KEY] = chain
+            elif request.url in self._trapped and not request.dont_filter:
+                # Scrapy's duplicate filter knows it already.
+                del self._trapped[request.url]
+                request.meta.update({SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True})
+                request.dont_filter = True
 
     def _spare(self, request: Request, reason: Literal["equal", "trap"]) -> None:
         """Count a request; in the mode "apply", raise an error in its place."""
@@ -157,9 +178,21 @@ class RequestRules:
         contradicted = self._rules.handled(url, content, original)
         if contradicted:
             self._stats.count("url_rules/contradicted", contradicted)
+            self._request_after_all(self._rules)
         site = self._rules.site_of(url)
         if site is not None and self._rules.site(site).unsaved >= _COMPARISONS_BETWEEN_SAVES:
             self._save(site)
+
+    def _request_after_all(self, rules: UrlRules) -> None:
+        """Request what rules spared that don't hold any more."""
+        spared = [*self._spared]
+        self._spared.clear()
+        for equal, request in spared:
+            if rules.holds(equal):
+                self._spared.append((equal, request))
+            else:
+                self._stats.count("url_rules/requested_after_all")
+                self._schedule(request.replace(dont_filter=True))
 
     def save(self) -> None:
         """Store what was learned."""

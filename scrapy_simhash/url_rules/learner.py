@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from scrapy_simhash.sites import registered_domain
 from scrapy_simhash.url_rules.differences import rules_between
 from scrapy_simhash.url_rules.evidence import RuleRecord
-from scrapy_simhash.url_rules.rewriting import Rule, rewrite, touched_by
+from scrapy_simhash.url_rules.rewriting import Rule, rewrite, touched_by, values_in
 from scrapy_simhash.url_rules.seen import SLOTS, Seen, SeenTable, content_hash, variant_hash
 from scrapy_simhash.url_rules.site import Site
 from scrapy_simhash.url_rules.url_parts import UrlParts, url_parts
@@ -120,7 +120,11 @@ class UrlRules:
             own.streak if (own := site.rules[rule].patterns.get(pattern)) else 0 for rule in rules
         )
         chance = max(self._explore, 2 / (2 + streak))
-        explore = self._random.random() < chance
+        explore = self._random.random() < chance or not all(
+            site.is_confirmed(rule, form, hash(values))
+            for rule in rules
+            if any(values := values_in(rule, parts))
+        )
         return Equal(_site_of(parts.origin), form, tuple(rules), explore)
 
     def rewritten(self, url: str) -> UrlParts | None:
@@ -132,6 +136,12 @@ class UrlRules:
         if not any(record.may_apply for record in site.rules.values()):
             return None
         return site.form_of(parts)[0]
+
+    def holds(self, equal: Equal) -> bool:
+        """Return False if rules that made a URL equal don't hold any more."""
+        site = self.site(equal.site)
+        pattern = site.patterns.of(equal.form)
+        return all(rule in site.rules and site.rules[rule].applies(pattern) for rule in equal.rules)
 
     def spared(self, equal: Equal) -> None:
         """Count a request that rules spared, or would have."""
@@ -189,6 +199,8 @@ class UrlRules:
             counted = same and other.counted
             if other.variant != variant:
                 site.count(rule, form, same=same, is_new_page=same and not counted)
+                if same:
+                    site.confirm(rule, form, hash(values_in(rule, parts)))
                 counted = same
         self._seen.put(key, Seen(page, variant, counted))
         return other is not None and other.variant != variant and not same

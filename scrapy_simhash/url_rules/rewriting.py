@@ -163,7 +163,7 @@ def _described(step: Step) -> str:
         + ", ".join(map("=".join, zip(words[::2], words[1::2], strict=False))),
         "value": f"without the value of {listed}",
         "segment": f"without /{listed}/ in the path",
-        "words": f"without words beside the number (/{'/'.join([*words[:1], *words[1:]])})",
+        "words": f"without words at * in /{'/'.join(word for word in words if word)}",
         "suffix": f"without {listed} at the end of the file name",
         "case": "path in lower case",
         "path": "/{2}… instead of /{0}?{1}=…".format(*words) if kind == "path" else "",

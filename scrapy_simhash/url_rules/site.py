@@ -17,6 +17,8 @@ MAX_RULES = 32
 # Differences that one page has shown; a second page makes a rule of them.
 _MAX_SUSPECTS = 100
 _PAGES_BETWEEN_REVISIONS = 20
+# If so many values of a parameter make no difference, none does.
+MANY_VALUES = 16
 
 
 class Site:
@@ -39,6 +41,8 @@ class Site:
         self._is_revised = True
         self._pages = 0
         self._suspects: OrderedDict[Rule, UrlParts] = OrderedDict()
+        # What pages had, with the content of an equal URL; by rule and path pattern.
+        self._confirmed: dict[tuple[Rule, str], set[int]] = {}
 
     def suspect(self, rule: Rule, form: UrlParts) -> None:
         """Add a rule once two pages have asked for it.
@@ -107,6 +111,20 @@ class Site:
         if applied != record.applies(pattern):
             self.generation += applied
             self._is_revised = False
+
+    def confirm(self, rule: Rule, form: UrlParts, values: int) -> None:
+        """Remember that values of parameters made no difference.
+
+        :param values: hash of the values that the rule removed.
+        """
+        known = self._confirmed.setdefault((rule, self.patterns.of(form)), set())
+        if len(known) < MANY_VALUES:
+            known.add(values)
+
+    def is_confirmed(self, rule: Rule, form: UrlParts, values: int) -> bool:
+        """Return True if values of parameters made no difference so far, or many others did not."""
+        known = self._confirmed.get((rule, self.patterns.of(form)), ())
+        return len(known) >= MANY_VALUES or values in known
 
     def is_revision_due(self) -> bool:
         """Return True, once, some pages after the rules have changed. Call it for each page."""

@@ -1,8 +1,9 @@
 """Traps: calendars and other pages without end, each of which leads to the next.
 
 A *barren* page is a near-duplicate, or so similar to another page of its shape that it may be one.
-A trap is a chain of barren pages: each was found on the one before, and their URLs differ in
-numbers alone. URLs that were found elsewhere, such as on a page with content, are never in a chain.
+A trap is a chain of barren pages, each of which was found on the one before, whose URLs differ in
+numbers alone, or are in one folder. URLs that were found elsewhere, such as on a page with content,
+are never in a chain.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 MIN_CHAIN = 3
 # So many barren pages of a shape, one after the other, are a trap.
 MIN_BARREN = 50
+# So many in a folder, whatever their URLs look like.
+MIN_BARREN_IN_FOLDER = 200
 MIN_SIMILARITY = 0.85
 MAX_SHAPES = 10_000
 _MAX_REPEATED = 4
@@ -29,6 +32,25 @@ _NUMBER = re.compile(r"[-+]?\d+")
 def shape_of(url: str) -> str:
     """Return a URL with ``#`` in place of its numbers."""
     return _NUMBER.sub("#", url)
+
+
+def folders_of(url: str) -> list[str]:
+    """Return the folders of a URL down to the first name with a digit; a script counts as one.
+
+    The site itself is one only for a URL that begins with such a name.
+    """
+    parts = url_parts(url)
+    if parts is None:
+        return []
+    names = parts.segments if parts.params else parts.segments[:-1]
+    folders: list[str] = []
+    folder = parts.origin + "/"
+    for name in names:
+        if not name or any(map(str.isdigit, name)):
+            break
+        folder += f"{name}/"
+        folders.append(folder)
+    return folders or ([folder] if any(map(str.isdigit, parts.segments[0])) else [])
 
 
 def is_barren(verdict: Verdict) -> bool:
@@ -61,11 +83,14 @@ def chain_after(verdict: Verdict, chain: int, url: str) -> int:
     """
     if not is_barren(verdict):
         return 0
-    return chain + 1 if shape_of(url) == shape_of(verdict.key) or repeats_itself(url) else 0
+    if shape_of(url) == shape_of(verdict.key) or repeats_itself(url):
+        return chain + 1
+    folder = folders_of(url)[:1]
+    return chain + 1 if folder and folder == folders_of(verdict.key)[:1] else 0
 
 
 class Traps:
-    """Counts the barren pages of each shape of URLs; keeps the last 10,000 shapes."""
+    """Counts the barren pages of each shape of URLs and each folder; keeps the last 10,000."""
 
     def __init__(self, random: Random | None = None) -> None:
         self._random = random or Random()  # noqa: S311 - a sample
@@ -76,12 +101,12 @@ class Traps:
 
         :param chain: length of the chain that led to it.
         """
-        shape = shape_of(verdict.key)
-        barren = self._barren.pop(shape, 0)
-        if not is_barren(verdict):
-            return
-        self._barren[shape] = barren + (chain >= MIN_CHAIN)
-        if len(self._barren) > MAX_SHAPES:
+        ends = not is_barren(verdict)
+        for name in (shape_of(verdict.key), *folders_of(verdict.key)):
+            barren = self._barren.pop(name, 0)
+            if not ends:
+                self._barren[name] = barren + (chain >= MIN_CHAIN)
+        while len(self._barren) > MAX_SHAPES:
             self._barren.popitem(last=False)
 
     def spares(self, url: str, chain: int) -> bool:
@@ -89,9 +114,15 @@ class Traps:
 
         The sample shrinks with each page of it that brings nothing; one with content ends the trap.
         """
-        if not chain:
-            return False
-        barren = self._barren.get(shape_of(url), 0) if chain >= MIN_CHAIN else 0
-        if repeats_itself(url):  # its shape grows as well
+        barren = self._barren_around(url) if chain >= MIN_CHAIN else 0
+        if chain and repeats_itself(url):  # its shape grows as well
             barren = max(barren, MIN_BARREN)
-        return barren >= MIN_BARREN and self._random.random() * 2 * barren >= 1
+        return barren > 0 and self._random.random() * 2 * barren >= 1
+
+    def _barren_around(self, url: str) -> int:
+        """Return the number of barren pages like a URL, one after the other; 0 if there are few."""
+        barren = self._barren.get(shape_of(url), 0)
+        if barren >= MIN_BARREN:
+            return barren
+        barren = max((self._barren.get(folder, 0) for folder in folders_of(url)), default=0)
+        return barren if barren >= MIN_BARREN_IN_FOLDER else 0

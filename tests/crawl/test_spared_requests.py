@@ -34,7 +34,8 @@ class Crawl:
         stats = SimpleNamespace(count=lambda name, by=1: self.counts.update({name: by}))
         errors = SimpleNamespace(failed=lambda *what: self.failures.append(what))
         settings = SimpleNamespace(url_rules=mode, url_explore=0.0)
-        self.rules = RequestRules(settings, lane, stats, errors)
+        self.scheduled = []
+        self.rules = RequestRules(settings, lane, stats, errors, self.scheduled.append)
         self.rules.open()
 
     def request(self, path: str, **arguments) -> Request | None:
@@ -66,7 +67,7 @@ class Crawl:
             first = self.request(f"{path}&sid=a")
             if first is not None:
                 self.done(first)
-            copy = self.request(f"{path}&sid=b")
+            copy = self.request(f"{path}&sid=b{number}")
             if copy is not None:
                 self.done(copy, f"{path}&sid=a")
 
@@ -151,8 +152,25 @@ def test_a_successor_of_its_representative_has_its_content(crawl):
     ],
 )
 def test_these_are_never_spared(crawl, arguments):
-    for number in range(40):
-        assert crawl.request(f"/topic?t={number}&sid=z", **arguments) is not None
+    urls = [f"/topic?t={number}&sid=z" for number in range(40)]
+    assert None not in [crawl.request(url, **arguments) for url in urls]
+    assert None in [crawl.request(url) for url in urls]
+
+
+def test_what_a_rule_spared_is_requested_if_the_rule_ends(crawl):
+    spared = [
+        f"/topic?t={n}&sid=z" for n in range(40) if crawl.request(f"/topic?t={n}&sid=z") is None
+    ]
+    assert spared
+    for number in range(40):  # the site has changed
+        path = f"/topic?t={number}&sid=new{number}"
+        request = Request(SITE + path)
+        crawl.done(request)
+    assert crawl.counts["url_rules/contradicted"]
+    assert {SITE + url for url in spared} <= {request.url for request in crawl.scheduled}
+    assert crawl.counts["url_rules/requested_after_all"] == len(crawl.scheduled)
+    for request in crawl.scheduled:
+        assert crawl.rules.check(request) is None
 
 
 def test_an_inline_download_is_never_spared(crawl):
@@ -191,3 +209,10 @@ def test_a_calendar_is_left():
             trapped += error.reason == "trap"
     assert 50 <= made <= 50 + 0.02 * 3000
     assert crawl.counts["url_rules/trapped"] == trapped > 2500
+    # A page with content that links to a part of the trap has it requested after all.
+    last = following.replace()
+    assert request is None
+    crawl.rules.found(crawl.done(Request(f"{SITE}/news")), last)
+    assert last.dont_filter
+    assert crawl.rules.check(last) is None
+    assert not last.dont_filter

@@ -138,6 +138,59 @@ def test_only_presence_matters():
     assert all(url.endswith("print=2") for url in crawl.spared)
 
 
+def test_a_default_value_is_learned_where_others_matter():
+    def content_of(url: str) -> str:
+        return url.replace("?page=1", "")
+
+    crawl = Crawl(content_of)
+    ends = ("?page=2", "", "?page=1")
+    crawl.ask(*(f"/list/{n}{end}" for n in range(60) for end in ends))
+    assert crawl.lost == set()
+    assert len(crawl.spared) >= 20
+    assert all(url.endswith("?page=1") for url in crawl.spared)
+    rules = crawl.rules.site("example.com").rules
+    assert (("default", "page", "1"),) in rules
+    assert (("default", "page", "2"),) not in rules
+
+
+def test_a_rule_for_one_value_is_not_learned_where_one_for_any_holds():
+    crawl = Crawl(lambda url: url.partition("?")[0])
+    crawl.ask(*(f"/a/{n}{end}" for n in range(60) for end in ("", "?ref=home")))
+    assert [*crawl.rules.site("example.com").rules] == [(("drop", "ref"),)]
+
+
+def test_session_ids_in_the_path():
+    tokens = random.Random(1)
+
+    def with_token(path: str) -> str:
+        return f"/(S({tokens.getrandbits(120):030x}))/{path}"
+
+    crawl = Crawl(lambda url: url.split("/", 2)[2])
+    crawl.ask(*(with_token(f"item.aspx?id={n}") for n in range(100) for _ in "ab"))
+    assert len(crawl.spared) >= 50
+    assert crawl.lost == set()
+
+
+def test_words_beside_a_number():
+    crawl = Crawl(lambda url: url.split("/")[2])
+    ends = ("", "/how-to-row", "/rowing")
+    crawl.ask(*(f"/questions/{n}{end}" for n in range(60) for end in ends))
+    assert len(crawl.spared) >= 60
+    assert crawl.lost == set()
+
+
+def test_a_value_that_was_not_seen_yet_is_tested():
+    def content_of(url: str) -> str:
+        return url if url.endswith("comments") else url.partition("?")[0]
+
+    crawl = Crawl(content_of)
+    crawl.ask(*(f"/a/{n}{end}" for n in range(100) for end in ("", "?view=print")))
+    assert len(crawl.spared) > 50
+    before = {*crawl.spared}
+    crawl.ask("/a/5?view=comments")
+    assert {*crawl.spared} == before
+
+
 def test_a_mirror_is_learned_across_sites():
     rules = UrlRules(explore=0.0, random=random.Random(1))
     spared = 0

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_simhash.url_rules.path_patterns import MAX_NAMES, PathPatterns
 from scrapy_simhash.url_rules.differences import rules_between
+from scrapy_simhash.url_rules.path_patterns import MAX_NAMES, PathPatterns
 from scrapy_simhash.url_rules.rewriting import described, rewrite
 from scrapy_simhash.url_rules.url_parts import MAX_URL_CHARACTERS, url_parts
 
@@ -68,6 +68,17 @@ def test_other_urls_have_no_parts(url):
         ("/?p=17", "/17", "/… instead of /?p=…"),
         ("/w.php?t=X&print=1", "/wiki/X", "/wiki/… instead of /w.php?t=… and without print"),
         ("/A/Story", "/a/story", "path in lower case"),
+        ("/list?page=1", "/list", "without page=1"),
+        ("/list?order=new&page=1", "/list", "without order=new, page=1"),
+        ("/(S(a1b2c3d4e5f6g7h8))/a", "/(S(h8g7f6e5d4c3b2a1))/a", "without /(S(*))/ in the path"),
+        ("/(S(a1b2c3d4e5f6g7h8))/a", "/a", "without /(S(*))/ in the path"),
+        ("/album/7/photo/1", "/album/12/photo/1", "without /album/#/ in the path"),
+        ("/album/7/photo/1", "/photo/1", "without /album/#/ in the path"),
+        ("/cat/boats/page/1", "/cat/boats", "without /page/1/ in the path"),
+        ("/questions/17/how-to-row", "/questions/17", "without words at * in /questions/#/*"),
+        ("/questions/17/row", "/questions/17/how-to-row", "without words at * in /questions/#/*"),
+        ("/q/17-row.html", "/q/17-rowing.html", "without words at * in /q/#*"),
+        ("/row-a-boat-17", "/rowing-17", "without words at * in /*#"),
         (
             "http://m.example.com/a",
             "http://www.example.com/a",
@@ -100,11 +111,32 @@ def test_urls_that_differ_too_much_have_no_rule_between_them(copy, original):
 
 def test_a_rule_that_changes_nothing_returns_the_same_object():
     parts = parts_of("/a/b?c=1")
-    for step in (("drop", "x"), ("value", "x"), ("segment", "x"), ("case",), ("suffix", "-x")):
+    for step in (
+        *(("drop", "x"), ("value", "x"), ("default", "c", "2"), ("default", "x", "1")),
+        *(("segment", "x"), ("segment", "a/b/c"), ("segment", "b/a"), ("segment", "#")),
+        *(("case",), ("suffix", "-x"), ("words", "a", "*"), ("words", "", "*#")),
+    ):
         assert rewrite((step,), parts) is parts
 
 
-PATHS = st.lists(st.sampled_from(["a", "b", "", "print", "index.html", "X", "a-print.html"]))
+PATHS = st.lists(
+    st.sampled_from(
+        [
+            "a",
+            "b",
+            "",
+            "print",
+            "index.html",
+            "X",
+            "a-print.html",
+            "1",
+            "2",
+            "a-1",
+            "1-a",
+            20 * "1a",
+        ]
+    )
+)
 PARAMS = st.lists(st.sampled_from(["a=1", "a=2", "b", "sid=7", "a"]))
 URLS = st.builds(
     lambda host, path, params: f"http://{host}.com/{'/'.join(path)}?{'&'.join(params)}",

@@ -8,6 +8,7 @@ import pytest
 
 from scrapy_simhash.url_rules.traps import (
     MIN_BARREN,
+    MIN_BARREN_IN_FOLDER,
     MIN_CHAIN,
     Traps,
     chain_after,
@@ -91,6 +92,48 @@ def test_what_a_listing_links_to_is_never_spared():
 def test_other_kinds_of_links_leave_the_chain():
     assert chain_after(empty(1), 5, month(2)) == 6
     assert chain_after(empty(1), 5, f"{SITE}/event/17") == 0
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "chained"),
+    [
+        ("/cal/2024/05/", "/cal/2024/05/17/", True),
+        ("/when/may-2024", "/when/june-2024", True),
+        ("/2024/05/", "/2024/05/17/", True),
+        ("/tools?size=small", "/tools?colour=red&size=small", True),
+        ("/cal/2024/05/", "/events/17", False),
+        ("/tools?size=small", "/about", False),
+        ("/", "/about", False),
+        ("/about", "/contact", False),
+        ("/2024/05/", "/about", False),
+    ],
+)
+def test_a_chain_stays_in_a_folder(page, link, chained):
+    found = chain_after(Verdict(kind="near-duplicate", key=SITE + page, bits=64), 2, SITE + link)
+    assert found == 3 * chained
+
+
+def test_months_and_days_of_a_calendar_are_one_trap():
+    traps = Traps(random.Random(1))
+    asked, chain = 0, 0
+    for number in range(4000):
+        end = f"{number % 28 + 1:02}/" if number % 29 else ""
+        url = f"{SITE}/cal/{2024 + number // 348}/{number // 29 % 12 + 1:02}/{end}"
+        if traps.spares(url, chain):
+            continue
+        asked += 1
+        traps.judged(Verdict(kind="near-duplicate", key=url, bits=64), chain)
+        chain += 1
+    assert MIN_BARREN <= asked <= MIN_BARREN_IN_FOLDER + 0.02 * 4000
+
+
+def test_a_folder_that_still_brings_content_is_no_trap():
+    traps = Traps(random.Random(1))
+    for number in range(2000):
+        url = f"{SITE}/tools?{'abcdefgh'[number % 8] * (number // 8)}=x"
+        assert not traps.spares(url, 9)
+        kind = "near-duplicate" if number % 100 else "new"
+        traps.judged(Verdict(kind=kind, key=url, bits=64), 9)
 
 
 def test_urls_that_grow_are_seen_early():
