@@ -1,6 +1,6 @@
 """Traps: calendars and other pages without end, each of which leads to the next.
 
-A *barren* page is a near-duplicate, or so similar to another page of its shape that it may be one.
+A *barren* page is a near-duplicate, or so similar to another page of its kind that it may be one.
 A trap is a chain of barren pages, each of which was found on the one before, whose URLs differ in
 numbers alone, or are in one folder. URLs that were found elsewhere, such as on a page with content,
 are never in a chain.
@@ -62,8 +62,14 @@ def is_barren(verdict: Verdict) -> bool:
         other is not None
         and similarity is not None
         and similarity >= MIN_SIMILARITY
-        and shape_of(other) == shape_of(verdict.key)
+        and _are_alike(other, verdict.key)
     )
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Return True if two URLs differ in numbers alone, or are in the same first folder."""
+    folder = folders_of(one)[:1]
+    return shape_of(one) == shape_of(other) or (bool(folder) and folder == folders_of(other)[:1])
 
 
 def repeats_itself(url: str) -> bool:
@@ -83,10 +89,7 @@ def chain_after(verdict: Verdict, chain: int, url: str) -> int:
     """
     if not is_barren(verdict):
         return 0
-    if shape_of(url) == shape_of(verdict.key) or repeats_itself(url):
-        return chain + 1
-    folder = folders_of(url)[:1]
-    return chain + 1 if folder and folder == folders_of(verdict.key)[:1] else 0
+    return chain + 1 if _are_alike(url, verdict.key) or repeats_itself(url) else 0
 
 
 class Traps:
