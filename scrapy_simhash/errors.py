@@ -36,16 +36,16 @@ class PlanError(SimhashError, ValueError):
 
 
 class SettingsError(SimhashError, ValueError):
-    """A setting with an invalid value."""
+    """A setting with an invalid value; `reason` says what is wrong, or what it must be."""
 
-    def __init__(self, name: str, value: object, allowed: str) -> None:
-        super().__init__(f"{name} = {value!r} is not allowed: {allowed}")
+    def __init__(self, name: str, value: object, reason: str) -> None:
+        super().__init__(f"{name} = {value!r}: {reason}")
         self.name = name
         self.value = value
-        self.allowed = allowed
+        self.reason = reason
 
     def __reduce__(self) -> tuple[type[SettingsError], tuple[str, object, str]]:
-        return type(self), (self.name, self.value, self.allowed)
+        return type(self), (self.name, self.value, self.reason)
 
 
 class ExtractionError(SimhashError):

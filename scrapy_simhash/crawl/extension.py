@@ -191,7 +191,7 @@ class SimhashExtension:
             raise SettingsError(
                 "EXTENSIONS",
                 dict(crawler.settings.getdict("EXTENSIONS")),
-                "scrapy_simhash.crawl.extension.SimhashExtension is needed in it; "
+                "must contain scrapy_simhash.crawl.extension.SimhashExtension; "
                 'ADDONS = {"scrapy_simhash.Addon": 500} puts it there',
             )
         return extension

@@ -256,8 +256,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             raise SettingsError(
                 "SPIDER_MIDDLEWARES",
                 dict(crawler.settings.getdict("SPIDER_MIDDLEWARES")),
-                "scrapy_simhash.crawl.middleware.SimhashOutputMiddleware is needed in it, before "
-                "all others",
+                "must contain scrapy_simhash.crawl.middleware.SimhashOutputMiddleware, before all "
+                "others",
             )
         return cls(extension)
 

@@ -66,7 +66,7 @@ class RedisSettings:
             raise SettingsError(
                 "SIMHASH_REDIS_URL",
                 None,
-                "the URL of a server is needed, such as redis://user:password@host:6379/0",
+                "must be the URL of a server, such as redis://user:password@host:6379/0",
             )
         for name, why in (
             (
@@ -77,12 +77,12 @@ class RedisSettings:
         ):
             if read.boolean(name):
                 raise SettingsError(
-                    name, settings.get(name), f"not with SIMHASH_INDEX = 'redis': {why}"
+                    name, settings.get(name), f"cannot be used with SIMHASH_INDEX = 'redis': {why}"
                 )
         who = "shared" if read.boolean("SIMHASH_SHARED") else spider_name
         crawl = settings.get("SIMHASH_REDIS_CRAWL")
         if crawl is not None and not (isinstance(crawl, str) and crawl):
-            raise SettingsError("SIMHASH_REDIS_CRAWL", crawl, "a name that is not empty")
+            raise SettingsError("SIMHASH_REDIS_CRAWL", crawl, "must be a name that is not empty")
         made = cls(
             url=str(url),
             name=_named(settings, who),
@@ -151,6 +151,8 @@ def _named(settings: BaseSettings, who: str) -> str:
         name = ""
     if not name or "{" in name or "}" in name:
         raise SettingsError(
-            setting, value, "a name without braces, in which %(spider)s is that of the spider"
+            setting,
+            value,
+            "must be a name without braces; %(spider)s in it stands for the spider's",
         )
     return name

@@ -179,15 +179,15 @@ class SimhashSettings:
                 raise SettingsError(
                     "SIMHASH_PRESET",
                     preset_name,
-                    "one that tables can serve, to crawl with; this one needs the linear scan of "
-                    f"open_index('memory:'), or SIMHASH_TABLES ({error})",
+                    "has no tables, and crawls need some: choose another preset, or set "
+                    f"SIMHASH_TABLES ({error})",
                 ) from error
             raise SettingsError("SIMHASH_MAX_DISTANCE", max_distance, str(error)) from error
         pages = read.boolean("SIMHASH_PAGES", unset=True)
         item_fields = read.names("SIMHASH_ITEM_FIELDS")
         if not pages and not item_fields:
             raise SettingsError(
-                "SIMHASH_PAGES", pages, "nothing is judged without SIMHASH_ITEM_FIELDS"
+                "SIMHASH_PAGES", pages, "leaves nothing to judge without SIMHASH_ITEM_FIELDS"
             )
         redis = RedisSettings.read(read, settings, spider_name)
         directory, item_directory = read.directories(spider_name, pages=pages, make=redis is None)
@@ -249,7 +249,9 @@ def _read_url_rules(read: SettingsReader, *, pages: bool) -> UrlRulesMode | None
         return None
     mode = read.choice(name, get_args(UrlRulesMode))
     if not pages:
-        raise SettingsError(name, mode, "rules are learned from pages: not with SIMHASH_PAGES off")
+        raise SettingsError(
+            name, mode, "cannot be used with SIMHASH_PAGES = False: rules are learned from pages"
+        )
     return cast("UrlRulesMode", mode)
 
 
@@ -257,7 +259,7 @@ def _read_probe_errors(read: SettingsReader, *, pages: bool) -> bool:
     name = "SIMHASH_PROBE_ERRORS"
     on = read.boolean(name)
     if on and not pages:
-        raise SettingsError(name, on, "error pages are pages: not with SIMHASH_PAGES off")
+        raise SettingsError(name, on, "cannot be used with SIMHASH_PAGES = False")
     return on
 
 
@@ -268,7 +270,7 @@ def _read_conditional(read: SettingsReader, *, pages: bool) -> bool:
         raise SettingsError(
             name,
             on,
-            "only with SIMHASH_INCREMENTAL = True and SIMHASH_PAGES = True: otherwise unchanged "
+            "needs SIMHASH_INCREMENTAL = True and SIMHASH_PAGES = True: without them, unchanged "
             "pages pass, and must be downloaded",
         )
     return on

@@ -33,8 +33,8 @@ TAGGED_WHERE_KNOWN = ("similar_to", "similarity")
 TAGGED_FIELDS = ALWAYS_TAGGED + TAGGED_WHERE_KNOWN
 VERDICT_FIELDS = (*TAGGED_FIELDS, "canonical")
 PRESET_FORMS = (
-    f"one of {', '.join(map(repr, PRESETS))}, a dict of a preset and what differs, the path of a "
-    "TOML file of the same, or the import path of a Scheme"
+    f"must be one of {', '.join(map(repr, PRESETS))}, a dict of a preset and what differs, the "
+    "path of a TOML file of the same, or the import path of a Scheme"
 )
 
 
@@ -70,7 +70,7 @@ class SettingsReader:
         try:
             return self._settings.getbool(name, unset)
         except (ValueError, TypeError):
-            raise SettingsError(name, value, "True or False") from None
+            raise SettingsError(name, value, "must be True or False") from None
 
     def choice(self, name: str, allowed: tuple[str, ...], *, unset: str | None = None) -> str:
         """Return one of the allowed words."""
@@ -78,7 +78,7 @@ class SettingsReader:
         if value is None and unset is not None:
             return unset
         if value not in allowed:
-            raise SettingsError(name, value, "one of " + ", ".join(map(repr, allowed)))
+            raise SettingsError(name, value, "must be one of " + ", ".join(map(repr, allowed)))
         return cast("str", value)
 
     def whole(self, name: str, low: int, high: int, *, unset: int | None = None) -> int:
@@ -92,7 +92,7 @@ class SettingsReader:
                 return int(value)
         except ValueError:
             pass
-        raise SettingsError(name, value, f"a whole number from {low} to {high}")
+        raise SettingsError(name, value, f"must be a whole number from {low} to {high}")
 
     def share(self, name: str, *, unset: float | None = None) -> float:
         """Return a number from 0 to 1."""
@@ -104,7 +104,7 @@ class SettingsReader:
                 return float(value)
         except (TypeError, ValueError):
             pass
-        raise SettingsError(name, value, "a number from 0 to 1")
+        raise SettingsError(name, value, "must be a number from 0 to 1")
 
     def names(self, name: str) -> tuple[str, ...]:
         """Return a list of names, or the keys of a dict of weights."""
@@ -115,7 +115,7 @@ class SettingsReader:
         except (TypeError, ValueError):
             values = [None]
         if not all(isinstance(value, str) and value for value in values):
-            raise SettingsError(name, self._value(name), "a list of field names")
+            raise SettingsError(name, self._value(name), "must be a list of field names")
         return tuple(values)
 
     def field_weights(self, name: str) -> tuple[tuple[str, float], ...]:
@@ -129,7 +129,9 @@ class SettingsReader:
             return Scheme(field_weights=tuple(value.items())).field_weights
         except ValueError as error:
             raise SettingsError(
-                name, value, f"a list of field names, or a dict from them to weights ({error})"
+                name,
+                value,
+                f"must be a list of field names, or a dict from them to weights ({error})",
             ) from error
 
     def tags(self, name: str, fields: Sequence[str]) -> Mapping[str, str]:
@@ -146,7 +148,7 @@ class SettingsReader:
             raise SettingsError(
                 name,
                 value,
-                "a dict from " + ", ".join(fields) + " to item fields; {} tags no items",
+                "must be a dict from " + ", ".join(fields) + " to item fields; {} tags no items",
             )
         return MappingProxyType(tags)
 
@@ -183,8 +185,8 @@ class SettingsReader:
             raise SettingsError(
                 name,
                 value,
-                "(blocks, chosen) or (blocks, chosen, inner blocks), as whole numbers that fit "
-                f"{bits} bits ({error})",
+                "must be (blocks, chosen) or (blocks, chosen, inner blocks), as whole numbers that "
+                f"fit {bits} bits ({error})",
             ) from error
 
     def preset(self, name: str) -> tuple[str, Preset]:
@@ -214,7 +216,7 @@ class SettingsReader:
         if not isinstance(values, (list, tuple)) or not all(
             isinstance(selector, str) and selector for selector in values
         ):
-            raise SettingsError(name, value, "a list of CSS selectors and XPaths")
+            raise SettingsError(name, value, "must be a list of CSS selectors and XPaths")
         return tuple(values)
 
     def _changed(self, scheme: Scheme, name: str, **changes: Any) -> Scheme:
@@ -229,7 +231,7 @@ class SettingsReader:
         """Return a path; a relative one is in Scrapy's data directory."""
         value = self._value(name)
         if not _may_be_path(value):
-            raise SettingsError(name, value, "a path")
+            raise SettingsError(name, value, "must be a path")
         try:
             path = Path(data_path(value))
         except NotConfigured:
@@ -255,8 +257,8 @@ class SettingsReader:
             raise SettingsError(
                 name,
                 value,
-                "the path of a file, such as report.html or %(name)s-%(time)s.html, in an existing "
-                "directory; %% for %",
+                "must be the path of a file, such as report.html or %(name)s-%(time)s.html, in an "
+                "existing directory; %% for %",
             ) from error
         return path
 
@@ -285,7 +287,9 @@ class SettingsReader:
             probe.unlink()
         except (OSError, ValueError) as error:
             raise SettingsError(
-                "SIMHASH_DIR", value, f"a directory that can be made and written to ({error})"
+                "SIMHASH_DIR",
+                value,
+                f"must be a directory that can be made and written to ({error})",
             ) from error
         return directory, item_directory
 

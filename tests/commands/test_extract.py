@@ -231,7 +231,7 @@ def test_a_page_of_a_site(run_process, folder):
         assert "the server answered 404" in ran.err
         ran = run_process(*SCRAPY, "extract", address, "-s", "SIMHASH_PRESET=broad")
         assert ran.code == 1
-        assert ran.err.startswith("error: SIMHASH_PRESET = 'broad' is not allowed")
+        assert ran.err.startswith("error: SIMHASH_PRESET = 'broad': must be one of")
 
 
 def test_standard_input(run_process, folder):

@@ -127,7 +127,7 @@ def test_a_bad_value_stops_the_crawl_at_its_start(results, number):
     assert result.error is not None
     assert result.error["type"] == "SettingsError"
     message = result.error["message"]
-    assert message.startswith(f"{name} = {value!r} ")
+    assert message.startswith(f"{name} = {value!r}: ")
     assert BAD[name][1] in message.removeprefix(f"{name} = {value!r}")
     assert result.events == []
     assert "downloader/request_count" not in result.stats
