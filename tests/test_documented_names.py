@@ -37,7 +37,9 @@ def keys_in(path):
             and isinstance(node.func, ast.Attribute)
             and is_meta(node.func.value)
         ):
-            yield node.args[0]
+            # `meta.update({KEY: …})` has keys in its argument.
+            given = node.args[0]
+            yield from given.keys if isinstance(given, ast.Dict) else [given]
         elif (
             isinstance(node, ast.BinOp) and is_meta(node.left) and isinstance(node.right, ast.Dict)
         ):

@@ -16,7 +16,7 @@ from scrapy_simhash.url_rules.rows import combined, decode_rules, encode_rules
 from scrapy_simhash.url_rules.traps import Traps, chain_after
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from scrapy import Request
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.url_rules.rows import Rules
-    from scrapy_simhash.url_rules.url_parts import UrlParts
 
 # Only scheduled requests may be spared: an inline download waits for its page.
 SCHEDULED_META_KEY = "simhash_scheduled"
@@ -62,7 +61,8 @@ class RequestRules:
         # Page that is not done yet → URLs of its copies.
         self._copies: LocalCache[str, list[str]] = LocalCache(_WAITING_COPIES)
         self._done: LocalCache[str, None] = LocalCache(_WAITING_COPIES)
-        self._under_way: LocalCache[UrlParts, None] = LocalCache(_UNDER_WAY)
+        # URLs as rules rewrite them, and values that requests test.
+        self._under_way: LocalCache[Hashable, None] = LocalCache(_UNDER_WAY)
         self._spared: deque[tuple[Equal, Request]] = deque(maxlen=_KEPT_SPARED)
         self._traps = Traps()
         # URLs that were spared as parts of a trap.
@@ -104,12 +104,10 @@ class RequestRules:
                 self._trapped[request.url] = None
                 self._spare(request, "trap")
             elif self._mode == "apply" and self._is_under_way(request.url) and not postponed:
-                self._stats.count("url_rules/postponed")
-                meta = {SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True, CHAIN_META_KEY: chain}
-                return request.replace(
-                    priority=request.priority - 1, dont_filter=True, meta=request.meta | meta
-                )
-        elif equal.explore and self._mode == "apply":
+                return self._postponed(request, chain)
+        elif self._mode == "apply" and (equal.explore or equal.untested):
+            if not equal.explore and self._are_tested_now(equal) and not postponed:
+                return self._postponed(request, chain)
             self._stats.count("url_rules/explored")
         else:
             self._rules.spared(equal)
@@ -117,6 +115,21 @@ class RequestRules:
                 self._spared.append((equal, request))
             self._spare(request, "equal")
         return None
+
+    def _postponed(self, request: Request, chain: int) -> Request:
+        """Return a request that asks again when those of its priority are done."""
+        self._stats.count("url_rules/postponed")
+        meta = {SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True, CHAIN_META_KEY: chain}
+        return request.replace(
+            priority=request.priority - 1, dont_filter=True, meta=request.meta | meta
+        )
+
+    def _are_tested_now(self, equal: Equal) -> bool:
+        """Return True if other requests test all values that are new; else begin the tests."""
+        known = all(value in self._under_way for value in equal.untested)
+        for value in equal.untested:
+            self._under_way[value] = None
+        return known
 
     def _is_under_way(self, url: str) -> bool:
         """Return True if rules make a URL equal to one that was requested a moment ago."""

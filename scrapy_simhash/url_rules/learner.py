@@ -23,7 +23,7 @@ from scrapy_simhash.url_rules.site import Site
 from scrapy_simhash.url_rules.url_parts import UrlParts, url_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from scrapy_simhash.url_rules.rows import Rules
 
@@ -41,12 +41,15 @@ class Equal(NamedTuple):
     :param form: what the rules make of both.
     :param rules: the rules that rewrite one of them, or both.
     :param explore: it is to be requested all the same, to test the rules.
+    :param untested: what identifies each new value that rules remove. A request tests it; others
+        with that value can wait for the result.
     """
 
     site: str
     form: UrlParts
     rules: tuple[Rule, ...]
     explore: bool
+    untested: tuple[Hashable, ...]
 
 
 class UrlRules:
@@ -120,12 +123,14 @@ class UrlRules:
             own.streak if (own := site.rules[rule].patterns.get(pattern)) else 0 for rule in rules
         )
         chance = max(self._explore, 2 / (2 + streak))
-        explore = self._random.random() < chance or not all(
-            site.is_confirmed(rule, form, hash(values))
+        untested = tuple(
+            (form.origin, pattern, rule, values)
             for rule in rules
             if any(values := values_in(rule, parts))
+            and not site.is_confirmed(rule, form, hash(values))
         )
-        return Equal(_site_of(parts.origin), form, tuple(rules), explore)
+        explore = self._random.random() < chance
+        return Equal(_site_of(parts.origin), form, tuple(rules), explore, untested)
 
     def rewritten(self, url: str) -> UrlParts | None:
         """Return what the rules make of a URL; None if its site has none that hold."""

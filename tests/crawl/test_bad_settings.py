@@ -136,21 +136,21 @@ def test_a_bad_value_stops_the_crawl_at_its_start(results, number):
 def test_k_must_be_below_the_bits_of_the_preset(url, tmp_path):
     settings = {"SIMHASH_PRESET": "classic", "SIMHASH_MAX_DISTANCE": 64}
     [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
-    assert result.error["message"].startswith("SIMHASH_MAX_DISTANCE = 64 ")
+    assert result.error["message"].startswith("SIMHASH_MAX_DISTANCE = 64: ")
     assert "63" in result.error["message"]
 
 
 def test_without_pages_there_must_be_fields_of_items(url, tmp_path):
     [result] = run(tmp_path, Crawl(requests=[url], settings={"SIMHASH_PAGES": False}))
     assert result.error["type"] == "SettingsError"
-    assert result.error["message"].startswith("SIMHASH_PAGES = False ")
+    assert result.error["message"].startswith("SIMHASH_PAGES = False: ")
     assert "SIMHASH_ITEM_FIELDS" in result.error["message"]
 
 
 def test_a_k_that_no_tables_can_serve_names_the_setting(url, tmp_path):
     [result] = run(tmp_path, Crawl(requests=[url], settings={"SIMHASH_MAX_DISTANCE": 255}))
     assert result.error["type"] == "SettingsError"
-    assert result.error["message"].startswith("SIMHASH_MAX_DISTANCE = 255 ")
+    assert result.error["message"].startswith("SIMHASH_MAX_DISTANCE = 255: ")
 
 
 def test_a_directory_that_cannot_be_written_names_the_setting(url, tmp_path):
@@ -158,7 +158,7 @@ def test_a_directory_that_cannot_be_written_names_the_setting(url, tmp_path):
     file.write_text("not a directory")
     [result] = run(tmp_path, Crawl(requests=[url], settings={"SIMHASH_DIR": str(file / "index")}))
     assert result.error["type"] == "SettingsError"
-    assert result.error["message"].startswith(f"SIMHASH_DIR = {str(file / 'index')!r} ")
+    assert result.error["message"].startswith(f"SIMHASH_DIR = {str(file / 'index')!r}: ")
     assert "Not a directory" in result.error["message"]
     assert file.read_text() == "not a directory"
 

@@ -144,5 +144,4 @@ def test_pages_that_a_preset_cannot_take_are_skipped(by_preset):
 def test_a_preset_without_tables_is_refused_by_name(by_preset):
     error = by_preset["lyq"].error
     assert error is not None
-    assert "SIMHASH_PRESET" in error["message"]
-    assert "linear scan" in error["message"]
+    assert error["message"].startswith("SIMHASH_PRESET = 'lyq': has no tables")

@@ -103,6 +103,36 @@ def test_a_request_that_waited_is_spared_when_the_equal_one_is_done(crawl):
     assert spared > 70  # the others test the rule
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_one_request_tests_a_new_value_and_the_others_wait(same):
+    """Values that were not seen on any page, of a parameter that 10 others don't matter for."""
+    crawl = Crawl()
+    for number in range(60):
+        path = f"/story/{number}"
+        crawl.done(crawl.request(path))
+        copy = crawl.request(f"{path}?view={number % 10}")
+        if copy is not None:
+            crawl.done(copy, path)
+    assert crawl.counts["url_rules/spared"] > 10
+    requests = [crawl.request(f"/story/{number}?view=new") for number in range(10, 20)]
+    tests = [request for request in requests if not request.dont_filter]
+    # The first one, and those that test the rule anyway.
+    assert requests[0] in tests
+    assert len(tests) < 8
+    for number, request in enumerate(requests, 10):
+        if request in tests:
+            crawl.done(request, f"/story/{number}" if same else None)
+    waited = [request for request in requests if request.dont_filter]
+    made = 0
+    for request in waited:
+        try:
+            crawl.rules.check(request)
+            made += 1
+        except SparedRequest:
+            pass
+    assert made <= len(waited) / 2 if same else made == len(waited)
+
+
 @pytest.mark.parametrize("copy_first", [True, False])
 def test_a_copy_of_a_page_under_way_teaches_once_that_is_confirmed(copy_first):
     crawl = Crawl()

@@ -29,7 +29,7 @@ class Crawl:
     def ask(self, *urls: str) -> None:
         for url in urls:
             equal = self.rules.equal(SITE + url)
-            if equal is not None and not equal.explore:
+            if equal is not None and not (equal.explore or equal.untested):
                 self.rules.spared(equal)
                 self.spared.append(url)
                 continue
@@ -198,7 +198,7 @@ def test_a_mirror_is_learned_across_sites():
         original = f"https://www.example.com/{number}.html"
         for url in (original, f"http://mirror.example.net/{number}.html"):
             equal = rules.equal(url)
-            if equal is not None and not equal.explore:
+            if equal is not None and not (equal.explore or equal.untested):
                 spared += 1
                 rules.spared(equal)
             else:
