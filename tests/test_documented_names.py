@@ -53,7 +53,8 @@ def meta_keys():
             if isinstance(key, ast.Constant):
                 found.add(key.value)
             elif isinstance(key, ast.Name):
-                found.add(getattr(module_of(path), key.id))
+                value = getattr(module_of(path), key.id)
+                found |= {*value} if isinstance(value, dict) else {value}
             else:
                 # An instance is told its key: any of the constants that are named for it.
                 assert ast.unparse(key) == "self._meta_key", path

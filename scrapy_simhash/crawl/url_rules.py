@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy.utils.datatypes import LocalCache
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SCHEDULED_META_KEY = "simhash_scheduled"
 CHAIN_META_KEY = "simhash_chain"
 POSTPONED_META_KEY = "simhash_postponed"
+_CHECKED_AGAIN = {SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True}
 _COMPARISONS_BETWEEN_SAVES = 200
 _REMEMBERED_SUCCESSORS = 10_000
 _WAITING_COPIES = 1_000
@@ -63,7 +64,8 @@ class RequestRules:
         self._done: LocalCache[str, None] = LocalCache(_WAITING_COPIES)
         # URLs as rules rewrite them, and values that requests test.
         self._under_way: LocalCache[Hashable, None] = LocalCache(_UNDER_WAY)
-        self._spared: deque[tuple[Equal, Request]] = deque(maxlen=_KEPT_SPARED)
+        # (why, request); None is a trap.
+        self._spared: deque[tuple[Equal | None, Request]] = deque(maxlen=_KEPT_SPARED)
         self._traps = Traps()
         # URLs that were spared as parts of a trap.
         self._trapped: LocalCache[str, None] = LocalCache(_REMEMBERED_SUCCESSORS)
@@ -102,7 +104,7 @@ class RequestRules:
         if equal is None:
             if self._traps.spares(request.url, chain):
                 self._trapped[request.url] = None
-                self._spare(request, "trap")
+                self._spare(request, None)
             elif self._mode == "apply" and self._is_under_way(request.url) and not postponed:
                 return self._postponed(request, chain)
         elif self._mode == "apply" and (equal.explore or equal.untested):
@@ -111,18 +113,16 @@ class RequestRules:
             self._stats.count("url_rules/explored")
         else:
             self._rules.spared(equal)
-            if self._mode == "apply":
-                self._spared.append((equal, request))
-            self._spare(request, "equal")
+            self._spare(request, equal)
         return None
 
     def _postponed(self, request: Request, chain: int) -> Request:
         """Return a request that asks again when those of its priority are done."""
         self._stats.count("url_rules/postponed")
-        meta = {SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True, CHAIN_META_KEY: chain}
-        return request.replace(
-            priority=request.priority - 1, dont_filter=True, meta=request.meta | meta
-        )
+        again = _checked_again(request)
+        again.meta[CHAIN_META_KEY] = chain
+        again.priority -= 1
+        return again
 
     def _are_tested_now(self, equal: Equal) -> bool:
         """Return True if other requests test all values that are new; else begin the tests."""
@@ -149,19 +149,22 @@ class RequestRules:
             elif request.url in self._trapped and not request.dont_filter:
                 # Scrapy's duplicate filter knows it already.
                 del self._trapped[request.url]
-                request.meta.update({SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True})
+                request.meta.update(_CHECKED_AGAIN)
                 request.dont_filter = True
 
-    def _spare(self, request: Request, reason: Literal["equal", "trap"]) -> None:
-        """Count a request; in the mode "apply", raise an error in its place."""
+    def _spare(self, request: Request, equal: Equal | None) -> None:
+        """Count a request; in the mode "apply", raise an error in its place.
+
+        :param equal: why; None if the request leads into a trap.
+        """
+        if equal is None:
+            self._stats.count("url_rules/trapped")
         if self._mode == "learn":
             self._stats.count("url_rules/would_spare")
-        else:
-            self._stats.count("url_rules/spared")
-        if reason == "trap":
-            self._stats.count("url_rules/trapped")
-        if self._mode == "apply":
-            raise SparedRequest(request.url, reason)
+            return
+        self._stats.count("url_rules/spared")
+        self._spared.append((equal, request))
+        raise SparedRequest(request.url, "trap" if equal is None else "equal")
 
     def finished(self, page: PageState, confirmed: bool) -> None:
         """Learn from a page whose callback and items are done."""
@@ -170,7 +173,8 @@ class RequestRules:
             return
         if verdict.kind == "error-page":
             return
-        self._traps.judged(verdict, self._chains.get(request, 0))
+        if self._traps.judged(verdict, self._chains.get(request, 0)):
+            self._request_after_all(self._rules)
         original = verdict.representative
         awaited = original or verdict.key
         if verdict.observation is None and awaited not in self._done:
@@ -197,15 +201,16 @@ class RequestRules:
             self._save(site)
 
     def _request_after_all(self, rules: UrlRules) -> None:
-        """Request what rules spared that don't hold any more."""
+        """Request what was spared by rules that don't hold any more, or by a trap that ended."""
         spared = [*self._spared]
         self._spared.clear()
         for equal, request in spared:
-            if rules.holds(equal):
+            if self._traps.has(request.url) if equal is None else rules.holds(equal):
                 self._spared.append((equal, request))
-            else:
+            elif equal is not None or request.url in self._trapped:  # not found elsewhere since
+                self._trapped.pop(request.url, None)
                 self._stats.count("url_rules/requested_after_all")
-                self._schedule(request.replace(dont_filter=True))
+                self._schedule(_checked_again(request))
 
     def save(self) -> None:
         """Store what was learned."""
@@ -269,6 +274,11 @@ class RequestRules:
                 site.stored(stored, now)
 
         self._lane.tell(name, save, saved)
+
+
+def _checked_again(request: Request) -> Request:
+    """Return a request that Scrapy's filter lets pass; it is not postponed again."""
+    return request.replace(dont_filter=True, meta=request.meta | _CHECKED_AGAIN)
 
 
 def _is_plain(request: Request) -> bool:

@@ -99,18 +99,23 @@ class Traps:
         self._random = random or Random()  # noqa: S311 - a sample
         self._barren: OrderedDict[str, int] = OrderedDict()
 
-    def judged(self, verdict: Verdict, chain: int) -> None:
-        """Count a page.
+    def judged(self, verdict: Verdict, chain: int) -> bool:
+        """Count a page; return True if it ends a trap.
 
         :param chain: length of the chain that led to it.
         """
-        ends = not is_barren(verdict)
+        ends, was_trap = not is_barren(verdict), self._barren_around(verdict.key) > 0
         for name in (shape_of(verdict.key), *folders_of(verdict.key)):
             barren = self._barren.pop(name, 0)
             if not ends:
                 self._barren[name] = barren + (chain >= MIN_CHAIN)
         while len(self._barren) > MAX_SHAPES:
             self._barren.popitem(last=False)
+        return ends and was_trap
+
+    def has(self, url: str) -> bool:
+        """Return True if a URL has the shape of a trap, or is in a folder that is one."""
+        return self._barren_around(url) > 0 or repeats_itself(url)
 
     def spares(self, url: str, chain: int) -> bool:
         """Return True if a URL is in a trap, and not in the sample that is requested all the same.

@@ -247,3 +247,9 @@ def test_a_calendar_is_left():
     assert last.dont_filter
     assert crawl.rules.check(last) is None
     assert not last.dont_filter
+    # A month with content ends the trap: the last 1,000 that were spared are requested.
+    assert crawl.scheduled == []
+    crawl.done(Request(f"{SITE}/calendar?month=5000"))
+    assert 900 < len(crawl.scheduled) < 1000
+    assert last.url not in {request.url for request in crawl.scheduled}
+    assert crawl.counts["url_rules/requested_after_all"] == len(crawl.scheduled)

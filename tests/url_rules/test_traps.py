@@ -59,8 +59,12 @@ def test_a_month_with_content_ends_the_trap():
     traps = Traps(random.Random(1))
     follow(traps, empty, 2000)
     assert any(traps.spares(month(n), 99) for n in range(100))
-    traps.judged(new(month(3000)), 99)
+    assert traps.has(month(3000))
+    assert not traps.judged(empty(3001), 99)
+    assert traps.judged(new(month(3000)), 99)
+    assert not traps.has(month(3000))
     assert not any(traps.spares(month(n), 99) for n in range(100))
+    assert not traps.judged(new(month(3000)), 99)
 
 
 @pytest.mark.parametrize(
