@@ -1,6 +1,7 @@
 """What learned rules of URLs spare, and what is lost, on generated sites whose contents are known.
 
     python benchmarks/url_rules.py [--sites NAME…] [--contestants NAME…] [--order depth|breadth]
+    python benchmarks/url_rules.py --cost
 
 Each site is crawled by Scrapy, with pages made in the process instead of a network. ``off`` is the
 plugin without rules. A request is avoidable if an earlier one had the same content. *Spared* is the
@@ -100,7 +101,13 @@ def main() -> None:
     parser.add_argument("--order", choices=["depth", "breadth"], default="depth")
     parser.add_argument("--pages", type=int, default=6000, help="at most, for each crawl")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
+    parser.add_argument("--cost", action="store_true", help="CPU time and memory, without crawls")
     arguments = parser.parse_args()
+    if arguments.cost:
+        from url_rules_lib.cost import print_cost
+
+        print_cost()
+        return
     contestants = arguments.contestants or [
         name
         for name in CONTESTANTS[1:]

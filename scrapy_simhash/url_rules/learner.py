@@ -174,7 +174,7 @@ class UrlRules:
             contradicted += differs and rule in used
         self._seen.put(self._key(None, base), Seen(page, 0, counted=False))
         first = None if original is None else url_parts(original)
-        for other in (first, self._found.get(page)):
+        for other in dict.fromkeys((first, self._found.get(page))):  # mostly the same
             if other is not None:
                 self._suspect(site, base, other)
         self._found[page] = parts
@@ -212,9 +212,9 @@ class UrlRules:
 
     def _revise(self, site: Site) -> None:
         """Enter the contents found last under what the rules make of their URLs now."""
-        for page, parts in self._found.items():
-            if self._site(parts) is not site:
-                continue
+        known = [(page, one) for page, one in self._found.items() if self._site(one) is site]
+        site.revised(len(known))
+        for page, parts in known:
             base, _ = site.form_of(parts)
             keys = [(self._key(None, base), 0)]
             for rule in site.rules:

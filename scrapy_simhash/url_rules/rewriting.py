@@ -72,7 +72,10 @@ def rewrite_step(step: Step, parts: UrlParts) -> UrlParts:
 
 def _without(names: Sequence[str], parts: UrlParts, *, keep_names: bool) -> UrlParts:
     params = parts.params
-    if not params or not any(name in names and (value or not keep_names) for name, value in params):
+    for name, value in params:  # a loop, because most URLs have none of them
+        if name in names and (value or not keep_names):
+            break
+    else:
         return parts
     kept = [param for param in params if param[0] not in names]
     if keep_names:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 MAX_RULES = 32
 # Differences that one page has shown; a second page makes a rule of them.
 _MAX_SUSPECTS = 100
-_PAGES_BETWEEN_REVISIONS = 20
+_MIN_PAGES_BETWEEN_REVISIONS = 20
+# A revision looks at hundreds of pages; for each new one, it may look at so many.
+_REVISED_PER_PAGE = 2
 # If so many values of a parameter make no difference, none does.
 MANY_VALUES = 16
 
@@ -40,6 +42,7 @@ class Site:
         self._stored = copied(self.rules)
         self._is_revised = True
         self._pages = 0
+        self._next_revision = _MIN_PAGES_BETWEEN_REVISIONS
         self._suspects: OrderedDict[Rule, UrlParts] = OrderedDict()
         # What pages had, with the content of an equal URL; by rule and path pattern.
         self._confirmed: dict[tuple[Rule, str], set[int]] = {}
@@ -129,10 +132,14 @@ class Site:
     def is_revision_due(self) -> bool:
         """Return True, once, some pages after the rules have changed. Call it for each page."""
         self._pages += 1
-        due = not self._is_revised and self._pages >= _PAGES_BETWEEN_REVISIONS
+        due = not self._is_revised and self._pages >= self._next_revision
         if due:
             self._is_revised, self._pages = True, 0
         return due
+
+    def revised(self, pages: int) -> None:
+        """Note how many pages a revision looked at. After many, the next one comes later."""
+        self._next_revision = max(_MIN_PAGES_BETWEEN_REVISIONS, pages // _REVISED_PER_PAGE)
 
     def to_store(self) -> tuple[Rules, Rules]:
         """Return (rules as they are now, rules as they were stored last), for `rows.combined`."""
