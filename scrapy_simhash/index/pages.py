@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 _WORD_BYTES = 8
 _ORDINAL = (1 << KEY_HASH_BITS) - 1
 _FIRST_ROOM = 8192
+# Fingerprints of 256 bits have so many words, and are summed in one product.
+_WORDS_OF_A_PRODUCT = 4
+_ONE_IN_EACH_BYTE = np.uint32(0x01010101)
+_UPPER_BYTE = np.uint32(24)
 
 
 class Near(NamedTuple):
@@ -85,8 +89,8 @@ class Pages:
 
     def near(
         self,
-        stored: Sequence[NDArray[np.uint32]],
-        waiting: Sequence[NDArray[np.uint32]],
+        positions: NDArray[np.uint32],
+        in_files: int,
         newest: int,
         fingerprint: int,
         max_distance: int,
@@ -94,34 +98,28 @@ class Pages:
         """Return the pages within a distance, repeatedly if they are given so; None if there are
         none.
 
-        :param stored: positions in files.
-        :param waiting: positions in memory.
+        :param positions: of pages to compare.
+        :param in_files: so many of them, the first ones, are in files; the others are in memory.
         :param newest: the pages in memory from this number on are compared, too.
         """
-        in_files, in_memory = _joined(stored), _joined(waiting)
-        in_memory -= np.uint32(self.stored)
-        count = len(in_files) + len(in_memory)
+        count = len(positions)
+        stored, waiting = positions[:in_files], positions[in_files:] - np.uint32(self.stored)
         differing = np.empty((count + self.waiting - newest, self._words), np.uint64)
         # Positions are sound, as files were checked; `mode` spares a copy.
-        self._stored.take(in_files, axis=0, out=differing[: len(in_files)], mode="clip")
-        self._waiting.take(in_memory, axis=0, out=differing[len(in_files) : count], mode="clip")
+        self._stored.take(stored, axis=0, out=differing[:in_files], mode="clip")
+        self._waiting.take(waiting, axis=0, out=differing[in_files:count], mode="clip")
         differing[count:] = self._waiting[newest : self.waiting]
         asked = self._packed(fingerprint)
         # Row by row, numpy would take three times as long.
         differing.ravel()[:] ^= np.frombuffer(asked.tobytes() * len(differing), np.uint64)
-        bits = np.bitwise_count(differing)
-        # Column by column: numpy is slow at sums of short rows. A byte does not count to 256.
-        distances = bits[:, 0].astype(np.uint16)
-        for word in range(1, self._words):
-            distances += bits[:, word]
-        near = np.flatnonzero(distances <= max_distance)
+        near = np.flatnonzero(_row_sums(np.bitwise_count(differing)) <= max_distance)
         if not len(near):
             return None
         ids = np.concatenate(
             [
-                self._stored_ids.take(in_files[near[near < len(in_files)]]),
+                self._stored_ids.take(stored[near[near < in_files]]),
                 self._waiting_ids.take(
-                    in_memory[near[(near >= len(in_files)) & (near < count)] - len(in_files)]
+                    waiting[near[(near >= in_files) & (near < count)] - in_files]
                 ),
                 self._waiting_ids.take(near[near >= count] - count + newest),
             ]
@@ -139,11 +137,12 @@ class Pages:
         rows, at = self._at(self._stored_ids, self._waiting_ids, positions)
         return rows.take(at).reshape(-1, 1)
 
-    def ordinal(self, position: int) -> int:
-        """Return the ordinal of a page."""
-        if position < self.stored:
-            return ordinal_of(self._stored_ids.item(position))
-        return ordinal_of(self._waiting_ids.item(position - self.stored))
+    def id(self, position: int) -> int:
+        """Return the id of a page."""
+        stored = self.stored
+        if position < stored:
+            return self._stored_ids.item(position)
+        return self._waiting_ids.item(position - stored)
 
     def page(self, position: int) -> tuple[int, int, int]:
         """Return (fingerprint, hash of the key, ordinal) of a page in files."""
@@ -247,5 +246,15 @@ def ordinal_of(number: int) -> int:
     return number & _ORDINAL
 
 
-def _joined(positions: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint32]:
-    return np.concatenate(positions) if positions else np.empty(0, np.uint32)
+def _row_sums(bits: NDArray[np.uint8]) -> NDArray[Any]:
+    """Return the sums of rows of bytes, each of 64 at most. Of four such bytes, 256 becomes 0."""
+    words = bits.shape[1]
+    if words == _WORDS_OF_A_PRODUCT:
+        # The upper byte of the product is the sum of all bytes (Warren, Hacker's Delight, 5-1).
+        product: NDArray[np.uint32] = bits.view(np.uint32).ravel() * _ONE_IN_EACH_BYTE
+        product >>= _UPPER_BYTE
+        return product
+    sums = bits[:, 0].astype(np.uint16)
+    for word in range(1, words):
+        sums += bits[:, word]
+    return sums

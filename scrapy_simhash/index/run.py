@@ -52,6 +52,28 @@ class Field(NamedTuple):
         return found
 
 
+class Prefixes:
+    """The prefixes of pages in all tables, for few pages at once.
+
+    :param fields: of the tables, all of one width; factors don't matter.
+    """
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self._words = np.array([field.word for field in fields])
+        self._shifts = np.array([field.shift for field in fields], np.uint64)
+        self._mask = np.uint64((1 << fields[0].width) - 1)
+
+    def of(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the prefixes by page and table."""
+        found = rows.take(self._words, axis=1) >> self._shifts
+        # What lies in the next word; a shift by 64 bits leaves nothing, and the mask nothing more.
+        following = rows.take(self._words + 1, axis=1, mode="clip")
+        found |= following << np.uint64(_WORD_BITS) - self._shifts
+        found &= self._mask
+        prefixes: NDArray[np.int64] = found.astype(np.int64)
+        return prefixes
+
+
 class Run:
     """Positions by table and prefix.
 
@@ -67,28 +89,15 @@ class Run:
         self.starts = np.array(starts, np.int64)
         self.pages = pages
 
-    def found(self, tables: NDArray[np.int64], slots: NDArray[np.int64]) -> NDArray[np.uint32]:
-        """Return the positions in some buckets, each of a table."""
-        words = self.words
-        at = self.starts.take(tables)
-        at += slots
-        begin = words.take(at)
-        at += 1
-        end = words.take(at)
-        ends = (end - begin).cumsum()
-        # Position i is that of bucket b if i is in ends[b - 1] … ends[b].
-        begin[1:] -= ends[:-1].astype(np.uint32)
-        counts = np.empty_like(ends)
-        counts[0] = ends[0]
-        np.subtract(ends[1:], ends[:-1], out=counts[1:])
-        indexes = begin.repeat(counts.view(np.int64))
-        indexes += np.arange(len(indexes), dtype=np.uint32)
-        return words.take(indexes)
-
     def bucket(self, table: int, slot: int, stop: int) -> NDArray[np.uint32]:
         """Return the positions in the buckets from one slot to another."""
         start = int(self.starts[table])
         return self.words[int(self.words[start + slot]) : int(self.words[start + stop])]
+
+    def bucket_of(self, table: int, slot: int) -> list[int]:
+        """Return the positions in one bucket. They are few: numpy's arrays would take longer."""
+        item, at = self.words.item, int(self.starts[table]) + slot
+        return [item(place) for place in range(item(at), item(at + 1))]
 
     def directory(self, table: int) -> NDArray[np.uint32]:
         """Return where the buckets of a table begin, and where the last one ends."""
@@ -102,6 +111,40 @@ class Run:
     def table_bytes(self, table: int) -> int:
         """Return the bytes of a table, with its directory."""
         return self.positions(table).nbytes + self.directory(table).nbytes
+
+
+def found(
+    runs: Sequence[Run], tables: NDArray[np.int64], prefixes: NDArray[np.int64], width: int
+) -> tuple[NDArray[np.uint32], list[int]]:
+    """Return the positions in some buckets of several runs: (all, where those of each run end).
+
+    :param tables: the table of each bucket.
+    :param prefixes: the prefix of each bucket, multiplied by the factor of its field.
+    :param width: bits of these prefixes.
+    """
+    shape = len(runs), len(tables)
+    begin, end = np.empty(shape, np.uint32), np.empty(shape, np.uint32)
+    for number, run in enumerate(runs):
+        at = run.starts.take(tables)
+        at += prefixes >> width - run.bits
+        # No place is outside: `mode` spares a copy.
+        run.words.take(at, out=begin[number], mode="clip")
+        at += 1
+        run.words.take(at, out=end[number], mode="clip")
+    counts = np.subtract(end, begin, dtype=np.int64).ravel()
+    ends = counts.cumsum()
+    # Number i of all positions is in bucket b if it is in ends[b - 1] … ends[b].
+    first = begin.ravel()
+    first[1:] -= ends[:-1].astype(np.uint32)
+    indexes = first.repeat(counts)
+    indexes += np.arange(len(indexes), dtype=np.uint32)
+    positions = np.empty_like(indexes)
+    run_ends: list[int] = ends[len(tables) - 1 :: len(tables)].tolist()
+    start = 0
+    for run, stop in zip(runs, run_ends, strict=True):
+        run.words.take(indexes[start:stop], out=positions[start:stop], mode="clip")
+        start = stop
+    return positions, run_ends
 
 
 def sorted_run(tables: Sequence[tuple[Field, NDArray[np.uint64]]], bits: int, first: int) -> Run:

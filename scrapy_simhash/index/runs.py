@@ -29,8 +29,8 @@ from scrapy_simhash.index import records
 from scrapy_simhash.index.buckets import SPILL_EVERY
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.pages import Pages, ordinal_of
-from scrapy_simhash.index.probing import Prober, Probes
-from scrapy_simhash.index.run import Field, Run, map_file, sorted_run
+from scrapy_simhash.index.probing import Prober
+from scrapy_simhash.index.run import Field, Prefixes, Run, found, map_file, sorted_run
 from scrapy_simhash.index.run_files import KEY_HASH_BITS, NAMES, NO_FILES, RunFile, RunFiles
 from scrapy_simhash.index.run_merge import Merge, Table
 
@@ -107,6 +107,7 @@ class Runs:
             )
             for (block,) in plan.tables
         ]
+        self._prefixes = Prefixes([field for field, _ in self._tables])
         self._tables.append(Table(Field(0, KEY_HASH_BITS, KEY_HASH_BITS), self._pages.ids))
         self._capacity = MEMORY_PAGES if memory_pages is None else memory_pages
         # Ordinals by the hash of the key, of the pages in memory.
@@ -138,21 +139,22 @@ class Runs:
         *,
         flipped: bool = False,  # noqa: ARG002 - see `Buckets`; bits are flipped anyway
     ) -> set[int]:
-        """Return the ordinals of the pages in the buckets that are probed, within the distance."""
+        """Return the ordinals of the pages in the buckets that are probed, which may be within the
+        distance.
+        """
+        plan = self._plan
         tables, asked = self._prober.probes(fingerprint, certainty)
-        prefixes = asked * _FACTOR & (1 << self._plan.prefix_bits) - 1
-        probes = Probes(tables, prefixes)
-        stored, waiting = (
-            [run.found(tables, prefixes >> self._plan.prefix_bits - run.bits) for run in runs]
-            for runs in (self._runs, self._in_memory())
-        )
-        near = self._pages.near(stored, waiting, self._sorted_pages, fingerprint, max_distance)
+        prefixes = asked * _FACTOR & (1 << plan.prefix_bits) - 1
+        runs = [*self._runs, *self._in_memory()]
+        positions, ends = found(runs, tables, prefixes, plan.prefix_bits)
+        in_files = ends[len(self._runs) - 1] if self._runs else 0
+        near = self._pages.near(positions, in_files, self._sorted_pages, fingerprint, max_distance)
         if near is None:
             return set()
         # These include pages of other buckets: all of the newest, and neighbours where a directory
         # has fewer bits than the prefix. The result must not depend on how far pages are sorted.
-        has = np.stack([field.of(near.fingerprints) for field, _ in self._tables[:-1]], axis=1)
-        probed = has.astype(np.int64).take(probes.tables, axis=1) == probes.prefixes
+        has = self._prefixes.of(near.fingerprints)
+        probed = has.take(tables, axis=1) == asked
         return near.ordinals(probed.any(axis=1))
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
@@ -162,12 +164,13 @@ class Runs:
     def find_key(self, key: str) -> list[int]:
         """Return the ordinals of the entries that may have that page key."""
         hashed = _key_hash(key)
-        found = []
+        ordinals = []
         for run in self._runs:
-            slot = hashed >> KEY_HASH_BITS - run.bits
-            ids = self._pages.ids(run.bucket(-1, slot, slot + 1))[:, 0].tolist()
-            found += [ordinal_of(number) for number in ids if number >> KEY_HASH_BITS == hashed]
-        return found + self._keys.get(hashed, [])
+            for position in run.bucket_of(-1, hashed >> KEY_HASH_BITS - run.bits):
+                number = self._pages.id(position)
+                if number >> KEY_HASH_BITS == hashed:
+                    ordinals.append(ordinal_of(number))
+        return ordinals + self._keys.get(hashed, [])
 
     def was_removed(self, ordinal: int) -> bool:
         """Return whether an entry that is missing was removed."""
@@ -387,11 +390,15 @@ class Runs:
             if int.from_bytes(row[1:], "big") < stop
         ]
         total = self._pages.stored + self._frozen_pages
+
+        def ordinal_at(position: int) -> int:
+            return ordinal_of(self._pages.id(position))
+
         positions = []
         for row in rows:
             ordinal = int.from_bytes(row[1:], "big")
-            position = bisect_left(range(total), ordinal, key=self._pages.ordinal)
-            if position < total and self._pages.ordinal(position) == ordinal:
+            position = bisect_left(range(total), ordinal, key=ordinal_at)
+            if position < total and ordinal_at(position) == ordinal:
                 positions.append(position)
         return rows, np.array(positions, np.uint32)
 
