@@ -137,14 +137,29 @@ def mix(hashes: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
     """
     import numpy as np
 
-    steps = [seed * 0x9E3779B97F4A7C15 & 0xFFFF_FFFF_FFFF_FFFF for seed in seeds]
-    mixed: NDArray[np.uint64] = hashes + np.array(steps, np.uint64)
-    mixed ^= mixed >> np.uint64(30)
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    mixed ^= mixed >> np.uint64(27)
-    mixed *= np.uint64(0x94D049BB133111EB)
-    mixed ^= mixed >> np.uint64(31)
+    steps, first_shift, first_factor, second_shift, second_factor, last_shift = _mixing(seeds)
+    mixed: NDArray[np.uint64] = hashes + steps
+    shifted = mixed >> first_shift
+    mixed ^= shifted
+    mixed *= first_factor
+    np.right_shift(mixed, second_shift, out=shifted)
+    mixed ^= shifted
+    mixed *= second_factor
+    np.right_shift(mixed, last_shift, out=shifted)
+    mixed ^= shifted
     return mixed
+
+
+@lru_cache
+def _mixing(seeds: tuple[int, ...]) -> tuple[NDArray[np.uint64], ...]:
+    """Return the numbers of the finalizer, as arrays: a page has few hashes, and numpy would spend
+    more time on Python's numbers than on them.
+    """
+    import numpy as np
+
+    steps = [seed * 0x9E3779B97F4A7C15 & 0xFFFF_FFFF_FFFF_FFFF for seed in seeds]
+    numbers = [30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31]
+    return np.array(steps, np.uint64), *(np.array(number, np.uint64) for number in numbers)
 
 
 def _md5(features: Sequence[str], bits: int) -> bytes:

@@ -283,11 +283,11 @@ def preset(name: str) -> Preset:
 
 
 def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the distinct hashes; numpy's own `unique` takes three times as long."""
+    """Sort hashes, and return the distinct ones; numpy's own `unique` takes three times as long."""
     import numpy as np
 
-    ordered = np.sort(hashes)
-    first = np.empty(len(ordered), dtype=bool)
+    hashes.sort()
+    first = np.empty(len(hashes), dtype=bool)
     first[:1] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return ordered[first]
+    np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
+    return hashes[first]

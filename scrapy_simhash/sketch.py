@@ -35,10 +35,13 @@ def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
 
     if not len(token_hashes):
         return b""
+    hashes = shingle_hashes(token_hashes, SHINGLE_TOKENS)
+    hashes.sort()
     # The upper bits are the bin. In descending order, the last write to a bin is its minimum.
-    hashes = np.sort(shingle_hashes(token_hashes, SHINGLE_TOKENS))[::-1]
+    hashes = hashes[::-1]
+    bins = (hashes >> np.uint64(64 - _BIN_BITS)).view(np.int64)
     values = np.zeros(SKETCH_BYTES, dtype=np.uint8)
-    values[hashes >> np.uint64(64 - _BIN_BITS)] = hashes % np.uint64(_VALUES) + np.uint64(1)
+    values[bins] = hashes % np.uint64(_VALUES) + np.uint64(1)
     return values.tobytes()
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.fingerprint import hamming_distance
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -72,6 +70,5 @@ class PendingPages:
         return [
             (distance, pending.entry)
             for pending in self._by_sequence.values()
-            if (distance := hamming_distance(fingerprint, pending.entry.fingerprint))
-            <= max_distance
+            if (distance := (fingerprint ^ pending.entry.fingerprint).bit_count()) <= max_distance
         ]
