@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,8 @@ class OursImported(Ours):
         manifest = new_manifest(
             Scheme(bits=self.bits), self.max_distance, DEFAULT_EXPECTED_PAGES, self.kind
         )
+        if self.plan is not None:
+            manifest = replace(manifest, plan=self.plan)
         self.importing = ExitStack()
         self.store = self.importing.enter_context(making(self.directory, manifest))
         self.index = None
