@@ -177,7 +177,7 @@ def fit_cost_model(arguments: argparse.Namespace) -> None:
                 print(f"{scheme}: {plan}, {result['size']:,} pages: {result['cpu_us']:.1f} µs")
     print_fit(rows, costs, ("PAGE_US", "TABLE_US", "CANDIDATE_WORD_US"))
     rows, costs = [], []
-    for tables, prefix_bits, probes in ((8, 12, 64), (8, 16, 112), (10, 20, 256), (12, 21, 384)):
+    for tables, prefix_bits, probes in ((8, 12, 64), (8, 16, 112), (12, 20, 256), (12, 21, 384)):
         plan = TablePlan(SCHEMES["wide"][0], tables, prefix_bits=prefix_bits, probes=probes)
         for result in run("wide", "ours", arguments, [tables, 1, 0, prefix_bits, probes]):
             rows.append([1.0, probes, met_candidates(plan, result["size"])])

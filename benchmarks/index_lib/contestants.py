@@ -288,7 +288,7 @@ class FaissFlips(Faiss):
     def made(self) -> None:
         import faiss
 
-        tables, prefix_bits = (2, 32) if self.bits == 64 else (12, 21)
+        tables, prefix_bits = (2, 32) if self.bits == 64 else (12, 20)
         self.index = faiss.IndexBinaryMultiHash(self.bits, tables, prefix_bits)
         self.index.nflip = 1
 

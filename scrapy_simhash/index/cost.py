@@ -22,7 +22,7 @@ CANDIDATE_WORD_US = 0.026
 # Of tables that are probed: per page, per probe, and per candidate, which is compared in one pass;
 # within a third of what was measured.
 PROBED_PAGE_US = 130.0
-PROBE_US = 0.13
+PROBE_US = 0.25
 PROBED_CANDIDATE_US = 0.042
 # An index may outgrow its expected size: probed tables are chosen for this multiple of it.
 HEADROOM = 10
@@ -37,7 +37,7 @@ _MAX_SHARE = 3 / 8
 # Narrower fingerprints have no room for tables with long prefixes of their own.
 _MIN_PROBED_BITS = 128
 # (bits of a prefix, tables, probes): the fewest that find enough of real near-duplicates.
-_PROBING = ((16, 8, 112), (18, 10, 128), (20, 10, 256), (21, 12, 384))
+_PROBING = ((16, 8, 112), (18, 10, 128), (20, 12, 256), (21, 12, 384))
 MIN_TYPICAL_RECALL = 0.985
 
 
