@@ -233,7 +233,7 @@ class Store(Protocol):
         """
 
     def write(
-        self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
+        self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
         """Put an entry in the place of the stored one with its key (None if there is none), and
         remove the stored entries that yield to it: all or none. Returns it as it is stored.

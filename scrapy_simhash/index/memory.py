@@ -44,10 +44,10 @@ class MemoryStore:
         ]
 
     def write(
-        self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
+        self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
         """See `Store.write`."""
-        for entry in [*yielding] if replaced is None else [replaced, *yielding]:
+        for entry in [*outdated] if replaced is None else [replaced, *outdated]:
             del self._entries[entry.key]
         self._entries[put.key] = put
         self._next_sequence = next_sequence

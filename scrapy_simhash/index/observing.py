@@ -15,7 +15,7 @@ from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import IndexClosed
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, make_observation, matches
 from scrapy_simhash.index.pending import Pending
-from scrapy_simhash.index.rules import Neighbour, Rules, decide, yielding_entries
+from scrapy_simhash.index.rules import Neighbour, Rules, decide, outdated_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -124,7 +124,7 @@ class ObservingIndex(CrawlIndex):
 
             decision = decide(own, neighbours, self._counts)
             # Another handle of the store may write an entry that this one never saw.
-            unmet = decision.yielding if shared.users <= 1 else None
+            outdated = decision.outdated if shared.users <= 1 else None
             observation, entry = self._outcome(
                 make_observation(
                     key, fingerprint, evidence, decision, own, sequence=shared.take_sequence()
@@ -136,7 +136,7 @@ class ObservingIndex(CrawlIndex):
             if decision.nearest is not None:
                 self._log(observation, decision.nearest)
             if entry is not None:
-                self._hold(Pending(observation, entry, stored, unmet, in_scope))
+                self._hold(Pending(observation, entry, stored, outdated, in_scope))
             return observation
 
     def supersede(self, observed: Observation) -> None:
@@ -290,8 +290,8 @@ class ObservingIndex(CrawlIndex):
             return
         entry = self._merged(entry, stored)
         superseded = self._superseded(pending, entry)
-        yielding = self._yielding(pending, entry) if superseded is None else [superseded.entry]
-        entry = shared.store.write(entry, stored, yielding, shared.next_sequence)
+        outdated = self._outdated(pending, entry) if superseded is None else [superseded.entry]
+        entry = shared.store.write(entry, stored, outdated, shared.next_sequence)
         self._release(pending)
         for other in shared.pending.of_key(entry.key):
             other.stored = entry
@@ -307,13 +307,13 @@ class ObservingIndex(CrawlIndex):
         stored = self._shared.store.entry(key)
         return None if stored is None else self.rules.copy_of(entry, stored)
 
-    def _yielding(self, pending: Pending, entry: Entry) -> list[Entry]:
+    def _outdated(self, pending: Pending, entry: Entry) -> list[Entry]:
         """Return the entries of earlier crawls that this page replaces."""
         if self.incremental or pending.supersedes is not None:
             return []
         shared = self._shared
         if (
-            pending.unmet is None
+            pending.outdated is None
             or shared.users > 1
             or entry.fingerprint != pending.entry.fingerprint
         ):
@@ -322,15 +322,15 @@ class ObservingIndex(CrawlIndex):
             )
             others = [(distance, other) for distance, other in found if other.key != entry.key]
             neighbours = self.rules.neighbours(entry.evidence, others)
-        elif not pending.unmet:
+        elif not pending.outdated:
             return []
         else:
-            now = [shared.store.entry(other.key) for other in pending.unmet]
+            now = [shared.store.entry(other.key) for other in pending.outdated]
             copies = [self.rules.copy_of(entry, other) for other in now if other is not None]
             neighbours = [one for one in copies if one is not None]
         return [
             other
-            for other in yielding_entries(neighbours, lambda other: other.met >= self.crawl_start)
+            for other in outdated_entries(neighbours, lambda other: other.met >= self.crawl_start)
             if not shared.pending.of_key(other.key)
             and (pending.in_scope is None or pending.in_scope(other.key))
         ]

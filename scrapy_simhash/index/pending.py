@@ -17,7 +17,7 @@ class Pending:
 
     :param entry: the entry that queries see, and that `confirm` stores.
     :param stored: the present entry of the store under the same key.
-    :param unmet: stored copies from earlier crawls that it replaces, as of its observation; None
+    :param outdated: stored copies from earlier crawls that it replaces, as of its observation; None
         if they may have changed since.
     :param in_scope: predicate on the keys of these copies; None allows all.
     :param supersedes: key of the representative that it replaces.
@@ -26,7 +26,7 @@ class Pending:
     observation: Observation
     entry: Entry
     stored: Entry | None
-    unmet: Sequence[Entry] | None
+    outdated: Sequence[Entry] | None
     in_scope: Callable[[str], bool] | None = None
     supersedes: str | None = None
 

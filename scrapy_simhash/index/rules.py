@@ -65,14 +65,14 @@ class Decision(NamedTuple):
     :param nearest: the representative of a near-duplicate; the similar entry of a new or changed
         page; else None.
     :param provisional: all entries that count and that the page is a copy of are pending.
-    :param yielding: entries that the page replaces when it is stored: they don't count, and the
+    :param outdated: entries that the page replaces when it is stored: they don't count, and the
         page is a copy of them.
     """
 
     kind: ObservationKind
     nearest: Neighbour | None = None
     provisional: bool = False
-    yielding: Sequence[Entry] = ()
+    outdated: Sequence[Entry] = ()
 
 
 _NEW = Decision("new")
@@ -159,18 +159,18 @@ def decide(
     if copies or others:
         nearest = min((*copies, *others), key=_by_distance_and_age)
         return Decision("near-duplicate", nearest, provisional=not copies)
-    yielding = yielding_entries((*stored, *pending), counts)
+    outdated = outdated_entries((*stored, *pending), counts)
     if own is not None and own.same:
-        return Decision("unchanged", yielding=yielding)
+        return Decision("unchanged", outdated=outdated)
     similar = min(
         (one for one in (*stored, *pending) if counts(one.entry)),
         key=_by_distance_and_age,
         default=None,
     )
-    return Decision("new" if own is None else "changed", similar, yielding=yielding)
+    return Decision("new" if own is None else "changed", similar, outdated=outdated)
 
 
-def yielding_entries(
+def outdated_entries(
     neighbours: Iterable[Neighbour], counts: Callable[[Entry], bool]
 ) -> list[Entry]:
     """Return the entries that a page replaces: copies that don't count."""

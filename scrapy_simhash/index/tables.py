@@ -156,11 +156,11 @@ class TableStore:
             raise
 
     def write(
-        self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
+        self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
         """See `Store.write`."""
         try:
-            return self._put(put, replaced, yielding, next_sequence)
+            return self._put(put, replaced, outdated, next_sequence)
         except StorageError:
             raise
         except BaseException:  # Ctrl-C, memory: a row may be written, and its records not be there
@@ -168,12 +168,12 @@ class TableStore:
             raise
 
     def _put(
-        self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
+        self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
         if replaced is not None and replaced.fingerprint == put.fingerprint:
             put = put._replace(ordinal=replaced.ordinal)
             row = (records.entry_row(put.ordinal), records.encode_entry(put, self._width_bytes))
-            self._write_without(list(yielding), [row], next_sequence, self._entries)
+            self._write_without(list(outdated), [row], next_sequence, self._entries)
             return put
         ordinal = self._next_ordinal
         if ordinal > records.MAX_ORDINAL:
@@ -181,7 +181,7 @@ class TableStore:
                 self._location,
                 f"it has held {ordinal} entries, and cannot take more: start another",
             )
-        removed = [*yielding] if replaced is None else [replaced, *yielding]
+        removed = [*outdated] if replaced is None else [replaced, *outdated]
         row = (records.entry_row(ordinal), records.encode_entry(put, self._width_bytes))
         if removed:
             self._write_without(

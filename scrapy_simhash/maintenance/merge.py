@@ -65,7 +65,7 @@ def merge(
         for line in later.near_duplicates():
             merging.log(line)
         merging.end(later.next_sequence)
-        kept.entries, kept.removed_entries = len(store), merging.yielded
+        kept.entries, kept.removed_entries = len(store), merging.removed_entries
         kept.near_duplicates = sum(1 for _ in store.near_duplicates(0))
     if isinstance(where, Path) and isinstance(other, Path):
         # Not before: an interrupted merge changes nothing.
@@ -109,7 +109,7 @@ class _Merging:
         self._in_scope = in_scope
         self._rules = rules
         self._began = store.next_sequence
-        self.yielded = 0
+        self.removed_entries = 0
 
     def meet(self, entry: Entry) -> None:
         """Merge an entry of the other index."""
@@ -131,9 +131,9 @@ class _Merging:
                 first_seen_s=min(stored.first_seen_s, entry.first_seen_s),
                 last_seen_s=max(stored.last_seen_s, entry.last_seen_s),
             )
-        self.yielded += len(decision.yielding)
+        self.removed_entries += len(decision.outdated)
         next_sequence = max(self._store.next_sequence, entry.met + 1)
-        self._store.write(entry, stored, decision.yielding, next_sequence)
+        self._store.write(entry, stored, decision.outdated, next_sequence)
 
     def log(self, line: NearDuplicate) -> None:
         """Append a line of the other index's near-duplicate log."""

@@ -42,10 +42,10 @@ class RedisStore:
         return [(distance, entry) for distance, entry in found if entry.key not in self._gone]
 
     def write(
-        self, put: Entry, replaced: Entry | None, yielding: Iterable[Entry], next_sequence: int
+        self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> None:
         """Store an entry; remove the one that it replaces, and those that yield to it."""
-        for entry in [*yielding] if replaced is None else [replaced, *yielding]:
+        for entry in [*outdated] if replaced is None else [replaced, *outdated]:
             if self._new.pop(entry.key, None) is None:
                 self._gone.add(entry.key)
         self._new[put.key] = put

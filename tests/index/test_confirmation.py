@@ -433,10 +433,10 @@ def test_what_is_decided(stored, pending, own, began):
         assert decision.nearest.distance == min(one.distance for one in copies)
         assert decision.nearest in copies
         assert decision.provisional == (not any(one in stored for one in copies))
-        assert decision.yielding == ()
+        assert decision.outdated == ()
     else:
         assert decision.kind == ("new" if page is None else "unchanged" if page.same else "changed")
-        assert {entry.number for entry in decision.yielding} == {
+        assert {entry.number for entry in decision.outdated} == {
             one.entry.number for one in everything if one.confirmed
         }
         similar = [one for one in everything if counts(one.entry)]

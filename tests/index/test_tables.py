@@ -46,8 +46,8 @@ def line(sequence, key="copy"):
     return NearDuplicate(key, "a", 1, A, sequence, 1000)
 
 
-def put(store, number, key, fingerprint, *, replaced=None, yielding=()):
-    return store.write(entry(number, key, fingerprint), replaced, yielding, number + 1)
+def put(store, number, key, fingerprint, *, replaced=None, outdated=()):
+    return store.write(entry(number, key, fingerprint), replaced, outdated, number + 1)
 
 
 def contents(store):
@@ -120,9 +120,9 @@ def test_a_page_takes_the_place_of_those_that_yield_in_one_write(spilled):
         database = DictDatabase(database.content)
         store = made(database)
     database.writes.clear()
-    yielding = [one for _, one in store.within(A, 1)]
-    assert len(yielding) == 3
-    put(store, 5, "e", A, yielding=yielding)
+    outdated = [one for _, one in store.within(A, 1)]
+    assert len(outdated) == 3
+    put(store, 5, "e", A, outdated=outdated)
     assert len(database.writes) == 1
     assert contents(store) == {"d": D, "e": A}
     # So may one that keeps its row.

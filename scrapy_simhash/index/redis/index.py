@@ -74,7 +74,7 @@ class _Pending:
     :param entry: as `confirm` stores it.
     :param stored: the entry under its key when it was observed, as the server holds it.
     :param similar: a page within k that it is no copy of.
-    :param unmet: entries of earlier crawls that it takes the place of.
+    :param outdated: entries of earlier crawls that it takes the place of.
     :param supersedes: key of the representative whose place it takes.
     """
 
@@ -83,7 +83,7 @@ class _Pending:
     entry: Entry
     stored: bytes
     similar: Neighbour | None = None
-    unmet: Sequence[Entry] = ()
+    outdated: Sequence[Entry] = ()
     in_scope: Callable[[str], bool] | None = None
     supersedes: str | None = None
     renewed_s: float = 0.0
@@ -307,7 +307,7 @@ class RedisIndex(CrawlIndex, RedisContent):
                 self._log(observation, nearest)
             return observation
         return _Pending(
-            observation, page.digest, entry, seen.own, nearest, decision.yielding, in_scope
+            observation, page.digest, entry, seen.own, nearest, decision.outdated, in_scope
         )
 
     # Searching.
@@ -588,10 +588,10 @@ class RedisIndex(CrawlIndex, RedisContent):
             return
         if self.incremental:
             return
-        for unmet in page.unmet:
-            if page.in_scope is not None and not page.in_scope(unmet.key):
+        for outdated in page.outdated:
+            if page.in_scope is not None and not page.in_scope(outdated.key):
                 continue
-            other, value = self._read(unmet.key)
+            other, value = self._read(outdated.key)
             if other is not None and not self._counts(other) and self.rules.copy_of(entry, other):
                 self._removed(other, value)
 
