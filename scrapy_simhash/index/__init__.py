@@ -174,6 +174,37 @@ def new_manifest(
     )
 
 
+def known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Scheme, int]:
+    """Return the scheme and the distance of an index, those of a preset where there is none."""
+    if scheme is None:
+        scheme = preset(DEFAULT_PRESET).scheme
+    if max_distance is None:
+        known = [p.max_distance for p in PRESETS.values() if p.scheme == scheme]
+        if not known:
+            raise SchemeError(f"max_distance is needed: no preset has the scheme {scheme.id}")
+        max_distance = known[0]
+    if not 0 <= max_distance < scheme.bits:
+        raise PlanError(f"distance {max_distance} of {scheme.bits} bits: 0 to {scheme.bits - 1}")
+    return scheme, max_distance
+
+
+def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int, *, exact: bool = False) -> None:
+    """Raise PlanError if a plan does not fit a scheme; log a warning if it finds few pairs.
+
+    :param exact: all pairs are found anyway.
+    """
+    if plan.bits != scheme.bits:
+        raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
+    recall = plan.recall(max_distance)
+    if recall < MIN_RECALL and not exact:
+        logger.warning(
+            "simhash: low recall: %s find %.0f %% of the pairs at distance %d",
+            plan,
+            100 * recall,
+            max_distance,
+        )
+
+
 def preset_confirmation(scheme: Scheme) -> Confirmation:
     """Return the confirmation of the preset with that scheme, ignoring extraction, or none."""
     known = [
@@ -245,16 +276,8 @@ def _unusable(directory: Path, error: OSError) -> StorageError:
 
 
 def _new_manifest(options: _Options) -> Manifest:
-    scheme, plan, max_distance = options.scheme, options.plan, options.max_distance
-    if scheme is None:
-        scheme = preset(DEFAULT_PRESET).scheme
-    if max_distance is None:
-        known = [p.max_distance for p in PRESETS.values() if p.scheme == scheme]
-        if not known:
-            raise SchemeError(f"max_distance is needed: no preset has the scheme {scheme.id}")
-        max_distance = known[0]
-    if not 0 <= max_distance < scheme.bits:
-        raise PlanError(f"distance {max_distance} of {scheme.bits} bits: 0 to {scheme.bits - 1}")
+    plan = options.plan
+    scheme, max_distance = known_scheme(options.scheme, options.max_distance)
     if plan is None:
         # A linear scan needs no tables and works at any distance.
         plan = (
@@ -264,15 +287,8 @@ def _new_manifest(options: _Options) -> Manifest:
                 scheme.bits, max_distance, options.expected_pages, probing=options.probing
             )
         )
-    elif plan.bits != scheme.bits:
-        raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
-    elif (recall := plan.recall(max_distance)) < MIN_RECALL and options.kind != "memory":
-        logger.warning(
-            "simhash: low recall: %s find %.0f %% of the pairs at distance %d",
-            plan,
-            100 * recall,
-            max_distance,
-        )
+    else:
+        check_plan(plan, scheme, max_distance, exact=options.kind == "memory")
     checks = check_bits(scheme.bits, max_distance)
     confirmation = options.confirmation
     if confirmation is None:

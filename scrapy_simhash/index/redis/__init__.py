@@ -263,31 +263,15 @@ def new_redis_manifest(
     confirmation: Confirmation | None = None,
 ) -> RedisManifest:
     """Return the manifest of a new index. For the parameters see `open_redis_index`."""
-    from scrapy_simhash.index import preset_confirmation
+    from scrapy_simhash.index import check_plan, known_scheme, preset_confirmation
     from scrapy_simhash.index.redis.layout import ENTRIES_PER_GROUP, SHARD_BITS
     from scrapy_simhash.index.redis.manifest import RedisManifest
-    from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
 
-    if scheme is None:
-        scheme = preset(DEFAULT_PRESET).scheme
-    if max_distance is None:
-        known = [p.max_distance for p in PRESETS.values() if p.scheme == scheme]
-        if not known:
-            raise SchemeError(f"max_distance is needed: no preset has the scheme {scheme.id}")
-        max_distance = known[0]
-    if not 0 <= max_distance < scheme.bits:
-        raise PlanError(f"distance {max_distance} of {scheme.bits} bits: 0 to {scheme.bits - 1}")
+    scheme, max_distance = known_scheme(scheme, max_distance)
     if plan is None:
         plan = choose_redis_plan(scheme.bits, max_distance, expected_pages)
-    elif plan.bits != scheme.bits:
-        raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
-    elif (recall := plan.recall(max_distance)) < MIN_RECALL:
-        logger.warning(
-            "simhash: low recall: %s find %.0f %% of the pairs at distance %d",
-            plan,
-            100 * recall,
-            max_distance,
-        )
+    else:
+        check_plan(plan, scheme, max_distance)
     groups = max(expected_pages // ENTRIES_PER_GROUP, 1)
     return RedisManifest(
         scheme,
