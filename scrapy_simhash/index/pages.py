@@ -31,14 +31,15 @@ _UPPER_BYTE = np.uint32(24)
 
 
 class Near(NamedTuple):
-    """Pages near a fingerprint: their fingerprints in words, and their ids."""
+    """Pages near a fingerprint that asks.
 
+    :param owners: the number of the fingerprint that asks, for each page.
+    :param fingerprints: of the pages, in words.
+    """
+
+    owners: NDArray[np.int64]
     fingerprints: NDArray[np.uint64]
     ids: NDArray[np.uint64]
-
-    def ordinals(self, chosen: NDArray[np.bool_]) -> set[int]:
-        """Return the ordinals of some of them."""
-        return {ordinal_of(number) for number in self.ids[chosen].tolist()}
 
 
 class Pages:
@@ -83,35 +84,50 @@ class Pages:
                 [self._waiting, np.empty((room, self._words), np.uint64)]
             )
             self._waiting_ids = np.concatenate([self._waiting_ids, np.empty(room, np.uint64)])
-        self._waiting[self.waiting] = self._packed(fingerprint)
+        self._waiting[self.waiting] = self.packed([fingerprint])
         self._waiting_ids[self.waiting] = key_hash << KEY_HASH_BITS | ordinal
         self.waiting += 1
 
+    def packed(self, fingerprints: Sequence[int]) -> NDArray[np.uint64]:
+        """Return fingerprints in rows of words."""
+        size = _WORD_BYTES * self._words
+        packed = b"".join([fingerprint.to_bytes(size, "little") for fingerprint in fingerprints])
+        return np.frombuffer(packed, "<u8").reshape(-1, self._words)
+
     def near(
         self,
+        asking: NDArray[np.uint64],
         positions: NDArray[np.uint32],
+        owners: NDArray[np.int64],
+        max_distance: int,
+        *,
         in_files: int,
         newest: int,
-        fingerprint: int,
-        max_distance: int,
     ) -> Near | None:
-        """Return the pages within a distance, repeatedly if they are given so; None if there are
-        none.
+        """Return the pages within a distance of fingerprints that ask, repeatedly if they are given
+        so; None if there are none.
 
+        :param asking: the fingerprints that ask, in words.
         :param positions: of pages to compare.
+        :param owners: the number of the fingerprint to compare each of them with.
         :param in_files: so many of them, the first ones, are in files; the others are in memory.
-        :param newest: the pages in memory from this number on are compared, too.
+        :param newest: the pages in memory from this number on are compared with all that ask.
         """
-        count = len(positions)
+        count, young = len(positions), self.waiting - newest
         stored, waiting = positions[:in_files], positions[in_files:] - np.uint32(self.stored)
-        differing = np.empty((count + self.waiting - newest, self._words), np.uint64)
+        differing = np.empty((count + len(asking) * young, self._words), np.uint64)
         # Positions are sound, as files were checked; `mode` spares a copy.
         self._stored.take(stored, axis=0, out=differing[:in_files], mode="clip")
         self._waiting.take(waiting, axis=0, out=differing[in_files:count], mode="clip")
-        differing[count:] = self._waiting[newest : self.waiting]
-        asked = self._packed(fingerprint)
-        # Row by row, numpy would take three times as long.
-        differing.ravel()[:] ^= np.frombuffer(asked.tobytes() * len(differing), np.uint64)
+        differing[count:].reshape(len(asking), young, self._words)[:] = self._waiting[
+            newest : self.waiting
+        ]
+        if len(asking) == 1:
+            # Row by row, numpy would take three times as long.
+            differing.ravel()[:] ^= np.frombuffer(asking.tobytes() * len(differing), np.uint64)
+        else:
+            owners = np.concatenate([owners, np.arange(len(asking)).repeat(young)])
+            differing ^= asking.take(owners, axis=0)
         near = np.flatnonzero(_row_sums(np.bitwise_count(differing)) <= max_distance)
         if not len(near):
             return None
@@ -121,10 +137,11 @@ class Pages:
                 self._waiting_ids.take(
                     waiting[near[(near >= in_files) & (near < count)] - in_files]
                 ),
-                self._waiting_ids.take(near[near >= count] - count + newest),
+                self._waiting_ids.take((near[near >= count] - count) % max(young, 1) + newest),
             ]
         )
-        return Near(differing[near] ^ asked, ids)
+        near_owners = np.zeros(len(near), np.int64) if len(asking) == 1 else owners.take(near)
+        return Near(near_owners, differing[near] ^ asking.take(near_owners, axis=0), ids)
 
     def fingerprints(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
         """Return the fingerprints at positions that are all in files, or all in memory."""
@@ -210,9 +227,6 @@ class Pages:
                     path = self._folder / name
                     raise corrupt(self._location, f"{path} has not the bytes that were written")
             first = stop
-
-    def _packed(self, fingerprint: int) -> NDArray[np.uint64]:
-        return np.frombuffer(fingerprint.to_bytes(_WORD_BYTES * self._words, "little"), "<u8")
 
     def _at(
         self, stored: NDArray[Any], waiting: NDArray[Any], positions: NDArray[np.uint32]

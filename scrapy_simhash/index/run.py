@@ -113,38 +113,52 @@ class Run:
         return self.positions(table).nbytes + self.directory(table).nbytes
 
 
-def found(
-    runs: Sequence[Run], tables: NDArray[np.int64], prefixes: NDArray[np.int64], width: int
-) -> tuple[NDArray[np.uint32], list[int]]:
-    """Return the positions in some buckets of several runs: (all, where those of each run end).
+class Lookup:
+    """Several runs that are asked at once.
 
-    :param tables: the table of each bucket.
-    :param prefixes: the prefix of each bucket, multiplied by the factor of its field.
-    :param width: bits of these prefixes.
+    :param runs: those in files first.
+    :param width: bits of the prefixes.
     """
-    shape = len(runs), len(tables)
-    begin, end = np.empty(shape, np.uint32), np.empty(shape, np.uint32)
-    for number, run in enumerate(runs):
-        at = run.starts.take(tables)
-        at += prefixes >> width - run.bits
+
+    def __init__(self, runs: Sequence[Run], width: int) -> None:
+        self._runs = runs
+        self._starts = np.array([run.starts for run in runs])
+        self._shifts = np.array([[width - run.bits] for run in runs])
+
+    def positions(
+        self, tables: NDArray[np.int64], prefixes: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint32], list[int], NDArray[np.int64]]:
+        """Return the positions in some buckets: (all by run and bucket, where those of each run
+        end, how many each bucket of each run has).
+
+        :param tables: the table of each bucket.
+        :param prefixes: the prefix of each bucket, multiplied by the factor of its field.
+        """
+        if not self._runs:
+            return np.empty(0, np.uint32), [], np.empty(0, np.int64)
+        at = self._starts.take(tables, axis=1)
+        at += prefixes >> self._shifts
+        begin, end = np.empty(at.shape, np.uint32), np.empty(at.shape, np.uint32)
         # No place is outside: `mode` spares a copy.
-        run.words.take(at, out=begin[number], mode="clip")
+        for number, run in enumerate(self._runs):
+            run.words.take(at[number], out=begin[number], mode="clip")
         at += 1
-        run.words.take(at, out=end[number], mode="clip")
-    counts = np.subtract(end, begin, dtype=np.int64).ravel()
-    ends = counts.cumsum()
-    # Number i of all positions is in bucket b if it is in ends[b - 1] … ends[b].
-    first = begin.ravel()
-    first[1:] -= ends[:-1].astype(np.uint32)
-    indexes = first.repeat(counts)
-    indexes += np.arange(len(indexes), dtype=np.uint32)
-    positions = np.empty_like(indexes)
-    run_ends: list[int] = ends[len(tables) - 1 :: len(tables)].tolist()
-    start = 0
-    for run, stop in zip(runs, run_ends, strict=True):
-        run.words.take(indexes[start:stop], out=positions[start:stop], mode="clip")
-        start = stop
-    return positions, run_ends
+        for number, run in enumerate(self._runs):
+            run.words.take(at[number], out=end[number], mode="clip")
+        counts = np.subtract(end, begin, dtype=np.int64).ravel()
+        ends = counts.cumsum()
+        # Number i of all positions is in bucket b if it is in ends[b - 1] … ends[b].
+        first = begin.ravel()
+        first[1:] -= ends[:-1].astype(np.uint32)
+        indexes = first.repeat(counts)
+        indexes += np.arange(len(indexes), dtype=np.uint32)
+        positions = np.empty_like(indexes)
+        run_ends: list[int] = ends[len(tables) - 1 :: len(tables)].tolist()
+        start = 0
+        for run, stop in zip(self._runs, run_ends, strict=True):
+            run.words.take(indexes[start:stop], out=positions[start:stop], mode="clip")
+            start = stop
+        return positions, run_ends, counts
 
 
 def sorted_run(tables: Sequence[tuple[Field, NDArray[np.uint64]]], bits: int, first: int) -> Run:

@@ -30,7 +30,7 @@ from scrapy_simhash.index.buckets import SPILL_EVERY
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.pages import Pages, ordinal_of
 from scrapy_simhash.index.probing import Prober
-from scrapy_simhash.index.run import Field, Prefixes, Run, found, map_file, sorted_run
+from scrapy_simhash.index.run import Field, Lookup, Prefixes, Run, map_file, sorted_run
 from scrapy_simhash.index.run_files import KEY_HASH_BITS, NAMES, NO_FILES, RunFile, RunFiles
 from scrapy_simhash.index.run_merge import Merge, Table
 
@@ -52,6 +52,8 @@ MEMORY_PAGES = 1 << 16
 # The small run is merged into the large one when it has an eighth of its pages.
 _GROWTH = 8
 _STEPS_AT_ONCE = 64
+# Fingerprints that ask at once: each call of numpy serves all of them, and their arrays fit caches.
+_ASKED_AT_ONCE = 32
 _WORD_BITS = 64
 # A directory knows the leading bits of prefixes. Those of texts in one language are alike, so that
 # some buckets would be full and others empty. The product with an odd number (2**32 divided by the
@@ -116,6 +118,7 @@ class Runs:
         self._frozen_pages = self._sorted_pages = 0
         self._frozen: Run | None = None
         self._sorted: Run | None = None
+        self._lookup: Lookup | None = None  # until the runs change
         self._waiting = False
         self._skipped = False
         self.frozen_below = 0
@@ -142,20 +145,46 @@ class Runs:
         """Return the ordinals of the pages in the buckets that are probed, which may be within the
         distance.
         """
-        plan = self._plan
-        tables, asked = self._prober.probes(fingerprint, certainty)
-        prefixes = asked * _FACTOR & (1 << plan.prefix_bits) - 1
-        runs = [*self._runs, *self._in_memory()]
-        positions, ends = found(runs, tables, prefixes, plan.prefix_bits)
-        in_files = ends[len(self._runs) - 1] if self._runs else 0
-        near = self._pages.near(positions, in_files, self._sorted_pages, fingerprint, max_distance)
-        if near is None:
-            return set()
-        # These include pages of other buckets: all of the newest, and neighbours where a directory
-        # has fewer bits than the prefix. The result must not depend on how far pages are sorted.
-        has = self._prefixes.of(near.fingerprints)
-        probed = has.take(tables, axis=1) == asked
-        return near.ordinals(probed.any(axis=1))
+        return self.find_near_many([(fingerprint, certainty)], max_distance)[0]
+
+    def find_near_many(
+        self, asking: Sequence[tuple[int, bytes]], max_distance: int
+    ) -> list[set[int]]:
+        """Return what `find_near` returns for each fingerprint with its certainty, in less time."""
+        if len({len(certainty) for _, certainty in asking}) > 1:
+            return [self.find_near(one, max_distance, certainty) for one, certainty in asking]
+        found: list[set[int]] = [set() for _ in asking]
+        for start in range(0, len(asking), _ASKED_AT_ONCE):
+            some = asking[start : start + _ASKED_AT_ONCE]
+            rows = self._pages.packed([fingerprint for fingerprint, _ in some])
+            (tables, asked), owners = self._prober.probes_of_many(some)
+            if self._lookup is None:
+                self._lookup = Lookup([*self._runs, *self._in_memory()], self._plan.prefix_bits)
+            prefixes = asked * _FACTOR
+            prefixes &= (1 << self._plan.prefix_bits) - 1
+            positions, ends, counts = self._lookup.positions(tables, prefixes)
+            near = self._pages.near(
+                rows,
+                positions,
+                owners if len(some) == 1 else np.tile(owners, len(ends)).repeat(counts),
+                max_distance,
+                in_files=ends[len(self._runs) - 1] if self._runs else 0,
+                newest=self._sorted_pages,
+            )
+            if near is None:
+                continue
+            # These include pages of other buckets: all of the newest, and neighbours where a
+            # directory has fewer bits than the prefix. The result must not depend on how far pages
+            # are sorted.
+            has = self._prefixes.of(near.fingerprints)
+            for owner in np.unique(near.owners).tolist():
+                mine = near.owners == owner
+                first, stop = owners.searchsorted((owner, owner + 1))
+                some_tables = tables[first:stop]
+                probed = has[mine].take(some_tables, axis=1) == asked[first:stop]
+                ids = near.ids[mine][probed.any(axis=1)]
+                found[start + owner].update(map(ordinal_of, ids.tolist()))
+        return found
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
         """Yield the result of `find_near` in one step."""
@@ -198,6 +227,7 @@ class Runs:
             return
         self._sort()
         self._frozen, self._sorted = self._sorted, None
+        self._lookup = None
         self._frozen_pages = self._pages.waiting
         self._waiting = True
         self.frozen_below = next_ordinal
@@ -251,6 +281,7 @@ class Runs:
         for number in self._pages.waiting_ids():
             self._keys.setdefault(number >> KEY_HASH_BITS, []).append(ordinal_of(number))
         self._frozen, self._frozen_pages = None, 0
+        self._lookup = None
         self._merge = self._merged = None
         for file in merged.replaced:
             with suppress(OSError):  # deleted at the next opening
@@ -326,6 +357,7 @@ class Runs:
 
     def _sort(self) -> None:
         """Make a run of all pages in memory that are not frozen."""
+        self._lookup = None
         fingerprints, ids = self._pages.newest(self._frozen_pages)
         self._sorted_pages = self._pages.waiting
         if not len(ids):

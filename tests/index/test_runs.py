@@ -141,12 +141,16 @@ class BesideADictionary(RuleBasedStateMachine):
     @invariant()
     def all_are_found(self):
         chosen = [*self.entries.values()][-3:] + [*self.entries.values()][:2]
+        asking, expected = [], []
         for entry in chosen:
             assert entry.ordinal in self.alive(self.runs.find_key(entry.key))
             fingerprint = entry.fingerprint ^ (1 << self.random.randrange(self.plan.bits))
             certainty = self.random.choice([b"", self.random.randbytes(self.plan.bits)])
             found = self.alive(self.runs.find_near(fingerprint, K, certainty))
             assert found == near_ones(fingerprint, certainty, self.plan, self.entries)
+            asking.append((fingerprint, certainty))
+            expected.append(found)
+        assert list(map(self.alive, self.runs.find_near_many(asking, K))) == expected
         assert self.alive(self.runs.find_key("another")) == set()
 
     def alive(self, ordinals):
@@ -364,6 +368,25 @@ def test_what_is_found_does_not_depend_on_how_far_pages_are_sorted():
                 found.append(made.find_near(0, K, certainty))
     assert found[0] == found[1] == found[2]
     assert 0 < len(found[0]) < 400
+
+
+def test_many_are_asked_at_once(tmp_path):
+    plan = TablePlan(256, 8, prefix_bits=8, probes=100)
+    rng = random.Random(2)
+    entries = {}
+    with small_runs(young=10, memory=64):
+        asked = Runs(DictDatabase(), plan, tmp_path, LOCATION, durable=False)
+        for ordinal in range(200):
+            fingerprint = rng.getrandbits(256)
+            if ordinal % 3:
+                fingerprint = entries[ordinal - 1].fingerprint ^ rng.getrandbits(256) >> 230
+            entry = Entry(ordinal, f"page {ordinal}", fingerprint, ordinal, 0, 0, ordinal)
+            entries[ordinal] = entry
+            asked.add(entry, ordinal)
+        asking = [(entry.fingerprint, rng.randbytes(256)) for entry in entries.values()]
+        found = asked.find_near_many(asking, K)
+    assert sum(map(len, found)) > len(entries)
+    assert found == [near_ones(*one, plan, entries) for one in asking]
 
 
 def test_fields_that_lie_in_two_words():
