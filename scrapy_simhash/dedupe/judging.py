@@ -12,7 +12,7 @@ from scrapy_simhash.detector import Detector
 from scrapy_simhash.policy import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy_simhash.dedupe.fingerprinting import Fingerprinted
     from scrapy_simhash.dedupe.known import KnownRecords
@@ -69,6 +69,23 @@ class Judge:
             if len(index) > checkpoint.index_entries + len(checkpoint.evidence):
                 raise state.damaged()
             self._repeat(checkpoint)
+
+    def add_all(self, records: Sequence[Fingerprinted]) -> None:
+        """Judge the next records."""
+        at = 0
+        while at < len(records):
+            # The index does not change before the batch ends, so it is asked for all at once.
+            some = records[at : at + BATCH_RECORDS - len(self._lines)]
+            self._index.prefetch(
+                [
+                    (record.page.fingerprint, record.page.evidence.certainty)
+                    for record in some
+                    if record.page.fingerprint is not None
+                ]
+            )
+            for record in some:
+                self.add(record)
+            at += len(some)
 
     def add(self, record: Fingerprinted) -> None:
         """Judge the next record."""

@@ -218,8 +218,7 @@ class _Run:
             else:
                 jobs_done = stack.enter_context(closing(fingerprints_here(job_spec, jobs)))
             for records in jobs_done:
-                for record in records:
-                    judge.add(record)
+                judge.add_all(records)
                 share = inputs.share_done()
                 self._on_progress(judge.records, round(judge.records / share) if share else None)
             self._summary.index_entries = judge.finish()

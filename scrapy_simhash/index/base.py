@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
@@ -230,6 +230,11 @@ class Store(Protocol):
         """Return (distance, entry) of the entries that the tables find within the distance.
 
         :param certainty: of the fingerprint's bits, see `Evidence`.
+        """
+
+    def prefetch(self, asking: Sequence[tuple[int, bytes]], max_distance: int) -> None:
+        """Look up fingerprints with their certainties together, which takes less time than one by
+        one. It changes no result: until an entry is written, `within` returns what was found.
         """
 
     def write(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.fingerprint import hamming_distance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
 
@@ -42,6 +42,9 @@ class MemoryStore:
             for entry in self._entries.values()
             if (distance := hamming_distance(fingerprint, entry.fingerprint)) <= max_distance
         ]
+
+    def prefetch(self, asking: Sequence[tuple[int, bytes]], max_distance: int) -> None:
+        """See `Store.prefetch`. There is nothing to gain."""
 
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int

@@ -139,6 +139,11 @@ class ObservingIndex(CrawlIndex):
                 self._hold(Pending(observation, entry, stored, outdated, in_scope))
             return observation
 
+    def prefetch(self, asking: Sequence[tuple[int, bytes]]) -> None:
+        """See `Store.prefetch`, for the next calls of `observe`."""
+        with self._shared.lock:
+            self._open().store.prefetch(asking, self.max_distance)
+
     def supersede(self, observed: Observation) -> None:
         """See `Index.supersede`."""
         with self._shared.lock:

@@ -70,6 +70,8 @@ class TableStore:
         self._writes = self._synced_writes = 0
         self._width_bytes = plan.bits // 8
         self._buckets: Buckets | Runs
+        # Tables in rows gain nothing from it.
+        self._find_near_many: Callable[..., list[set[int]]] | None = None
         if plan.prefix_bits:
             from scrapy_simhash.index.run_files import FOLDER
             from scrapy_simhash.index.runs import Runs
@@ -77,9 +79,12 @@ class TableStore:
             if path is None:
                 raise ValueError("tables that are probed need a path for their files")
             durable = sync != "no"
-            self._buckets = Runs(database, plan, path / FOLDER, location, durable=durable)
+            self._buckets = runs = Runs(database, plan, path / FOLDER, location, durable=durable)
+            self._find_near_many = runs.find_near_many
         else:
             self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
+        # What `within` finds for some fingerprints with certainties, until entries are written.
+        self._prefetched: dict[tuple[int, bytes, int], set[int]] = {}
         self._until_spill = SPILL_EVERY
         self._spill_failed = False
         # Then nothing is spilled any more, and the next opening reads the entries again.
@@ -116,7 +121,11 @@ class TableStore:
 
         :param flipped: ask tables that are not probed for each prefix with a flipped bit, too.
         """
-        ordinals = self._buckets.find_near(fingerprint, max_distance, certainty, flipped=flipped)
+        ordinals = self._prefetched.get((fingerprint, certainty, max_distance))
+        if ordinals is None:
+            ordinals = self._buckets.find_near(
+                fingerprint, max_distance, certainty, flipped=flipped
+            )
         if not ordinals:
             return []
         found = []
@@ -125,6 +134,15 @@ class TableStore:
             if distance <= max_distance:
                 found.append((distance, entry))
         return found
+
+    def prefetch(self, asking: Sequence[tuple[int, bytes]], max_distance: int) -> None:
+        """See `Store.prefetch`."""
+        if self._find_near_many is not None:
+            found = self._find_near_many(asking, max_distance)
+            self._prefetched = {
+                (*asked, max_distance): ordinals
+                for asked, ordinals in zip(asking, found, strict=True)
+            }
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
         """Return the same, each as soon as a table finds it: not the nearest first."""
@@ -193,6 +211,7 @@ class TableStore:
             self._next_sequence = next_sequence
             self._entries += 1
             self._next_ordinal = ordinal + 1
+        self._prefetched = {}
         self._buckets.add(put, ordinal)
         self._until_spill -= 1
         if not self._until_spill:
@@ -314,6 +333,7 @@ class TableStore:
         deletes = [*emptied, *(records.entry_row(entry.ordinal) for entry in removed)]
         self._write([*puts, *on_progress, state], deletes)
         if removed:
+            self._prefetched = {}
             self._buckets.removed(removed)
         self._next_sequence, self._entries = next_sequence, entries
         if next_ordinal is not None:
