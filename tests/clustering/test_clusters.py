@@ -101,6 +101,19 @@ def test_chains_are_followed_to_their_end(monkeypatch, rounds):
     assert clusters.leaders(500, pairs).tolist() == [True, False] * 250
 
 
+def test_copies_are_found_among_many():
+    rng = np.random.default_rng(5)
+    originals = rng.integers(0, 1 << 64, 200_000, dtype=np.uint64)
+    copied = rng.choice(200_000, 5_000, replace=False)
+    planted = originals[copied] ^ (np.uint64(1) << rng.integers(0, 64, 5_000, dtype=np.uint64))
+    found = cluster(np.concatenate([originals, planted]), bits=64, max_distance=3)
+    assert found.recall == 1
+    assert found.representative[200_000:].tolist() == copied.tolist()
+    assert set(found.distance[200_000:].tolist()) == {1}
+    # Chance brings hardly any other two that near.
+    assert 5_000 <= found.near_duplicate_count < 5_010
+
+
 def chain(length):
     """Each is 1 bit from the next: Gray code."""
     return [number ^ number >> 1 for number in range(length)]
