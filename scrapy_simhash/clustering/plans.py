@@ -11,7 +11,7 @@ from math import comb
 
 import numpy as np
 
-from scrapy_simhash.clustering.probed import probed_plan, typical_recall
+from scrapy_simhash.clustering.probed import entries_of, probed_plan, typical_recall
 from scrapy_simhash.clustering.words import WORD_BITS, telling_words
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index.plan import MAX_TABLES, MIN_RECALL, TablePlan, fewest_tables
@@ -36,7 +36,7 @@ def cost_s(plan: TablePlan | None, bits: int, max_distance: int, count: int) -> 
     pairs = count * (count - 1) / 2
     if plan is None:
         return pairs * words * COMPARED_NS / 1e9
-    entries = plan.probes // plan.blocks if plan.probes else 1
+    entries = entries_of(plan)
     candidates = entries**2 * sum(pairs / (1 << width) for width in plan.prefix_widths_bits)
     tables_ns = len(plan.tables) * (TABLE_NS + count * entries * ENTRY_NS)
     return (tables_ns + candidates * words * PAIR_NS) / 1e9

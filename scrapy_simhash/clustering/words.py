@@ -186,13 +186,8 @@ def _from_array(array: NDArray[Any], bits: int) -> Columns:
 
 
 def _one_word(array: NDArray[Any], bits: int) -> Words:
-    if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
-        position = int(np.argmin(array))
-        raise SchemeError(f"fingerprint {position} is {array[position]}: negative")
-    words = np.ascontiguousarray(array, dtype=np.uint64)
-    if bits < WORD_BITS and words.size and int(words.max()) >> bits:
-        position = int(np.argmax(words))
-        raise SchemeError(
-            f"fingerprint {position} is {words[position]}: 0 to 2**{bits} - 1 is needed"
-        )
-    return words
+    invalid = (array < 0) | (array > (1 << bits) - 1)
+    if invalid.any():
+        position = int(np.argmax(invalid))
+        _checked(array[position], bits, position)
+    return np.ascontiguousarray(array, dtype=np.uint64)

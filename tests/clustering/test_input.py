@@ -29,7 +29,7 @@ BAD = {
     "one int": (7, "a sequence of ints or an array, not int"),
     "an array of floats": (np.array([1.0, np.nan]), "shape (2,) and type float64"),
     "an array of bools": (np.array([True]), "shape (1,) and type bool"),
-    "a negative in an array": (np.array([1, -5]), "fingerprint 1 is -5: negative"),
+    "a negative in an array": (np.array([1, -5]), "fingerprint 1 is -5: 0 to 2"),
     "rows of 7 bytes": (np.zeros((2, 7), np.uint8), "(n, 8) uint8 or (n,) uint64 or (n, 1) uint64"),
     "rows of two words": (np.zeros((2, 2), np.uint64), "shape (2, 2) and type uint64"),
     "rows of halves": (np.zeros((2, 2), np.uint32), "shape (2, 2) and type uint32"),
