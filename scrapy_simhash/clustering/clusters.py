@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_simhash.clustering.pairs import gathered, ranges, together
+from scrapy_simhash.clustering.pairs import BATCH, gathered, ranges, together
 from scrapy_simhash.clustering.words import distances
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 _HELD_PAIRS = 1 << 20
 _HELD_PER_INPUT = 2
 _SMALLEST_CHUNK = 1 << 10
-# After so many rounds, the remaining pairs are taken one by one.
-_MOST_ROUNDS = 32
 # A distance and a position are packed in one number, which sorts by distance, then position.
 _PLACE_BITS = 48
 _PLACE = (1 << _PLACE_BITS) - 1
@@ -73,26 +71,15 @@ def by_connection(search: PairSearch, distinct: Distinct) -> Assigned:
 
 
 def leaders(count: int, pairs: Pairs) -> NDArray[np.bool_]:
-    """Return True for each of `count` items that is a leader, given all pairs.
-
-    In rounds: an item without an earlier neighbour that may lead is a leader, and its neighbours
-    are not.
-    """
-    leads = np.ones(count, dtype=bool)
-    first, second = pairs.first, pairs.second
-    for _ in range(_MOST_ROUNDS):
-        if not len(first):
-            return leads
-        has_earlier = np.zeros(count, dtype=bool)
-        has_earlier[second] = True
-        leads[second[~has_earlier[first]]] = False
-        left = leads[first] & leads[second]
-        first, second = first[left], second[left]
-    order = np.lexsort((first, second))
-    for one, other in zip(first[order].tolist(), second[order].tolist(), strict=True):
-        if leads[one]:
-            leads[other] = False
-    return leads
+    """Return True for each of `count` items that is a leader, given all pairs."""
+    leads = bytearray(b"\1") * count
+    order = np.lexsort((pairs.first, pairs.second))
+    for part in np.split(order, range(BATCH, len(order), BATCH)):
+        firsts, seconds = pairs.first[part].tolist(), pairs.second[part].tolist()
+        for one, other in zip(firsts, seconds, strict=True):
+            if leads[one]:
+                leads[other] = False
+    return np.frombuffer(leads, dtype=bool)
 
 
 def _held(pairs: Iterable[Pairs], most: int) -> Pairs | None:

@@ -28,7 +28,7 @@ SIZES = {
         (clusters, "_HELD_PAIRS"): 0,
         (clusters, "_HELD_PER_INPUT"): 0,
         (clusters, "_SMALLEST_CHUNK"): 2,
-        (clusters, "_MOST_ROUNDS"): 1,
+        (clusters, "BATCH"): 2,
         (pairs, "_TILE_PAIRS"): 3,
         (pairs, "BATCH"): 3,
     },
