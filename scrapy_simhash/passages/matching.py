@@ -215,13 +215,12 @@ class Matcher:
         text = self._store.text(places[0].document) if self._verify else None
         best: Source | None = None
         for _, start, end in places:
-            source_text = "" if text is None else text[start:end]
-            similarity = (
-                self._scheme.estimated_similarity(distance)
-                if text is None
-                else similarity_of(passage, source_text)
-            )
-            if similarity < max(self._options.min_similarity, best.similarity if best else 0.0):
+            if text is None:
+                source_text, similarity = "", self._scheme.estimated_similarity(distance)
+            else:
+                source_text = text[start:end]
+                similarity = similarity_of(passage, source_text)
+            if similarity < self._options.min_similarity:
                 continue
             if best is None or similarity > best.similarity:
                 best = Source(

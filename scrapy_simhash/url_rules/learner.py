@@ -107,17 +107,13 @@ class UrlRules:
         form, rules = site.form_of(parts)
         if not rules or self._seen.get(self._key(None, form)) is None:
             # The other URL may be one that a further rule rewrites to this one.
-            other = next(
-                (
-                    rule
-                    for rule in site.rules_on(form)
-                    if self._seen.get(self._key(rule, form)) is not None
-                ),
-                None,
-            )
+            further = site.rules_on(form)
+            seen = (rule for rule in further if self._seen.get(self._key(rule, form)) is not None)
+            other = next(seen, None)
             if other is None:
                 return None
-            rules = [*rules, *([] if other in rules else [other])]
+            if other not in rules:
+                rules.append(other)
         pattern = site.patterns.of(form)
         streak = min(
             own.streak if (own := site.rules[rule].patterns.get(pattern)) else 0 for rule in rules
