@@ -93,7 +93,7 @@ def _to_path(step: Step, parts: UrlParts) -> UrlParts:
 
 
 def touched_by(rule: Rule, parts: UrlParts) -> tuple[object, ...]:
-    """Return what a rule looks at in a URL: two URLs that agree in it say nothing of the rule."""
+    """Return the parts of a URL that a rule reads. URLs with equal parts say nothing about it."""
     touched: list[object] = []
     for step in rule:
         if step[0] in OF_PARAMETERS:
