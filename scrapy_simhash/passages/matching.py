@@ -96,13 +96,7 @@ class Matcher:
         exclude: str | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> PassageReport:
-        """Return a report on the passages of a text that appear in the documents.
-
-        :param name: name of the text, for the report.
-        :param exclude: name of a document to exclude, such as the text itself.
-        :param on_progress: called with (passages done, passages in all).
-        :raises StorageError: the index fails.
-        """
+        """Return the report that `PassageIndex.check` describes."""
         options = self._options
         self._found = 0
         own = None if exclude is None else self._store.number(exclude)
