@@ -6,10 +6,12 @@ by the prefix of each table takes a hundredth of the time. numpy is imported laz
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.errors import PlanError, SchemeError
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
+from scrapy_simhash.parameters import MAX_BITS, MIN_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_simhash.clustering.distinct import Distinct
+    from scrapy_simhash.clustering.pairs import PairSearch
     from scrapy_simhash.clustering.result import Clustering, NearPairs
     from scrapy_simhash.fingerprint import Fingerprint
 
@@ -69,12 +72,12 @@ def cluster(
 
     if method not in _METHODS:
         raise SchemeError(f"method = {method!r}: leader or connected is needed")
-    distinct = _distinct(
+    search, distinct = _search(
         fingerprints, bits, max_distance, plan, min_recall, certainties=certainties
     )
     assign = by_leader if method == "leader" else by_connection
-    recall = _recall(distinct.plan, max_distance)
-    return Clustering(*assign(distinct), method, bits, max_distance, distinct.plan, recall)
+    recall = _recall(search.plan, max_distance)
+    return Clustering(*assign(search, distinct), method, bits, max_distance, search.plan, recall)
 
 
 def near_pairs(
@@ -89,28 +92,33 @@ def near_pairs(
     """Return all pairs of different fingerprints within `max_distance`; see also `cluster`."""
     from scrapy_simhash.clustering.result import NearPairs
 
-    distinct = _distinct(
+    search, distinct = _search(
         fingerprints, bits, max_distance, plan, min_recall, certainties=certainties
     )
-    return NearPairs(distinct, _recall(distinct.plan, max_distance))
+    return NearPairs(search, distinct, _recall(search.plan, max_distance))
 
 
-def _distinct(
-    fingerprints: Sequence[int | Fingerprint] | NDArray[Any],
+def _search(
+    fingerprints: Any,
     bits: int,
     max_distance: int,
     plan: TablePlan | None,
     min_recall: float,
     *,
-    certainties: Sequence[bytes] | NDArray[Any] | None,
-) -> Distinct:
-    from scrapy_simhash.clustering.distinct import Distinct
-    from scrapy_simhash.clustering.plans import check_distance
-    from scrapy_simhash.clustering.words import certainty_rows, check_bits, columns_of, split
+    certainties: Any,
+) -> tuple[PairSearch, Distinct]:
+    """Return a search among the distinct fingerprints, and where these are in the input."""
+    from scrapy_simhash.clustering.distinct import distinct
+    from scrapy_simhash.clustering.pairs import PairSearch
+    from scrapy_simhash.clustering.plans import batch_plan
+    from scrapy_simhash.clustering.words import certainty_rows, columns_of, split, take
 
-    bits = check_bits(bits)
-    check_distance(bits, max_distance)
-    max_distance = int(max_distance)
+    bits = _whole("bits", bits, SchemeError)
+    if not MIN_BITS <= bits <= MAX_BITS or bits % 8:
+        raise SchemeError(f"bits = {bits}: a multiple of 8 from {MIN_BITS} to {MAX_BITS} is needed")
+    max_distance = _whole("max_distance", max_distance, PlanError)
+    if not 0 <= max_distance < bits:
+        raise PlanError(f"distance {max_distance} of {bits} bits: 0 to {bits - 1}")
     if plan is not None and not isinstance(plan, TablePlan):
         raise PlanError(f"plan = {plan!r}: a TablePlan, or None, is needed")
     if plan is not None and plan.bits != bits:
@@ -120,7 +128,20 @@ def _distinct(
     rows = certainty_rows(certainties, len(columns[0]), bits)
     if plan is not None and plan.probes and rows is None:
         raise PlanError(f"{plan}: the certainties of all fingerprints are needed")
-    return Distinct(columns, bits, max_distance, plan, min_recall, certainties=rows)
+    found = distinct(columns)
+    if len(found.inputs) < len(columns[0]):
+        columns = take(columns, found.inputs)
+        rows = None if rows is None else rows[found.inputs]
+    if plan is None:
+        certain = rows is not None
+        plan = batch_plan(bits, max_distance, len(columns[0]), min_recall, certain=certain)
+    return PairSearch(columns, bits, max_distance, plan, rows), found
+
+
+def _whole(name: str, value: Any, error: type[SchemeError | PlanError]) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise error(f"{name} = {value!r}: a whole number is needed")
+    return index(value)
 
 
 def _recall(plan: TablePlan | None, max_distance: int) -> float:

@@ -11,7 +11,7 @@ from math import comb
 
 import numpy as np
 
-from scrapy_simhash.clustering.probed import probed_plan, typical_recall
+from scrapy_simhash.clustering.probed import entries_of, probed_plan, typical_recall
 from scrapy_simhash.clustering.words import WORD_BITS, telling_words
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index.plan import MAX_TABLES, MIN_RECALL, TablePlan, fewest_tables
@@ -24,7 +24,7 @@ PAIR_NS = 3.5
 COMPARED_NS = 1.3
 # A search that finds all pairs is chosen if it takes no longer than this.
 EXACT_S = 2.0
-_MAX_CHOSEN = 4
+_CHOSEN = range(1, 5)
 
 
 def cost_s(plan: TablePlan | None, bits: int, max_distance: int, count: int) -> float:
@@ -36,7 +36,7 @@ def cost_s(plan: TablePlan | None, bits: int, max_distance: int, count: int) -> 
     pairs = count * (count - 1) / 2
     if plan is None:
         return pairs * words * COMPARED_NS / 1e9
-    entries = plan.probes // plan.blocks if plan.probes else 1
+    entries = entries_of(plan)
     candidates = entries**2 * sum(pairs / (1 << width) for width in plan.prefix_widths_bits)
     tables_ns = len(plan.tables) * (TABLE_NS + count * entries * ENTRY_NS)
     return (tables_ns + candidates * words * PAIR_NS) / 1e9
@@ -58,48 +58,27 @@ def batch_plan(
     share of real near-duplicates within it.
 
     :param certain: the certainties of the bits are known, so probed tables are possible.
-    :raises PlanError: `max_distance` or `min_recall` is outside its range.
+    :raises PlanError: `min_recall` is outside its range.
     """
-    check_distance(bits, max_distance)
     if not isinstance(min_recall, (int, float, np.number)) or not 0 < min_recall <= 1:
         raise PlanError(f"min_recall = {min_recall!r}: more than 0 and at most 1 is needed")
 
     def cost(plan: TablePlan | None) -> float:
         return cost_s(plan, bits, max_distance, count)
 
-    exact = exact_plan(bits, max_distance, count)
-    if cost(exact) <= EXACT_S or min_recall == 1:
+    complete = [
+        TablePlan(bits, max_distance + chosen, chosen)
+        for chosen in _CHOSEN
+        if max_distance + chosen <= bits and comb(max_distance + chosen, chosen) <= MAX_TABLES
+    ]
+    exact = min([None, *complete], key=cost)
+    if min_recall == 1 or cost(exact) <= EXACT_S:
         return exact
-    plans = [exact, *_plans(bits, max_distance, min_recall)]
+    plans = [exact]
+    for chosen in _CHOSEN:
+        plan = fewest_tables(bits, max_distance, chosen, min_recall)
+        plans += [plan] if plan is not None else []
     probed = probed_plan(bits, max_distance) if certain else None
     if probed is not None and typical_recall(probed, max_distance) >= min_recall:
         plans.append(probed)
     return min(plans, key=cost)
-
-
-@lru_cache(maxsize=256)
-def exact_plan(bits: int, max_distance: int, count: int) -> TablePlan | None:
-    """Return the fastest tables that find all pairs; None if comparing all with all is faster."""
-    plans = [
-        TablePlan(bits, max_distance + chosen, chosen)
-        for chosen in range(1, min(_MAX_CHOSEN, bits - max_distance) + 1)
-        if comb(max_distance + chosen, chosen) <= MAX_TABLES
-    ]
-    return min([None, *plans], key=lambda plan: cost_s(plan, bits, max_distance, count))
-
-
-def check_distance(bits: int, max_distance: int) -> None:
-    """Raise PlanError unless the distance is a whole number from 0 to bits - 1."""
-    if isinstance(max_distance, bool) or not isinstance(max_distance, (int, np.integer)):
-        raise PlanError(f"max_distance = {max_distance!r}: a whole number is needed")
-    if not 0 <= max_distance < bits:
-        raise PlanError(f"distance {max_distance} of {bits} bits: 0 to {bits - 1}")
-
-
-@lru_cache(maxsize=256)
-def _plans(bits: int, max_distance: int, min_recall: float) -> tuple[TablePlan, ...]:
-    plans = [
-        fewest_tables(bits, max_distance, chosen, min_recall)
-        for chosen in range(1, _MAX_CHOSEN + 1)
-    ]
-    return tuple(plan for plan in plans if plan is not None)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_simhash.clustering.distinct import Distinct
+    from scrapy_simhash.clustering.pairs import PairSearch
     from scrapy_simhash.index.plan import TablePlan
 
 
@@ -92,26 +93,24 @@ class NearPairs:
     For `plan` and `recall`, see `Clustering`.
     """
 
-    def __init__(self, distinct: Distinct, recall: float) -> None:
+    def __init__(self, search: PairSearch, distinct: Distinct, recall: float) -> None:
+        self._search = search
         self._distinct = distinct
-        self.max_distance = distinct.max_distance
-        self.plan: TablePlan | None = distinct.plan
+        self.max_distance = search.max_distance
+        self.plan: TablePlan | None = search.plan
         self.recall = recall
 
     @property
     def first_of(self) -> NDArray[np.intp]:
         """Return, for each input, the position of the first fingerprint that equals it."""
-        first_of = np.arange(self._distinct.input_count)
-        first_of[self._distinct.copies.position] = self._distinct.copies.first
-        return first_of
+        return self._distinct.inputs[self._distinct.numbers]
 
     def __iter__(self) -> Iterator[Pairs]:
         inputs = self._distinct.inputs
-        for found in gathered(self._distinct.pairs()):
-            yield found._replace(first=inputs(found.first), second=inputs(found.second))
+        for found in gathered(self._search.pairs()):
+            yield Pairs(inputs[found.first], inputs[found.second], found.distance)
 
     def arrays(self) -> Pairs:
         """Return all pairs in memory, sorted by first and second."""
         pairs = together(list(self))
-        order = np.argsort(pairs.first * self._distinct.input_count + pairs.second)
-        return Pairs(pairs.first[order], pairs.second[order], pairs.distance[order])
+        return pairs.where(np.lexsort((pairs.second, pairs.first)))

@@ -26,25 +26,10 @@ if TYPE_CHECKING:
 
 WORD_BITS = 64
 HASH_BITS = 32
-MAX_BITS = 512
 # Unrelated fingerprints differ in 32 of 64 bits on average, and rarely in fewer than this.
 _UNRELATED_BITS = 20
 # An odd number with about as many bits set as not.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-# Number of fingerprints that are converted at a time.
-_CHUNK = 1 << 16
-
-
-def check_bits(bits: int) -> int:
-    """Return the width of fingerprints as an int.
-
-    :raises SchemeError: it is not a multiple of 8 from 8 to 512.
-    """
-    if isinstance(bits, bool) or not isinstance(bits, (int, np.integer)):
-        raise SchemeError(f"bits = {bits!r}: a whole number is needed")
-    if not 8 <= bits <= MAX_BITS or bits % 8:  # noqa: PLR2004 - the narrowest fingerprint
-        raise SchemeError(f"bits = {bits}: a multiple of 8 from 8 to {MAX_BITS} is needed")
-    return int(bits)
 
 
 def columns_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Columns:
@@ -53,12 +38,19 @@ def columns_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Columns
     :raises SchemeError: a fingerprint is not an int, is negative or wider than `bits`, or an array
         has a wrong shape or type.
     """
-    if isinstance(fingerprints, np.ndarray):
+    if isinstance(fingerprints, np.ndarray) and (
+        fingerprints.dtype != object or fingerprints.ndim != 1
+    ):
         return _from_array(fingerprints, bits)
-    if isinstance(fingerprints, (str, bytes, bytearray, memoryview, AbstractSet, Mapping)):
+    unordered = (str, bytes, bytearray, memoryview, AbstractSet, Mapping)
+    if isinstance(fingerprints, unordered) or not hasattr(fingerprints, "__len__"):
         kind = type(fingerprints).__name__
         raise SchemeError(f"fingerprints are a sequence of ints or an array, not {kind}")
-    return _from_ints(fingerprints, bits)
+    words = -(-bits // WORD_BITS)
+    packed = bytearray()
+    for position, value in enumerate(fingerprints):
+        packed += _checked(value, bits, position).to_bytes(words * 8, "little")
+    return _columns(np.frombuffer(packed, "<u8").reshape(-1, words))
 
 
 def split(fingerprints: Any, certainties: Any) -> tuple[Any, Any]:
@@ -108,24 +100,24 @@ def distances(ones: Columns, others: Columns, first: Positions, second: Position
     return total
 
 
-def hashed(columns: Columns, blocks: Sequence[Block] | None = None) -> NDArray[np.uint32]:
-    """Return a 32-bit hash of some blocks of each fingerprint, or of all its bits."""
-    chosen = -1 if blocks is None else sum((1 << width) - 1 << shift for shift, width in blocks)
-    by_word = [
-        chosen >> WORD_BITS * number & (1 << WORD_BITS) - 1 for number in range(len(columns))
+def word_masks(blocks: Sequence[Block], words: int) -> list[np.uint64]:
+    """Return, for each column, the bits that lie in some blocks."""
+    chosen = sum((1 << width) - 1 << shift for shift, width in blocks)
+    return [
+        np.uint64(chosen >> WORD_BITS * number & (1 << WORD_BITS) - 1) for number in range(words)
     ]
-    hashes = np.empty(len(columns[0]), dtype=np.uint32)
-    # A chunk fits the cache of the processor.
-    for start in range(0, len(hashes), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
-        found = np.zeros(len(hashes[chunk]), dtype=np.uint64)
-        for column, bits in zip(columns, by_word, strict=True):
-            if bits:
-                found ^= found >> np.uint64(29)
-                found ^= column[chunk] & np.uint64(bits)
-                found *= _MULTIPLIER
-        hashes[chunk] = found >> np.uint64(WORD_BITS - HASH_BITS)
-    return hashes
+
+
+def hashed(columns: Columns, blocks: Sequence[Block]) -> NDArray[np.uint32]:
+    """Return a 32-bit hash of some blocks of each fingerprint."""
+    found = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column, bits in zip(columns, word_masks(blocks, len(columns)), strict=True):
+        if bits:
+            found ^= found >> np.uint64(29)
+            found ^= column & bits
+            found *= _MULTIPLIER
+    found >>= np.uint64(WORD_BITS - HASH_BITS)
+    return found.astype(np.uint32)
 
 
 def telling_words(words: int, max_distance: int) -> int:
@@ -138,41 +130,20 @@ def varying(columns: Columns, bits: int) -> tuple[Columns, int]:
 
     Distances stay the same.
     """
-    kept = [
-        number * WORD_BITS + bit
-        for number, column in enumerate(columns)
-        for bit in range(WORD_BITS)
-        if int(np.bitwise_or.reduce(column ^ column[0])) >> bit & 1
-    ]
+    differing = [int(np.bitwise_or.reduce(column ^ column[0])) for column in columns]
+    kept = [at for at in range(bits) if differing[at // WORD_BITS] >> at % WORD_BITS & 1]
     if len(kept) == bits or not kept:
         return columns, bits
-    width_bytes = -(-len(kept) // WORD_BITS) * 8
-    found = np.zeros((len(columns[0]), width_bytes), dtype=np.uint8)
-    for start in range(0, len(found), _CHUNK):
-        rows = np.stack([column[start : start + _CHUNK] for column in columns], axis=1)
-        unpacked = np.unpackbits(rows.astype("<u8").view(np.uint8), axis=1, bitorder="little")
-        packed = np.packbits(unpacked[:, kept], axis=1, bitorder="little")
-        found[start : start + _CHUNK, : packed.shape[1]] = packed
-    return list(found.view("<u8").T.astype(np.uint64, order="C")), len(kept)
+    rows = np.stack(columns, axis=1).astype("<u8").view(np.uint8)
+    packed = np.packbits(np.unpackbits(rows, axis=1, bitorder="little")[:, kept], 1, "little")
+    padded = np.zeros((len(rows), -(-len(kept) // WORD_BITS) * 8), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return _columns(padded.view("<u8")), len(kept)
 
 
-def _from_ints(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Columns:
-    try:
-        count = len(fingerprints)
-    except TypeError as error:
-        kind = type(fingerprints).__name__
-        raise SchemeError(f"fingerprints are a sequence of ints or an array, not {kind}") from error
-    words = -(-bits // WORD_BITS)
-    columns = [np.empty(count, dtype=np.uint64) for _ in range(words)]
-    row_bytes = words * 8
-    for start in range(0, count, _CHUNK):
-        packed = bytearray()
-        for position in range(start, min(start + _CHUNK, count)):
-            packed += _checked(fingerprints[position], bits, position).to_bytes(row_bytes, "little")
-        rows = np.frombuffer(packed, "<u8").reshape(-1, words)
-        for number, column in enumerate(columns):
-            column[start : start + len(rows)] = rows[:, number]
-    return columns
+def _columns(rows: NDArray[Any]) -> Columns:
+    """Return the columns of rows of words, of which the lowest comes first."""
+    return [np.ascontiguousarray(column, dtype=np.uint64) for column in rows.T]
 
 
 def _checked(value: Any, bits: int, position: int) -> int:
@@ -188,17 +159,21 @@ def _checked(value: Any, bits: int, position: int) -> int:
 
 
 def _from_array(array: NDArray[Any], bits: int) -> Columns:
-    if array.dtype == object and array.ndim == 1:
-        return _from_ints(array, bits)
+    words = -(-bits // WORD_BITS)
     if array.ndim == 1 and array.dtype.kind in "ui" and bits <= WORD_BITS:
         return [_one_word(array, bits)]
-    width = {np.dtype(np.uint8): 8, np.dtype(np.uint64): WORD_BITS}.get(
-        array.dtype.newbyteorder("=")
-    )
     if array.size == 0 and array.ndim == 1:
-        return [np.empty(0, dtype=np.uint64) for _ in range(-(-bits // WORD_BITS))]
-    if array.ndim == 2 and width and array.shape[1] * width == bits:  # noqa: PLR2004
-        return _from_rows(array, bits)
+        return [np.empty(0, dtype=np.uint64) for _ in range(words)]
+    item_bits = array.dtype.itemsize * 8
+    if (
+        array.ndim == 2  # noqa: PLR2004
+        and array.dtype.kind == "u"
+        and item_bits in (8, WORD_BITS)
+        and array.shape[1] * item_bits == bits
+    ):
+        if item_bits != WORD_BITS:
+            array = np.pad(array, ((0, 0), (words * 8 - bits // 8, 0))).view(">u8")
+        return _columns(array[:, ::-1])
     wanted = [f"(n, {bits // 8}) uint8"]
     if bits <= WORD_BITS:
         wanted.append("(n,) uint64")
@@ -211,27 +186,8 @@ def _from_array(array: NDArray[Any], bits: int) -> Columns:
 
 
 def _one_word(array: NDArray[Any], bits: int) -> Words:
-    if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
-        position = int(np.argmin(array))
-        raise SchemeError(f"fingerprint {position} is {array[position]}: negative")
-    words = np.ascontiguousarray(array, dtype=np.uint64)
-    if bits < WORD_BITS and words.size and int(words.max()) >> bits:
-        position = int(np.argmax(words))
-        raise SchemeError(
-            f"fingerprint {position} is {words[position]}: 0 to 2**{bits} - 1 is needed"
-        )
-    return words
-
-
-def _from_rows(array: NDArray[Any], bits: int) -> Columns:
-    words = -(-bits // WORD_BITS)
-    columns = [np.empty(len(array), dtype=np.uint64) for _ in range(words)]
-    for start in range(0, len(array), _CHUNK):
-        chunk = array[start : start + _CHUNK]
-        if array.dtype.itemsize == 1:
-            padded = np.zeros((len(chunk), words * 8), dtype=np.uint8)
-            padded[:, words * 8 - chunk.shape[1] :] = chunk
-            chunk = padded.view(">u8")
-        for number, column in enumerate(columns):
-            column[start : start + len(chunk)] = chunk[:, words - 1 - number]
-    return columns
+    invalid = (array < 0) | (array > (1 << bits) - 1)
+    if invalid.any():
+        position = int(np.argmax(invalid))
+        _checked(array[position], bits, position)
+    return np.ascontiguousarray(array, dtype=np.uint64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -217,18 +218,22 @@ def _open_shared(
         else:
             opener = database_kind(manifest.database)
             _check_same(location, manifest, scheme, keep_text=keep_text)
-        tables = open_tables(
-            directory / "index",
-            manifest.database,
-            manifest.scheme.scheme,
-            manifest.scheme.max_distance,
-            sync=sync,
-        )
-        try:
+        bits = manifest.scheme.scheme.bits
+        with ExitStack() as opened:
+            tables = open_tables(
+                directory / "index",
+                manifest.database,
+                manifest.scheme.scheme,
+                manifest.scheme.max_distance,
+                sync=sync,
+            )
+            opened.callback(tables.close)
             database = opener(location, directory / "documents")
-        except BaseException:
-            tables.close()
-            raise
+            opened.callback(database.close)
+            store = PassageStore(
+                tables, database, location, bits=bits, keep_text=manifest.keep_text
+            )
+            opened.pop_all()
     except IndexLocked as error:
         raise IndexLocked(
             location,
@@ -241,13 +246,6 @@ def _open_shared(
             f"it cannot be created, read or written ({error}): check the path, its rights and the "
             "disk",
         ) from error
-    try:
-        bits = manifest.scheme.scheme.bits
-        store = PassageStore(tables, database, location, bits=bits, keep_text=manifest.keep_text)
-    except BaseException:
-        tables.close()
-        database.close()
-        raise
     return _Shared(store, manifest, location, os.path.realpath(directory))
 
 

@@ -54,28 +54,7 @@ class PassagesManifest:
         """
         location = str(directory)
         try:
-            text = (directory / FILE_NAME).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            if not directory.exists():
-                return None
-            names = {entry.name for entry in directory.iterdir()}
-            if PAGES_FILE_NAME in names:
-                raise IndexForeign(
-                    location, "it is an index of pages, not of passages: choose another directory"
-                ) from None
-            if any(not name.startswith(".simhash-") for name in names):
-                raise IndexForeign(
-                    location,
-                    f"it has no {FILE_NAME} but other files: choose another directory; nothing "
-                    "was changed",
-                ) from None
-            return None
-        except NotADirectoryError:
-            raise IndexForeign(location, "it is no directory: choose another one") from None
-        except UnicodeDecodeError as error:
-            raise _damaged(location, error) from error
-        try:
-            content: Any = json.loads(text)
+            content: Any = json.loads((directory / FILE_NAME).read_text(encoding="utf-8"))
             if not isinstance(content, dict) or content.get("format") != _FORMAT_NAME:
                 raise IndexForeign(
                     location, f"its {FILE_NAME} is not ours: choose another directory"
@@ -90,15 +69,30 @@ class PassagesManifest:
                 raise TypeError(f"keep_text is {content['keep_text']!r}")
             database_kind(content["database"])
             return cls(PassageScheme.from_dict(content), content["keep_text"], content["database"])
+        except FileNotFoundError:
+            _check_empty(directory)
+            return None
+        except NotADirectoryError:
+            raise IndexForeign(location, "it is no directory: choose another one") from None
         except (IndexForeign, IndexMismatch):
             raise
         except (KeyError, TypeError, ValueError, RecursionError, SimhashError) as error:
-            raise _damaged(location, error) from error
+            raise IndexCorrupt(
+                location,
+                f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error}): restore it "
+                "from a backup, or make another index; nothing was changed",
+            ) from error
 
 
-def _damaged(location: str, error: Exception) -> IndexCorrupt:
-    return IndexCorrupt(
-        location,
-        f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error}): restore it from a "
-        "backup, or make another index; nothing was changed",
-    )
+def _check_empty(directory: Path) -> None:
+    """Raise IndexForeign if a directory holds other files."""
+    names = {entry.name for entry in directory.iterdir()} if directory.exists() else set()
+    if PAGES_FILE_NAME in names:
+        raise IndexForeign(
+            str(directory), "it is an index of pages, not of passages: choose another directory"
+        )
+    if any(not name.startswith(".simhash-") for name in names):
+        raise IndexForeign(
+            str(directory),
+            f"it has no {FILE_NAME} but other files: choose another directory; nothing was changed",
+        )

@@ -96,13 +96,7 @@ class Matcher:
         exclude: str | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> PassageReport:
-        """Return a report on the passages of a text that appear in the documents.
-
-        :param name: name of the text, for the report.
-        :param exclude: name of a document to exclude, such as the text itself.
-        :param on_progress: called with (passages done, passages in all).
-        :raises StorageError: the index fails.
-        """
+        """Return the report that `PassageIndex.check` describes."""
         options = self._options
         self._found = 0
         own = None if exclude is None else self._store.number(exclude)
@@ -215,13 +209,12 @@ class Matcher:
         text = self._store.text(places[0].document) if self._verify else None
         best: Source | None = None
         for _, start, end in places:
-            source_text = "" if text is None else text[start:end]
-            similarity = (
-                self._scheme.estimated_similarity(distance)
-                if text is None
-                else similarity_of(passage, source_text)
-            )
-            if similarity < max(self._options.min_similarity, best.similarity if best else 0.0):
+            if text is None:
+                source_text, similarity = "", self._scheme.estimated_similarity(distance)
+            else:
+                source_text = text[start:end]
+                similarity = similarity_of(passage, source_text)
+            if similarity < self._options.min_similarity:
                 continue
             if best is None or similarity > best.similarity:
                 best = Source(

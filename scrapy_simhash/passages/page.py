@@ -20,7 +20,7 @@ from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.passages.result import SHOWN_DIGITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from jinja2 import Template
 
@@ -46,13 +46,10 @@ def render_page(report: PassageReport, text: str = "") -> str:
     :param text: the checked text, for the white space between passages. Without it, a gap of one
         character is shown as a space, and a longer one as an empty line.
     """
-    passages = [
-        _Numbered(number, passage) for number, passage in enumerate(report.passages, start=1)
-    ]
     levels = Counter(passage.level for passage in report.passages)
     rendered = _template().render(
         report=report.rounded(SHOWN_DIGITS),
-        rows=list(_rows(passages, text if len(text) == report.characters else "")),
+        rows=list(_rows(report.passages, text if len(text) == report.characters else "")),
         bars=bars(report),
         ticks=_ticks(report.characters),
         levels=levels,
@@ -76,7 +73,7 @@ def _template() -> Template:
         address=_address,
         percent=_percent,
         share=_share,
-        count=_count,
+        count="{:,}".format,
         fraction=_fraction,
         digest=_digest,
     )
@@ -108,18 +105,9 @@ def _share(share: float) -> str:
     return f"{shown}\N{NO-BREAK SPACE}%"
 
 
-def _count(number: int) -> str:
-    return f"{number:,}"
-
-
 def _digest(style: str) -> str:
     """Return the hash of a style as the Content-Security-Policy writes it."""
     return f"sha256-{b64encode(sha256(style.encode()).digest()).decode()}"
-
-
-class _Numbered(NamedTuple):
-    number: int
-    passage: CheckedPassage
 
 
 class _Piece(NamedTuple):
@@ -162,14 +150,12 @@ class _Row:
         return passage.level == "none" or self.characters_to_hit < _MOST_CHARACTERS_TO_HIT
 
 
-def _rows(passages: list[_Numbered], text: str) -> Iterator[_Row]:
+def _rows(passages: Sequence[CheckedPassage], text: str) -> Iterator[_Row]:
     """Yield rows of the text by paragraph; one row for each passage if passages overlap."""
-    overlapping = any(
-        after.passage.start < before.passage.end for before, after in pairwise(passages)
-    )
+    overlapping = any(after.start < before.end for before, after in pairwise(passages))
     row = _Row(joined=False)
     end = 0
-    for number, passage in passages:
+    for number, passage in enumerate(passages, start=1):
         space = text[end : passage.start] if text else _guessed_space(passage.start - end)
         ends_paragraph = "\n" in space or "\r" in space or overlapping
         if row.pieces and (ends_paragraph or not row.takes(passage)):

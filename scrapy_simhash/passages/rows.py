@@ -25,17 +25,19 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 STATE_KEY = b"S"
-_NUMBER = struct.Struct(">I")
-_STATE = struct.Struct(">IIQI")
+NUMBER = struct.Struct(">I")
+STATE = struct.Struct(">IIQI")
+PASSAGE = struct.Struct(">II")
 _DOCUMENT = struct.Struct(">16sQI")
-_PASSAGE = struct.Struct(">II")
 _PAIR = struct.Struct(">II")
+# What decoding raises if a value is invalid.
+INVALID = (ValueError, struct.error, zlib.error)
 # Upper limit for stored places of a passage in one document.
 KEPT_PLACES = 4
 MAX_CHARACTERS = (1 << 32) - 1
@@ -91,44 +93,22 @@ def name_row(name: str) -> bytes:
 
 def document_row(number: int) -> bytes:
     """Return the key of a document."""
-    return b"D" + _NUMBER.pack(number)
+    return b"D" + NUMBER.pack(number)
 
 
 def text_row(number: int) -> bytes:
     """Return the key of the text of a document."""
-    return b"T" + _NUMBER.pack(number)
+    return b"T" + NUMBER.pack(number)
 
 
 def passage_row(ordinal: int) -> bytes:
     """Return the key of a passage."""
-    return b"P" + _NUMBER.pack(ordinal)
+    return b"P" + NUMBER.pack(ordinal)
 
 
-def encode_number(number: int) -> bytes:
-    """Return the value of the row of a name."""
-    return _NUMBER.pack(number)
-
-
-def decode_number(value: bytes) -> int:
-    """Decode the row of a name.
-
-    :raises ValueError: the value is invalid.
-    """
-    number: int = _unpacked(_NUMBER, value)[0]
-    return number
-
-
-def encode_state(state: State) -> bytes:
-    """Return the value of the state row."""
-    return _STATE.pack(*state)
-
-
-def decode_state(value: bytes) -> State:
-    """Decode the state row.
-
-    :raises ValueError: the value is invalid.
-    """
-    return State(*_unpacked(_STATE, value))
+def places_row(ordinal: int, number: int = 0) -> bytes:
+    """Return the key of the places of a passage in a document, sorted by passage, then document."""
+    return b"W" + _PAIR.pack(ordinal, number)
 
 
 def encode_document(document: Document) -> bytes:
@@ -140,17 +120,11 @@ def encode_document(document: Document) -> bytes:
 
 
 def decode_document(value: bytes) -> Document:
-    """Decode the row of a document.
-
-    :raises ValueError: the value is invalid.
-    """
-    head = _DOCUMENT.size
-    text_digest, characters, count = _unpacked(_DOCUMENT, value[:head])
-    end = head + 4 * count
-    if len(value) < end:
-        raise ValueError(f"{len(value)} bytes for {count} passages")
-    passages = struct.unpack(f">{count}I", value[head:end])
-    return Document(value[end:].decode("utf-8", "surrogatepass"), text_digest, characters, passages)
+    """Decode the row of a document, or raise one of `INVALID`."""
+    text_digest, characters, count = _DOCUMENT.unpack_from(value)
+    passages = struct.unpack_from(f">{count}I", value, _DOCUMENT.size)
+    name = value[_DOCUMENT.size + 4 * count :].decode("utf-8", "surrogatepass")
+    return Document(name, text_digest, characters, passages)
 
 
 def encode_text(text: str) -> bytes:
@@ -159,14 +133,8 @@ def encode_text(text: str) -> bytes:
 
 
 def decode_text(value: bytes) -> str:
-    """Decode the row of a text.
-
-    :raises ValueError: the value is invalid.
-    """
-    try:
-        return zlib.decompress(value).decode("utf-8", "surrogatepass")
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
+    """Decode the row of a text, or raise one of `INVALID`."""
+    return zlib.decompress(value).decode("utf-8", "surrogatepass")
 
 
 def check(fingerprint: int) -> int:
@@ -174,43 +142,16 @@ def check(fingerprint: int) -> int:
     return fingerprint & 0xFFFF_FFFF
 
 
-def encode_passage(passage: Passage) -> bytes:
-    """Return the value of the row of a passage."""
-    return _PASSAGE.pack(*passage)
-
-
-def decode_passage(value: bytes) -> Passage:
-    """Decode the row of a passage.
-
-    :raises ValueError: the value is invalid.
-    """
-    return Passage(*_unpacked(_PASSAGE, value))
-
-
-def places_row(ordinal: int, number: int = 0) -> bytes:
-    """Return the key of the places of a passage in a document, sorted by passage, then document."""
-    return b"W" + _PAIR.pack(ordinal, number)
-
-
 def encode_places(check: int, spans: Iterable[tuple[int, int]]) -> bytes:
     """Return the value of a row of places."""
-    return _NUMBER.pack(check) + b"".join(_PAIR.pack(*span) for span in spans)
+    return NUMBER.pack(check) + b"".join(_PAIR.pack(*span) for span in spans)
 
 
 def decode_places(key: bytes, value: bytes) -> tuple[int, list[Place]]:
-    """Return the (check, places) of a row.
-
-    :raises ValueError: the row is invalid.
-    """
-    _, number = _unpacked(_PAIR, key[1:])
-    if len(value) <= _NUMBER.size or len(value) % _PAIR.size != _NUMBER.size:
+    """Return the (check, places) of a row, or raise one of `INVALID`."""
+    _, number = _PAIR.unpack(key[1:])
+    if len(value) <= NUMBER.size:
         raise ValueError(f"places of {len(value)} bytes")
-    spans = _PAIR.iter_unpack(value[_NUMBER.size :])
-    return decode_number(value[: _NUMBER.size]), [Place(number, *span) for span in spans]
-
-
-def _unpacked(layout: struct.Struct, value: bytes) -> tuple[Any, ...]:
-    try:
-        return layout.unpack(value)
-    except struct.error as error:
-        raise ValueError(str(error)) from error
+    [check] = NUMBER.unpack_from(value)
+    spans = _PAIR.iter_unpack(value[NUMBER.size :])
+    return check, [Place(number, *span) for span in spans]

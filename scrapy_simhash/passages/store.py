@@ -53,8 +53,8 @@ class PassageStore:
         self._location = location
         self._bits = bits
         self._keep_text = keep_text
-        value = database.get(rows.STATE_KEY)
-        self._state = State() if value is None else self._decoded(rows.decode_state, value)
+        state = self._read(rows.STATE_KEY, rows.STATE.unpack)
+        self._state = State() if state is None else State(*state)
         if index.next_sequence < self._state.next_sequence:
             # A power loss has removed fingerprints of stored documents.
             logger.warning(
@@ -81,16 +81,15 @@ class PassageStore:
 
     def number(self, name: str) -> int | None:
         """Return the number of the document of that name, or None."""
-        value = self._database.get(rows.name_row(name))
-        return None if value is None else self._decoded(rows.decode_number, value)
+        found = self._read(rows.name_row(name), rows.NUMBER.unpack)
+        return None if found is None else found[0]
 
     def document(self, number: int) -> Document | None:
         """Return the document with that number; None if it was replaced or removed."""
         if number in self._documents:
             self._documents.move_to_end(number)
             return self._documents[number]
-        value = self._database.get(rows.document_row(number))
-        document = None if value is None else self._decoded(rows.decode_document, value)
+        document = self._read(rows.document_row(number), rows.decode_document)
         self._remember(number, document)
         return document
 
@@ -104,10 +103,9 @@ class PassageStore:
         if number in self._texts:
             self._texts.move_to_end(number)
             return self._texts[number]
-        value = self._database.get(rows.text_row(number)) if self._keep_text else None
-        if value is None:
+        text = self._read(rows.text_row(number), rows.decode_text) if self._keep_text else None
+        if text is None:
             return None
-        text = self._decoded(rows.decode_text, value)
         self._texts[number] = text
         self._text_characters += len(text)
         while self._text_characters > _CACHED_TEXT_CHARACTERS and len(self._texts) > 1:
@@ -138,15 +136,7 @@ class PassageStore:
 
     def is_in_document(self, ordinal: int, fingerprint: int, number: int) -> bool:
         """Return True if a document contains the passage of an entry."""
-        row = rows.places_row(ordinal, number)
-        value = self._database.get(row)
-        if value is None:
-            return False
-        return self._decoded(partial(rows.decode_places, row), value)[0] == rows.check(fingerprint)
-
-    def _passage(self, ordinal: int) -> Passage | None:
-        value = self._database.get(rows.passage_row(ordinal))
-        return None if value is None else self._decoded(rows.decode_passage, value)
+        return self._check_at(ordinal, number) == rows.check(fingerprint)
 
     def within(
         self, fingerprint: int, max_distance: int, *, flipped: bool = False
@@ -169,11 +159,10 @@ class PassageStore:
         :param passages: spans of the text, and their fingerprints.
         :raises StorageError: the disk fails, or there are too many documents.
         """
-        text_digest = rows.digest(text)
+        if self.has(name, text):
+            return False
         before = self.number(name)
         old = None if before is None else self.document(before)
-        if old is not None and old.digest == text_digest and self.has(name, text):
-            return False
         number = self._state.next_number
         if number > rows.MAX_CHARACTERS:
             raise StorageError(self._location, "it has had too many documents: start another")
@@ -196,9 +185,9 @@ class PassageStore:
                 changed[ordinal] = Passage(passage.check, passage.documents + 1)
             ordinals.append(ordinal)
             spans.setdefault(ordinal, []).append(span)
-        document = Document(name, text_digest, len(text), tuple(ordinals))
+        document = Document(name, rows.digest(text), len(text), tuple(ordinals))
         puts: list[Row] = [
-            (rows.name_row(name), rows.encode_number(number)),
+            (rows.name_row(name), rows.NUMBER.pack(number)),
             (rows.document_row(number), rows.encode_document(document)),
         ]
         if self._keep_text:
@@ -260,12 +249,10 @@ class PassageStore:
         """Lower the counts of a document's passages, in `changed`; return the keys to delete."""
         gone = []
         for ordinal in dict.fromkeys(document.passages):
-            row = rows.places_row(ordinal, number)
-            value = self._database.get(row)
-            if value is None:
+            check = self._check_at(ordinal, number)
+            if check is None:
                 continue
-            gone.append(row)
-            check, _ = self._decoded(partial(rows.decode_places, row), value)
+            gone.append(rows.places_row(ordinal, number))
             passage = self._passage(ordinal)
             if passage is not None and passage.check == check:
                 changed[ordinal] = Passage(passage.check, max(passage.documents - 1, 0))
@@ -285,20 +272,34 @@ class PassageStore:
         for ordinal, passage in changed.items():
             row = rows.passage_row(ordinal)
             if passage.documents:
-                puts.append((row, rows.encode_passage(passage)))
+                puts.append((row, rows.PASSAGE.pack(*passage)))
             else:
                 deletes.append(row)
-        puts.append((rows.STATE_KEY, rows.encode_state(state)))
+        puts.append((rows.STATE_KEY, rows.STATE.pack(*state)))
         self._database.write(puts, deletes)
         self._state = state
         if replaced is not None:
             self._documents.pop(replaced, None)
             self._text_characters -= len(self._texts.pop(replaced, ""))
 
+    def _passage(self, ordinal: int) -> Passage | None:
+        found = self._read(rows.passage_row(ordinal), rows.PASSAGE.unpack)
+        return None if found is None else Passage(*found)
+
+    def _check_at(self, ordinal: int, number: int) -> int | None:
+        """Return the check of a passage's places in a document; None if it has none there."""
+        row = rows.places_row(ordinal, number)
+        found = self._read(row, partial(rows.decode_places, row))
+        return None if found is None else found[0]
+
+    def _read(self, key: bytes, decode: Callable[[bytes], _Decoded]) -> _Decoded | None:
+        value = self._database.get(key)
+        return None if value is None else self._decoded(decode, value)
+
     def _decoded(self, decode: Callable[[bytes], _Decoded], value: bytes) -> _Decoded:
         try:
             return decode(value)
-        except ValueError as error:
+        except rows.INVALID as error:
             raise corrupt(self._location, error) from error
 
 

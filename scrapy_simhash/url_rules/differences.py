@@ -94,7 +94,7 @@ def _segment_steps(run: Segments) -> list[Step]:
     """Return the steps that remove segments, and others like them, or these alone."""
     named = ("segment", "/".join(run))
     wide = wider((named,))[0]
-    # Any number, wherever it stands, would be nearly any page.
+    # A rule for any number would make nearly all pages equal.
     steps = [wide] if wide[1] != "#" else []
     return _short(steps if wide == named else [*steps, named])
 

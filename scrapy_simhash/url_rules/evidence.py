@@ -31,7 +31,7 @@ def lower_bound(pages: int, against: int) -> float:
 
 @dataclass
 class Evidence:
-    """What was seen of URLs that a rule makes equal.
+    """Counts of comparisons of URLs that a rule makes equal.
 
     :param pages: pages for the rule: each had the same content under two URLs. Further URLs of a
         page count no more.

@@ -1,6 +1,6 @@
 """Exchange rules with duplicate-url-discarder, as its JSON.
 
-It can express parameters that are removed, and a first path segment that is.
+It can express only rules that remove parameters or the first path segment.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """UrlRules: learns rules from the pages of a crawl, and says which requests they would spare.
 
-Each page that was handled is written to a table under its URL as the rules that apply rewrite it,
-and under what each further rule would make of it. A page that finds an entry there has an equal
-URL: the same content speaks for the rule, other content against it. Both are found in the same way,
-so the share of contradictions is that of the pages of a site, not of pages that somebody chose.
+Each handled page is entered in a table under its URL as the rules that apply rewrite it. It is also
+entered under the URL that each further rule would make. A page that finds an entry there has an
+equal URL: the same content is evidence for the rule, other content is evidence against it. Every
+page is compared in this way, so the share of contradictions is that of the whole site.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Equal(NamedTuple):
     :param site: name of its site.
     :param form: what the rules make of both.
     :param rules: the rules that rewrite one of them, or both.
-    :param explore: it is to be requested all the same, to test the rules.
-    :param untested: what identifies each new value that rules remove. A request tests it; others
-        with that value can wait for the result.
+    :param explore: request it all the same, to test the rules.
+    :param untested: an identifier of each new value that rules remove. One request tests a value;
+        others with that value can wait for the result.
     """
 
     site: str
@@ -99,7 +99,7 @@ class UrlRules:
         yield from self._sites.items()
 
     def equal(self, url: str) -> Equal | None:
-        """Return how rules make a URL equal to one that was handled; None if they don't."""
+        """Return how rules make a URL equal to a handled one, or None."""
         parts = url_parts(url)
         if parts is None:
             return None
@@ -107,17 +107,13 @@ class UrlRules:
         form, rules = site.form_of(parts)
         if not rules or self._seen.get(self._key(None, form)) is None:
             # The other URL may be one that a further rule rewrites to this one.
-            other = next(
-                (
-                    rule
-                    for rule in site.rules_on(form)
-                    if self._seen.get(self._key(rule, form)) is not None
-                ),
-                None,
-            )
+            further = site.rules_on(form)
+            seen = (rule for rule in further if self._seen.get(self._key(rule, form)) is not None)
+            other = next(seen, None)
             if other is None:
                 return None
-            rules = [*rules, *([] if other in rules else [other])]
+            if other not in rules:
+                rules.append(other)
         pattern = site.patterns.of(form)
         streak = min(
             own.streak if (own := site.rules[rule].patterns.get(pattern)) else 0 for rule in rules

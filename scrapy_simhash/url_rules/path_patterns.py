@@ -2,7 +2,7 @@
 
 The same parameter may matter on one part of a site and not on another. So a pattern keeps the names
 that tell parts apart (folders, scripts, pages of the root) and leaves out those of single pages.
-Of a front controller such as ``/index.php?page=news&id=3`` the parameters tell them apart.
+Behind a front controller such as ``/index.php?page=news&id=3``, the parameters tell parts apart.
 """
 
 from __future__ import annotations

@@ -28,8 +28,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from scrapy_simhash.url_rules.segments import general, rewritten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from scrapy_simhash.url_rules.url_parts import UrlParts
 
 Step: TypeAlias = tuple[str, ...]
@@ -44,8 +42,8 @@ STEP_WORDS = {
     "path": 3,
     "case": 0,
 }
-"""Number of words that follow a step's name; `drop`, `default` and `value` have one or more."""
-_OF_PARAMETERS = ("drop", "default", "value")
+"""Number of words that follow a step's name. Those of parameters have one or more."""
+OF_PARAMETERS = ("drop", "default", "value")
 
 
 def rewrite(rule: Rule, parts: UrlParts) -> UrlParts:
@@ -58,10 +56,8 @@ def rewrite(rule: Rule, parts: UrlParts) -> UrlParts:
 def rewrite_step(step: Step, parts: UrlParts) -> UrlParts:
     """Return what one step makes of a URL: the same object if it changes nothing."""
     kind = step[0]
-    if kind in ("drop", "value"):
-        return _without(step[1:], parts, keep_names=kind == "value")
-    if kind == "default":
-        return _without_defaults(step, parts)
+    if kind in OF_PARAMETERS:
+        return _rewrite_params(step, parts)
     if kind == "origin":
         return parts._replace(origin=step[2]) if parts.origin == step[1] else parts
     if kind == "path":
@@ -70,25 +66,19 @@ def rewrite_step(step: Step, parts: UrlParts) -> UrlParts:
     return parts if segments == parts.segments else parts._replace(segments=segments)
 
 
-def _without(names: Sequence[str], parts: UrlParts, *, keep_names: bool) -> UrlParts:
-    params = parts.params
-    for name, value in params:  # a loop, because most URLs have none of them
-        if name in names and (value or not keep_names):
-            break
-    else:
+def _rewrite_params(step: Step, parts: UrlParts) -> UrlParts:
+    words = step[1:]
+    removed = [param for param in parts.params if param[0] in words]
+    if not removed:  # most URLs have none of them
         return parts
-    kept = [param for param in params if param[0] not in names]
-    if keep_names:
-        present = {name for name, _ in params if name in names}
-        kept = sorted([*kept, *((name, "") for name in present)])
-    return parts._replace(params=tuple(kept))
-
-
-def _without_defaults(step: Step, parts: UrlParts) -> UrlParts:
-    defaults = set(zip(step[1::2], step[2::2], strict=True))
-    if defaults.isdisjoint(parts.params):
-        return parts
-    return parts._replace(params=tuple(one for one in parts.params if one not in defaults))
+    if step[0] == "default":
+        defaults = set(zip(words[::2], words[1::2], strict=True))
+        removed = [param for param in removed if param in defaults]
+    kept = [param for param in parts.params if param not in removed]
+    if step[0] == "value":
+        kept = sorted([*kept, *{(name, "") for name, _ in removed}])
+    params = tuple(kept)
+    return parts if params == parts.params else parts._replace(params=params)
 
 
 def _to_path(step: Step, parts: UrlParts) -> UrlParts:
@@ -103,10 +93,10 @@ def _to_path(step: Step, parts: UrlParts) -> UrlParts:
 
 
 def touched_by(rule: Rule, parts: UrlParts) -> tuple[object, ...]:
-    """Return what a rule looks at in a URL: two URLs that agree in it say nothing of the rule."""
+    """Return the parts of a URL that a rule reads. URLs with equal parts say nothing about it."""
     touched: list[object] = []
     for step in rule:
-        if step[0] in _OF_PARAMETERS:
+        if step[0] in OF_PARAMETERS:
             touched.append(_params_of(step, parts))
         else:
             touched.append(parts.origin if step[0] == "origin" else parts.segments)
@@ -115,7 +105,7 @@ def touched_by(rule: Rule, parts: UrlParts) -> tuple[object, ...]:
 
 def values_in(rule: Rule, parts: UrlParts) -> tuple[object, ...]:
     """Return the values of a URL's parameters that a rule removes."""
-    return tuple(_params_of(step, parts) for step in rule if step[0] in _OF_PARAMETERS)
+    return tuple(_params_of(step, parts) for step in rule if step[0] in OF_PARAMETERS)
 
 
 def _params_of(step: Step, parts: UrlParts) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,7 @@ from copy import copy
 from typing import Any, TypeAlias, get_args
 
 from scrapy_simhash.url_rules.evidence import MAX_PATTERNS, Evidence, Origin, RuleRecord
-from scrapy_simhash.url_rules.rewriting import STEP_WORDS, Rule
+from scrapy_simhash.url_rules.rewriting import OF_PARAMETERS, STEP_WORDS, Rule
 
 Rules: TypeAlias = dict[Rule, RuleRecord]
 
@@ -119,16 +119,17 @@ def _evidence(numbers: list[Any]) -> Evidence:
 
 def _step(step: list[Any]) -> tuple[str, ...]:
     kind, *words = map(str, step)
-    if len(words) != STEP_WORDS.get(kind, max(1, len(words))) or (
-        kind not in STEP_WORDS
-        and (kind not in ("drop", "value", "default") or (kind == "default" and len(words) % 2))
-    ):
+    if kind in OF_PARAMETERS:
+        valid = bool(words) and (kind != "default" or len(words) % 2 == 0)
+    else:
+        valid = len(words) == STEP_WORDS.get(kind)
+    if not valid:
         raise ValueError(f"{step} is no step of a rule")
     return (kind, *words)
 
 
-def _origin(text: object) -> Origin:
-    found = next((origin for origin in get_args(Origin) if origin == text), None)
-    if found is None:
+def _origin(text: Any) -> Origin:
+    if text not in get_args(Origin):
         raise ValueError(f"{text!r} is no origin of a rule")
-    return found  # type: ignore[no-any-return]
+    origin: Origin = text
+    return origin

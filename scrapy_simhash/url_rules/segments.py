@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 Segments: TypeAlias = tuple[str, ...]
 
-# Where the words are, in `without_words`: in a segment after a number, after it in the same
-# segment, or before it.
+# Where `words_at` looks for words: in the segment after a number, after the number in its segment,
+# or before it.
 WORD_PLACES = ("*", "#*", "*#")
 # Session ids; the names of pages are seldom so long without a separator.
 _TOKEN = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)[A-Za-z0-9]{16,}")

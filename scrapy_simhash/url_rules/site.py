@@ -44,7 +44,7 @@ class Site:
         self._pages = 0
         self._next_revision = _MIN_PAGES_BETWEEN_REVISIONS
         self._suspects: OrderedDict[Rule, UrlParts] = OrderedDict()
-        # What pages had, with the content of an equal URL; by rule and path pattern.
+        # Hashes of removed values that made no difference, by rule and path pattern.
         self._confirmed: dict[tuple[Rule, str], set[int]] = {}
 
     def suspect(self, rule: Rule, form: UrlParts) -> None:
@@ -130,7 +130,7 @@ class Site:
         return len(known) >= MANY_VALUES or values in known
 
     def is_revision_due(self) -> bool:
-        """Return True, once, some pages after the rules have changed. Call it for each page."""
+        """Count a page. Return True once, some pages after the rules have changed."""
         self._pages += 1
         due = not self._is_revised and self._pages >= self._next_revision
         if due:
@@ -163,7 +163,7 @@ def _in_order(rules: Rules) -> Rules:
 
 
 def _worth(record: RuleRecord) -> int:
-    """Return what would be lost with a rule; 0 if it may make place for another."""
+    """Return the value of a rule's evidence; 0 if another rule may replace it."""
     if record.origin != "learned":
         return 1 << 32
     useless = record.total.against >= record.total.pages

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from scrapy_simhash.clustering import clusters, pairs
-from scrapy_simhash.clustering.distinct import Distinct
+from scrapy_simhash.clustering.pairs import PairSearch
 
 # What is meant for millions, at sizes that an oracle can follow: pieces of a few fingerprints,
 # runs that count as long, tiles of a few pairs, and so on.
@@ -14,15 +14,13 @@ SIZES = {
     "pieces": {(pairs, "_PIECE"): 3, (pairs, "BATCH"): 2},
     "runs": {
         (pairs, "_LONG_RUN"): 2,
-        (pairs, "_LONG_RUN_OF_LINKS"): 2,
         (pairs, "_FEW"): 3,
         (pairs, "_SAMPLE"): 1,
         (pairs, "_TILE_PAIRS"): 5,
         (pairs, "_TILE_WIDTH"): 2,
     },
     "links": {
-        (pairs, "_LONG_RUN"): 4,
-        (pairs, "_LONG_RUN_OF_LINKS"): 1,
+        (pairs, "_LONG_RUN"): 1,
         (pairs, "_TILE_PAIRS"): 7,
     },
     "sparse": {(pairs, "_DENSE"): 0},
@@ -30,7 +28,7 @@ SIZES = {
         (clusters, "_HELD_PAIRS"): 0,
         (clusters, "_HELD_PER_INPUT"): 0,
         (clusters, "_SMALLEST_CHUNK"): 2,
-        (clusters, "_MOST_ROUNDS"): 1,
+        (clusters, "BATCH"): 2,
         (pairs, "_TILE_PAIRS"): 3,
         (pairs, "BATCH"): 3,
     },
@@ -49,22 +47,26 @@ def sizes(request):
 def work(monkeypatch):
     """Counts the pairs that are compared, and those that are handed on."""
     counted = SimpleNamespace(compared=0, handed=0)
-    near, all_near, found = pairs._near, pairs._all_near, Distinct.pairs
+    near, all_near = pairs._near, pairs._all_near
 
     def counting_near(ones, others, first, second, max_distance):
         counted.compared += len(first)
         return near(ones, others, first, second, max_distance)
 
-    def counting_all_near(rows, others, max_distance):
-        counted.compared += len(rows[0]) * len(others[0])
-        return all_near(rows, others, max_distance)
+    def counting_all_near(rows, others, max_distance, *, later=False):
+        counted.compared += len(rows[0]) * len(others[0]) // (1 + later)
+        return all_near(rows, others, max_distance, later=later)
 
-    def counting_pairs(*arguments, **named):
-        for batch in found(*arguments, **named):
-            counted.handed += len(batch.first)
-            yield batch
+    def counting(found):
+        def counting_pairs(search):
+            for batch in found(search):
+                counted.handed += len(batch.first) * (search._depth == 0)
+                yield batch
+
+        return counting_pairs
 
     monkeypatch.setattr(pairs, "_near", counting_near)
     monkeypatch.setattr(pairs, "_all_near", counting_all_near)
-    monkeypatch.setattr(Distinct, "pairs", counting_pairs)
+    for name in ("pairs", "links"):
+        monkeypatch.setattr(PairSearch, name, counting(getattr(PairSearch, name)))
     return counted

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.clustering.plans import batch_plan, cost_s, exact_plan
-from scrapy_simhash.errors import PlanError
+from scrapy_simhash.clustering.plans import batch_plan, cost_s
 from scrapy_simhash.index import TablePlan
 
 
@@ -31,13 +30,7 @@ def test_few_are_compared_with_each_other_and_many_are_not():
 
 
 def test_a_run_is_searched_by_tables_only_where_that_is_faster():
-    assert exact_plan(64, 3, 50_000).guaranteed_distance >= 3
-    assert exact_plan(64, 3, 50) is None
-    assert exact_plan(256, 36, 5_000) is None
-    assert exact_plan(3, 3, 8) is None
-
-
-def test_bad_distances_are_refused():
-    for max_distance in (-1, 64):
-        with pytest.raises(PlanError):
-            batch_plan(64, max_distance, 10)
+    assert batch_plan(64, 3, 50_000, 1.0).guaranteed_distance >= 3
+    assert batch_plan(64, 3, 50, 1.0) is None
+    assert batch_plan(256, 36, 5_000, 1.0) is None
+    assert batch_plan(3, 3, 8, 1.0) is None

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash import Scheme
-from scrapy_simhash.clustering import cluster, distinct, near_pairs
+from scrapy_simhash.clustering import cluster, near_pairs, plans
 from scrapy_simhash.clustering.plans import batch_plan
 from scrapy_simhash.clustering.probed import probed_plan, typical_recall
 from scrapy_simhash.errors import PlanError, SchemeError
@@ -90,7 +90,7 @@ def test_near_duplicates_of_texts_are_found(fingerprints):
     assert len(wanted) >= 190
     assert set(triples(found.arrays())) <= wanted
     assert len(found.arrays().first) >= 0.98 * len(wanted)
-    assert found.recall == typical_recall(WIDE, 52) >= 0.99
+    assert found.recall == typical_recall(WIDE, 52) >= 0.985
 
 
 def test_they_are_given_as_objects_bytes_or_an_array(fingerprints):
@@ -114,7 +114,7 @@ def test_they_are_used_where_they_help_and_never_needed(fingerprints, monkeypatc
     assert (few.plan, few.recall) == (None, 1.0)
     assert batch_plan(256, 52, 1_000_000, certain=True) == WIDE
     bare_plan = batch_plan(256, 52, 1_000_000)
-    monkeypatch.setattr(distinct, "batch_plan", lambda *_, certain: WIDE if certain else bare_plan)
+    monkeypatch.setattr(plans, "batch_plan", lambda *_, certain: WIDE if certain else bare_plan)
     assert near_pairs(fingerprints, bits=256, max_distance=52).plan == WIDE
     bare = near_pairs(values, bits=256, max_distance=52)
     # One that is not known is enough: all others might be near it.

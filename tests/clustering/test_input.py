@@ -29,7 +29,7 @@ BAD = {
     "one int": (7, "a sequence of ints or an array, not int"),
     "an array of floats": (np.array([1.0, np.nan]), "shape (2,) and type float64"),
     "an array of bools": (np.array([True]), "shape (1,) and type bool"),
-    "a negative in an array": (np.array([1, -5]), "fingerprint 1 is -5: negative"),
+    "a negative in an array": (np.array([1, -5]), "fingerprint 1 is -5: 0 to 2"),
     "rows of 7 bytes": (np.zeros((2, 7), np.uint8), "(n, 8) uint8 or (n,) uint64 or (n, 1) uint64"),
     "rows of two words": (np.zeros((2, 2), np.uint64), "shape (2, 2) and type uint64"),
     "rows of halves": (np.zeros((2, 2), np.uint32), "shape (2, 2) and type uint32"),
@@ -78,7 +78,7 @@ def test_a_distance_that_is_no_whole_number_is_refused():
             near_pairs([1], bits=64, max_distance=max_distance)
 
 
-@pytest.mark.parametrize("min_recall", [0, -0.5, 1.01, float("nan")])
+@pytest.mark.parametrize("min_recall", [0, -0.5, 1.01, float("nan"), "all", None])
 def test_shares_that_cannot_be_are_refused(min_recall):
     with pytest.raises(PlanError, match="min_recall = "):
         cluster([1], bits=64, max_distance=3, min_recall=min_recall)
@@ -87,6 +87,8 @@ def test_shares_that_cannot_be_are_refused(min_recall):
 def test_a_plan_must_be_of_the_same_width_and_a_method_one_of_two():
     with pytest.raises(PlanError, match="a plan for 32 bits does not fit fingerprints of 64"):
         cluster([1], bits=64, max_distance=3, plan=TablePlan(32, 4))
+    with pytest.raises(PlanError, match="plan = 'fast': a TablePlan"):
+        cluster([1], bits=64, max_distance=3, plan="fast")
     with pytest.raises(SchemeError, match="method = 'average': leader or connected"):
         cluster([1], bits=64, max_distance=3, method="average")
     assert issubclass(SchemeError, SimhashError)

@@ -25,6 +25,8 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index import index_url, open_index
+from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.passages import rows
 from scrapy_simhash.passages.cutting import Cutting
 from scrapy_simhash.passages.index import open_passages
 from scrapy_simhash.passages.matching import CheckOptions
@@ -459,6 +461,18 @@ def test_a_distance_that_no_tables_serve_leaves_nothing_behind(tmp_path):
         open_passages(tmp_path / "index", PassageScheme(max_distance=255))
     with open_passages(tmp_path / "index") as index:
         assert index.documents == 0
+
+
+@pytest.mark.parametrize("key", [rows.STATE_KEY, rows.name_row("ferry"), rows.passage_row(0)])
+def test_damaged_rows_are_errors(tmp_path, key):
+    with open_passages(tmp_path / "index") as index:
+        index.add("ferry", FERRY)
+        database = index.manifest.database
+    documents = database_kind(database)(str(tmp_path), tmp_path / "index" / "documents")
+    documents.write([(key, b"123")])
+    documents.close()
+    with pytest.raises(IndexCorrupt, match="damaged"), open_passages(tmp_path / "index") as index:
+        index.check("ferry", FERRY, exclude="ferry")
 
 
 class TestShortSentences:

@@ -119,6 +119,13 @@ def test_a_rule_that_changes_nothing_returns_the_same_object():
         assert rewrite((step,), parts) is parts
 
 
+def test_only_the_presence_of_a_parameter_matters_however_often_it_occurs():
+    rule = (("value", "b"),)
+    assert (
+        rewrite(rule, parts_of("/a?b&b")) == rewrite(rule, parts_of("/a?b=1")) == parts_of("/a?b")
+    )
+
+
 PATHS = st.lists(
     st.sampled_from(
         [
