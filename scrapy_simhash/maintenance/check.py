@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
+from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, opened_runs
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, State
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.maintenance.side_rows import damaged_side_rows
+from scrapy_simhash.maintenance.rows import read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.runs import Runs
@@ -134,50 +134,37 @@ class _Check:
                 )
         except ValueError as error:
             report.problem(f"the state row is missing or damaged ({error})")
-        owned = self._check_entries()
-        self._check_log()
-        self._check_side_rows()
+        owned = self._check_rows()
         if self._runs is not None:
             self._check_runs(self._runs)
         else:
             self._check_buckets()
             if report.records != owned:
                 self._name_orphans()
-        for row in records.rows_of_no_kind(self._database):
-            report.problem(f"a row of no known kind: {row!r}")
         return report
 
-    def _check_entries(self) -> int:
-        """Check all entries, and return the number of records that belong to them."""
+    def _check_rows(self) -> int:
+        """Check all rows but buckets, and return the number of records that belong to entries."""
         report, state = self._report, self._state
         owned = later = highest = 0
-        for row, value in self._database.rows(b"E", b"F"):
-            ordinal = int.from_bytes(row[1:], "big")
-            if row != records.entry_row(ordinal & records.MAX_ORDINAL):
-                continue  # reported as a row of no known kind
-            try:
-                entry = records.decode_entry(ordinal, value, self._width_bytes)
-            except ValueError as error:
-                report.problem(str(error))
-                continue
-            report.entries += 1
-            self._on_progress()
-            later += ordinal >= state.next_ordinal
-            if ordinal < state.next_ordinal:
-                highest = max(highest, entry.number, entry.met)
-            if self._runs is not None:
-                report.buffered += ordinal >= self._runs.stop
-                continue
-            expected = self._expected(entry)
-            found = [self._find(bucket, record) for bucket, record in expected]
-            owned += sum(found)
-            if ordinal >= state.first_buffered:
-                report.buffered += 0 in found
-            elif 0 in found:
-                report.problem(f"entry {ordinal} ({entry.key!r}) has no record in a table")
-            if max(found) > 1:
-                report.problem(f"entry {ordinal} ({entry.key!r}) has a record twice in a bucket")
-            self._check_key(entry, *expected[-1])
+        for row in read_rows(self._database, self._width_bytes):
+            if row.problem:
+                report.problem(row.problem)
+            elif isinstance(row.content, Entry):
+                entry = row.content
+                report.entries += 1
+                self._on_progress()
+                if entry.ordinal < state.next_ordinal:
+                    highest = max(highest, entry.number, entry.met)
+                else:
+                    later += 1
+                if self._runs is None:
+                    owned += self._check_records(entry)
+                else:
+                    report.buffered += entry.ordinal >= self._runs.stop
+            elif row.content is not None:
+                report.near_duplicates += 1
+                highest = max(highest, row.content.sequence)
         if report.entries - later != state.entries:
             report.problem(
                 f"the state row counts {state.entries} entries, there were {report.entries - later}"
@@ -187,6 +174,23 @@ class _Check:
                 f"sequence {highest} was given, but {state.next_sequence} is said to come next"
             )
         return owned
+
+    def _check_records(self, entry: Entry) -> int:
+        """Check that an entry has one record in each table, and return the number of records."""
+        expected = self._expected(entry)
+        found = [self._find(bucket, record) for bucket, record in expected]
+        if entry.ordinal >= self._state.first_buffered:
+            self._report.buffered += 0 in found
+        elif 0 in found:
+            self._report.problem(
+                f"entry {entry.ordinal} ({entry.key!r}) has no record in a table"
+            )
+        if max(found) > 1:
+            self._report.problem(
+                f"entry {entry.ordinal} ({entry.key!r}) has a record twice in a bucket"
+            )
+        self._check_key(entry, *expected[-1])
+        return sum(found)
 
     def _expected(self, entry: Entry) -> list[tuple[bytes, bytes]]:
         """Return the expected (bucket, record) in each table and among the page keys."""
@@ -240,26 +244,6 @@ class _Check:
             return  # reported already
         if same:
             self._report.problem(f"{entry.key!r} has two entries, {entry.ordinal} and {ordinal}")
-
-    def _check_log(self) -> None:
-        for row, value in self._database.rows(b"N", b"O"):
-            sequence = int.from_bytes(row[1:], "big")
-            if len(row) != records.LOG_ROW_BYTES:
-                continue  # reported as a row of no known kind
-            try:
-                records.decode_near_duplicate(sequence, value, self._width_bytes)
-            except ValueError as error:
-                self._report.problem(str(error))
-            if sequence >= self._state.next_sequence:
-                self._report.problem(
-                    f"line {sequence} of the near-duplicate log, but {self._state.next_sequence} "
-                    "is said to come next"
-                )
-            self._report.near_duplicates += 1
-
-    def _check_side_rows(self) -> None:
-        for _, problem in damaged_side_rows(self._database):
-            self._report.problem(problem)
 
     def _buckets(self) -> Iterator[_Bucket]:
         """Yield all buckets with their rows."""
