@@ -126,8 +126,11 @@ class Calibrated:
         """Return the share of pairs within the chosen k that its tables are expected to find."""
         if self.choice is None or self.choice.plan is None:
             return None
-        near = self.counts.near_duplicate
-        pairs = _with_copies(near, self.edited.distances, _weight(self.counts, self.edited))
+        weight = _weight(self.counts, self.edited)
+        pairs = [
+            near + weight * copies
+            for near, copies in zip(self.counts.near_duplicate, self.edited.distances, strict=True)
+        ]
         return table_recall(self.choice.plan, pairs, self.choice.max_distance)
 
 
@@ -221,27 +224,37 @@ def _calibrated(
     counts: Counts,
     edited: EditedCopies,
 ) -> Calibrated:
+    import numpy as np
+
+    near, different, loss = np.array(counts.confirmable)
+    weight = _weight(counts, edited)
+    copies = np.array(edited.confirmable)
+
+    def rows_at(least: int) -> list[Score]:
+        """Return recall and precision at each k for a least resemblance in per cent."""
+        found = different[least:].sum(axis=0)
+        return figures(
+            (near[least:].sum(axis=0) + weight * copies[least:].sum(axis=0)).tolist(),
+            found.tolist(),
+            total=sum(counts.near_duplicate) + weight * sum(edited.distances),
+            similar=(counts.different - found).tolist(),
+        )
+
     now = preset.least_per_cent
-    rows = _rows(counts, edited, now)
+    rows = rows_at(now)
     present = rows[preset.max_distance]
     bits, most = preset.scheme.bits, preset.served_distance
     keep = None if preset.confirmation == UNCONFIRMED else preset.max_distance
     choice = choose(rows, bits, keep=keep, most=most)
     least = None
     if choice is not None and now:
-        within = slice(choice.max_distance + 1)
-        near, copies, loss = (
-            [sum(row[within]) for row in table]
-            for table in (
-                counts.confirmable.near_duplicate,
-                edited.confirmable,
-                counts.confirmable.loss,
-            )
-        )
-        near_and_copies = _with_copies(near, copies, _weight(counts, edited))
-        least = choose_resemblance(near_and_copies, loss, now)
+        by_similarity = [
+            table[:, : choice.max_distance + 1].sum(axis=1) for table in (near, copies, loss)
+        ]
+        pairs = by_similarity[0] + weight * by_similarity[1]
+        least = choose_resemblance(pairs.tolist(), by_similarity[2].tolist(), now)
         if least.per_cent != now:
-            rows = _rows(counts, edited, least.per_cent)
+            rows = rows_at(least.per_cent)
             choice = choose(rows, bits, keep=keep, most=most)
     return Calibrated(
         preset=preset,
@@ -256,34 +269,8 @@ def _calibrated(
     )
 
 
-def _rows(counts: Counts, edited: EditedCopies, least: int) -> list[Score]:
-    """Return recall and precision at each k for a least resemblance in per cent."""
-    near, different, copies = (
-        [sum(column) for column in zip(*table[least:], strict=True)]
-        for table in (
-            counts.confirmable.near_duplicate,
-            counts.confirmable.different,
-            edited.confirmable,
-        )
-    )
-    weight = _weight(counts, edited)
-    return figures(
-        _with_copies(near, copies, weight),
-        different,
-        total=sum(counts.near_duplicate) + weight * sum(edited.distances),
-        similar=[
-            every - confirmed for every, confirmed in zip(counts.different, different, strict=True)
-        ],
-    )
-
-
 def _weight(counts: Counts, edited: EditedCopies) -> float:
     return fill_weight(sum(counts.near_duplicate), sum(edited.distances))
-
-
-def _with_copies(near: Sequence[int], copies: Sequence[int], weight: float) -> list[float]:
-    """Return counts of near-duplicate pairs, with weighted edited copies added."""
-    return [own + weight * copy for own, copy in zip(near, copies, strict=True)]
 
 
 def _edited_copies(

@@ -33,14 +33,15 @@ def merge(
     in_scope: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
     on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
-    """Take another index into this one, as if its crawl had come after this one's.
+    """Merge another index into this one as if its crawl came later, and return the counts.
 
-    What the other holds is met later than anything here: its pages take the place of those here
-    that they are copies of, and pages of both are unchanged, or changed. So it is what a crawl
-    with this index would have left, if it met each page once (of pages that it met more often,
-    the other index knows the last content alone). Pages of the other are not compared with each
-    other again. The other index stays as it is. In Redis, this one is changed in place, and no
-    crawl may use it; if interrupted, the merge can be done again.
+    The result is what a crawl with this index would leave if it met each page of the other index
+    once: pages of the other index replace those of this one that they are copies of, and pages of
+    both are unchanged or changed. The other index knows only the last content of a page that its
+    crawl met more often. Its pages are not compared with each other again, and it is not changed.
+
+    In Redis, this index is changed in place, and no crawl may use it. An interrupted merge can be
+    repeated.
 
     :param in_scope: the scope of a page, see `Index.observe`; None for all.
     :raises IndexMismatch: they have different schemes.
@@ -85,7 +86,7 @@ def _changing(
         return
     # The history says nothing about pages of another index.
     with rewriting(where, side_rows=("url-rules", "validators", "sitemaps")) as (source, store):
-        copy_all(source, store, RewriteResult(), on_progress)
+        copy_all(source, store, on_progress=on_progress)
         store.skip_to(source.next_sequence)
         yield store
 

@@ -210,8 +210,9 @@ def _tables_of_buckets(
             kind, check_bits = "page keys", records.KEY_CHECK_BITS
         stop = (int.from_bytes(head, "big") + 1).to_bytes(len(head), "big")
         of_table = _counted(database.rows(head, stop), rows[kind], on_progress)
+        name_bytes = len(head) + prefix_bytes
         # A bucket has one open row, which begins with a header, and any number of closed rows.
-        for _, bucket in groupby(of_table, lambda row: row[0][: len(head) + prefix_bytes]):
+        for _, bucket in groupby(of_table, lambda row, end=name_bytes: row[0][:end]):
             packed_bytes = sum(len(value) for _, value in bucket) - records.HEADER_BYTES
             table.add_bucket(packed_bytes // (4 + check_bits // 8))
     return tables
