@@ -66,12 +66,16 @@ Preset = PresentSettings
 class EditedCopies(NamedTuple):
     """The counts of edited copies, which supplement a sample with few near-duplicates.
 
-    :param distances: number of copies at each distance from their pages.
-    :param confirmable: the same by similarity in per cent, then by distance.
+    :param confirmable: numbers of copies by similarity in per cent, then by distance from their
+        pages.
     """
 
-    distances: list[int]
     confirmable: list[list[int]]
+
+    @property
+    def distances(self) -> list[int]:
+        """Return the number of copies at each distance from their pages."""
+        return [sum(column) for column in zip(*self.confirmable, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,7 +287,6 @@ def _edited_copies(
     """Count the edited copies by their distance and similarity to their pages."""
     scheme = preset.scheme
     detector = Detector(scheme, min_tokens=min_tokens)
-    distances = [0] * (scheme.bits + 1)
     confirmable = [[0] * (scheme.bits + 1) for _ in range(STEPS + 1)]
     for number, text in copies:
         page = pages[number]
@@ -294,6 +297,5 @@ def _edited_copies(
         distance = hamming_distance(original.fingerprint, edited.fingerprint)
         [(similarity, _)] = preset.confirmation.similarities(original.evidence, [edited.evidence])
         step = STEPS if similarity is None else int(similarity * STEPS + 1e-9)
-        distances[distance] += 1
         confirmable[step][distance] += 1
-    return EditedCopies(distances, confirmable)
+    return EditedCopies(confirmable)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
@@ -20,7 +21,7 @@ from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.rows import read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
@@ -72,32 +73,6 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
     if (directory / REPAIRING).exists():
         report.problem("a repair was not finished")
     return report
-
-
-@dataclass
-class _Bucket:
-    """The rows of one bucket, by key."""
-
-    name: bytes
-    record_bytes: int
-    rows: dict[bytes, bytes] = field(default_factory=dict)
-
-    def packed(self) -> bytes | None:
-        """Return all records, closed rows first; None if the rows are inconsistent."""
-        value = self.rows.get(self.name, b"")
-        closed = [self.rows[row] for row in self.rows if row != self.name]
-        expected = [self.name, *(records.closed_row(self.name, n) for n in range(len(closed)))]
-        packed = [*closed, value[HEADER_BYTES:]]
-        if (
-            list(self.rows) != expected
-            or int.from_bytes(value[:HEADER_BYTES], "little") != len(closed)
-            or len(value) < HEADER_BYTES
-            # The row of an empty bucket is deleted.
-            or not any(packed)
-            or any(len(records_) % self.record_bytes for records_ in packed)
-        ):
-            return None
-        return b"".join(packed)
 
 
 class _Check:
@@ -229,7 +204,8 @@ class _Check:
     def _check_key(self, entry: Entry, bucket: bytes, record: bytes) -> None:
         """Report other entries with the same key."""
         for value in self._rows_of(bucket):
-            for other in _split(value, len(record)):
+            for at in range(0, len(value), len(record)):
+                other = value[at : at + len(record)]
                 ordinal = int.from_bytes(other[-4:], "little")
                 if other[:-4] == record[:-4] and ordinal > entry.ordinal:
                     self._check_other_key(entry, ordinal)
@@ -245,38 +221,30 @@ class _Check:
         if same:
             self._report.problem(f"{entry.key!r} has two entries, {entry.ordinal} and {ordinal}")
 
-    def _buckets(self) -> Iterator[_Bucket]:
-        """Yield all buckets with their rows."""
-        lengths = {head: len(head) + prefix_bytes for head, prefix_bytes in self._heads}
-        for start, stop, head_bytes in ((b"K", b"L", 1), (b"T", b"U", 3)):
-            bucket: _Bucket | None = None
-            for row, value in self._database.rows(start, stop):
-                head = row[:head_bytes]
-                length = lengths.get(head, 0)
-                of = row[:length]
-                if bucket is None or bucket.name != of or not of:
-                    if bucket is not None:
-                        yield bucket
-                    bits = KEY_CHECK_BITS if head == b"K" else self._check_bits
-                    # A row of no table, or a row that is too short, belongs to no bucket.
-                    name = of if length and len(of) == length else b""
-                    bucket = _Bucket(name, 4 + bits // 8)
-                bucket.rows[row] = value
-            if bucket is not None:
-                yield bucket
-
     def _check_buckets(self) -> None:
         report = self._report
-        for bucket in self._buckets():
-            packed = bucket.packed()
+        lengths = {head: len(head) + prefix_bytes for head, prefix_bytes in self._heads}
+
+        def name_of(row: tuple[bytes, bytes]) -> bytes:
+            """Return the name of a row's bucket; it is empty if there is no such bucket."""
+            key = row[0]
+            length = lengths.get(key[: 1 if key.startswith(b"K") else 3], 0)
+            return key[:length] if len(key) >= length else b""
+
+        all_rows = chain(self._database.rows(b"K", b"L"), self._database.rows(b"T", b"U"))
+        for name, rows_of_bucket in groupby(all_rows, name_of):
+            rows = dict(rows_of_bucket)
+            check_bits = KEY_CHECK_BITS if name.startswith(b"K") else self._check_bits
+            record_bytes = 4 + check_bits // 8
+            packed = _packed(name, rows, record_bytes)
             if packed is None:
-                rows = ", ".join(map(repr, bucket.rows))
-                report.problem(f"the rows of a bucket don't fit each other: {rows}")
+                named = ", ".join(map(repr, rows))
+                report.problem(f"the rows of a bucket don't fit each other: {named}")
                 continue
-            ordinals = records.ordinals(packed, bucket.record_bytes)
+            ordinals = records.ordinals(packed, record_bytes)
             report.records += len(ordinals)
             if ordinals != sorted(set(ordinals)):
-                report.problem(f"the records of the bucket {bucket.name!r} are not in order")
+                report.problem(f"the records of the bucket {name!r} are not in order")
 
     def _check_runs(self, runs: Runs) -> None:
         """Check that pages in runs have entries or were removed, and entries are in each table."""
@@ -322,5 +290,19 @@ class _Check:
                 )
 
 
-def _split(value: bytes, record_bytes: int) -> list[bytes]:
-    return [value[at : at + record_bytes] for at in range(0, len(value), record_bytes)]
+def _packed(name: bytes, rows: dict[bytes, bytes], record_bytes: int) -> bytes | None:
+    """Return all records of a bucket, closed rows first; None if the rows are inconsistent."""
+    value = rows.get(name, b"")
+    closed = [rows[row] for row in rows if row != name]
+    expected = [name, *(records.closed_row(name, n) for n in range(len(closed)))]
+    packed = [*closed, value[HEADER_BYTES:]]
+    if (
+        list(rows) != expected
+        or int.from_bytes(value[:HEADER_BYTES], "little") != len(closed)
+        or len(value) < HEADER_BYTES
+        # The row of an empty bucket is deleted.
+        or not any(packed)
+        or any(len(records_) % record_bytes for records_ in packed)
+    ):
+        return None
+    return b"".join(packed)

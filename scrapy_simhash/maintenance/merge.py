@@ -43,12 +43,12 @@ def merge(
     In Redis, this index is changed in place, and no crawl may use it. An interrupted merge can be
     repeated.
 
-    :param in_scope: the scope of a page, see `Index.observe`; None for all.
-    :raises IndexMismatch: they have different schemes.
-    :raises StorageError: see `expire`; of either.
+    :param in_scope: returns the scope of a page (see `Index.observe`), or None for all pages.
+    :raises IndexMismatch: the indexes have different schemes.
+    :raises StorageError: see `expire`, for either index.
     """
     if _resolved(where) == _resolved(other):
-        raise StorageError(str(other), "an index is not merged with itself: give another one")
+        raise StorageError(str(other), "an index cannot be merged with itself: give another one")
     mine, theirs = manifest_of(where), manifest_of(other)
     if mine.scheme != theirs.scheme:
         raise IndexMismatch(
@@ -96,7 +96,7 @@ def _resolved(where: Location) -> object:
 
 
 class _Merging:
-    """Repeats what another index saw, as a later crawl of this one."""
+    """Writes what another index saw to a store, as a later crawl of it."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class _Merging:
         own = None
         if stored is not None:
             own = self._rules.own(entry.fingerprint, entry.evidence, stored)
-        # The other index has compared its pages with each other: only those of here are asked.
+        # The other index has compared its own pages already.
         decision = decide(
             own, lambda: (self._neighbours(entry), ()), lambda other: other.met >= self._began
         )
@@ -150,8 +150,8 @@ class _Merging:
         if later > MAX_SEQUENCE:
             raise StorageError(
                 self._location,
-                "it has been merged so often that its numbers have no room: export it, and import "
-                "that, which begins anew; nothing was changed",
+                f"sequence {later} is too large, after very many merges: export the index, and "
+                "import it as a new one, whose numbers begin at 1; nothing was changed",
             )
         return later
 

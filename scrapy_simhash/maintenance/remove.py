@@ -31,7 +31,7 @@ def expire(
     :param before_s: Unix time; a page that was last seen at that second stays.
     :param log: remove older lines of the near-duplicate log, too.
     :param on_progress: called for each entry.
-    :raises StorageError: there is no index, it is open elsewhere, damaged, or the disk fails.
+    :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
     """
     if isinstance(where, RedisAddress):
         kept = RewriteResult()

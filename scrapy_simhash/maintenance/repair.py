@@ -126,15 +126,14 @@ def _keep_what_can_be_read(
 def _superseded(
     database: Database, ordinals: Sequence[int], hashes: Sequence[int], width_bytes: int
 ) -> list[int]:
-    """Return the ordinals of entries whose page has a younger one, as in salvaged files."""
+    """Return the ordinals of entries whose page has a younger entry, as salvaged files may have."""
     import numpy as np
 
-    order = np.argsort(np.array(hashes, np.uint64), kind="stable")
-    ordered = np.array(hashes, np.uint64)[order]
-    equal = np.flatnonzero(ordered[1:] == ordered[:-1])
+    values, counts = np.unique(np.array(hashes, np.uint64), return_counts=True)
+    repeated = np.isin(np.array(hashes, np.uint64), values[counts > 1])
     last: dict[str, Entry] = {}
     superseded = []
-    for position in sorted({int(order[i]) for start in equal for i in (start, start + 1)}):
+    for position in np.flatnonzero(repeated).tolist():
         ordinal = ordinals[position]
         value = database.get(records.entry_row(ordinal)) or b""
         entry = records.decode_entry(ordinal, value, width_bytes)

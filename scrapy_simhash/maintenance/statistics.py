@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
@@ -211,9 +212,10 @@ def _tables_of_buckets(
         stop = (int.from_bytes(head, "big") + 1).to_bytes(len(head), "big")
         of_table = _counted(database.rows(head, stop), rows[kind], on_progress)
         name_bytes = len(head) + prefix_bytes
+        sizes = ((row[:name_bytes], len(value)) for row, value in of_table)
         # A bucket has one open row, which begins with a header, and any number of closed rows.
-        for _, bucket in groupby(of_table, lambda row, end=name_bytes: row[0][:end]):
-            packed_bytes = sum(len(value) for _, value in bucket) - records.HEADER_BYTES
+        for _, bucket in groupby(sizes, itemgetter(0)):
+            packed_bytes = sum(size for _, size in bucket) - records.HEADER_BYTES
             table.add_bucket(packed_bytes // (4 + check_bits // 8))
     return tables
 
