@@ -164,7 +164,6 @@ class _Check:
             self._report.problem(
                 f"entry {entry.ordinal} ({entry.key!r}) has a record twice in a bucket"
             )
-        self._check_key(entry, *expected[-1])
         return sum(found)
 
     def _expected(self, entry: Entry) -> list[tuple[bytes, bytes]]:
@@ -182,44 +181,35 @@ class _Check:
 
     def _find(self, bucket: bytes, record: bytes) -> int:
         """Return how often a record is in a bucket."""
+        value = self._database.get(bucket)
+        if value is None:
+            return 0
+        closed = int.from_bytes(value[:HEADER_BYTES], "little")
+        if closed > len(value) + self._state.next_ordinal:
+            return 0  # `_check_buckets` reports the row
+        rows = self._database.get_all([records.closed_row(bucket, n) for n in range(closed)])
         times = 0
-        for packed in self._rows_of(bucket):
+        for packed in (*(row for row in rows if row is not None), value[HEADER_BYTES:]):
             at = packed.find(record)
             while at >= 0:
                 times += at % len(record) == 0
                 at = packed.find(record, at + 1)
         return times
 
-    def _rows_of(self, bucket: bytes) -> list[bytes]:
-        """Return the packed records of a bucket, row by row."""
-        value = self._database.get(bucket)
-        if value is None:
-            return []
-        closed = int.from_bytes(value[:HEADER_BYTES], "little")
-        if closed > len(value) + self._state.next_ordinal:
-            return []  # `_check_buckets` reports the row
-        rows = self._database.get_all([records.closed_row(bucket, n) for n in range(closed)])
-        return [*(row for row in rows if row is not None), value[HEADER_BYTES:]]
-
-    def _check_key(self, entry: Entry, bucket: bytes, record: bytes) -> None:
-        """Report other entries with the same key."""
-        for value in self._rows_of(bucket):
-            for at in range(0, len(value), len(record)):
-                other = value[at : at + len(record)]
-                ordinal = int.from_bytes(other[-4:], "little")
-                if other[:-4] == record[:-4] and ordinal > entry.ordinal:
-                    self._check_other_key(entry, ordinal)
-
-    def _check_other_key(self, entry: Entry, ordinal: int) -> None:
-        value = self._database.get(records.entry_row(ordinal))
-        if value is None:
-            return  # reported as an orphan
-        try:
-            same = records.decode_entry(ordinal, value, self._width_bytes).key == entry.key
-        except ValueError:
-            return  # reported already
-        if same:
-            self._report.problem(f"{entry.key!r} has two entries, {entry.ordinal} and {ordinal}")
+    def _check_keys(self, packed: bytes, record_bytes: int) -> None:
+        """Report pages with two entries, given the records of a bucket of page keys."""
+        by_check: dict[bytes, list[int]] = {}
+        for at in range(0, len(packed), record_bytes):
+            record = packed[at : at + record_bytes]
+            by_check.setdefault(record[:-4], []).append(int.from_bytes(record[-4:], "little"))
+        for ordinals in by_check.values():
+            first: dict[str, int] = {}
+            for ordinal in ordinals if len(ordinals) > 1 else ():
+                value = self._database.get(records.entry_row(ordinal))
+                with suppress(ValueError):  # other checks report it
+                    key = records.decode_entry(ordinal, value or b"", self._width_bytes).key
+                    if first.setdefault(key, ordinal) != ordinal:
+                        self._report.problem(f"{key!r} has two entries, {first[key]} and {ordinal}")
 
     def _check_buckets(self) -> None:
         report = self._report
@@ -245,6 +235,8 @@ class _Check:
             report.records += len(ordinals)
             if ordinals != sorted(set(ordinals)):
                 report.problem(f"the records of the bucket {name!r} are not in order")
+            if name.startswith(b"K"):
+                self._check_keys(packed, record_bytes)
 
     def _check_runs(self, runs: Runs) -> None:
         """Check that pages in runs have entries or were removed, and entries are in each table."""
