@@ -228,6 +228,7 @@ def _calibrated(
     counts: Counts,
     edited: EditedCopies,
 ) -> Calibrated:
+    """Return the calibration of a preset from the counts of its pairs."""
     import numpy as np
 
     near, different, loss = np.array(counts.confirmable)
@@ -274,6 +275,7 @@ def _calibrated(
 
 
 def _weight(counts: Counts, edited: EditedCopies) -> float:
+    """Return the weight of one edited copy."""
     return fill_weight(sum(counts.near_duplicate), sum(edited.distances))
 
 

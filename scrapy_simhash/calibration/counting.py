@@ -147,6 +147,7 @@ class Pairs:
     def _add_confirmable(
         self, table: Array, place: int, start: int, apart: Array, groups: Sequence[Array]
     ) -> None:
+        """Add the pairs of a block to the table of their similarity and distance."""
         import numpy as np
 
         asked = (apart >= 0) & np.logical_or.reduce(groups)
@@ -294,6 +295,7 @@ def _name_numbers(pages: Sequence[SampledPage], place: int) -> Array:
 
 
 def _order(pair: Pair, max_distance: int) -> tuple[bool, int, str, str]:
+    """Return the sort key of a pair: wrong ones first, then those nearest to k."""
     found = pair.distance <= max_distance and pair.confirmed
     wrong = pair.kind == "different" if found else pair.kind == "near-duplicate"
     return (not wrong, abs(pair.distance - max_distance), pair.a, pair.b)

@@ -115,6 +115,7 @@ class SampledPage(NamedTuple):
 
 
 def _page(name: str, text: str, detectors: Sequence[Detector], *, html: bool) -> SampledPage:
+    """Return a document of the sample, extracted and fingerprinted."""
     if not html:
         extraction = Extraction(text)
         fingerprints = _fingerprints(name, extraction, detectors)
@@ -137,5 +138,6 @@ def _page(name: str, text: str, detectors: Sequence[Detector], *, html: bool) ->
 def _fingerprints(
     name: str, extraction: Extraction, detectors: Sequence[Detector]
 ) -> list[PageFingerprint]:
+    """Return the fingerprint of an extraction for each detector."""
     pages = [detector.fingerprint_extraction(extraction) for detector in detectors]
     return [replace(page, evidence=evidence_of(name, page)) for page in pages]

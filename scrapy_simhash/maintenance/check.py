@@ -96,6 +96,7 @@ class _Check:
         self._state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
 
     def run(self) -> CheckReport:
+        """Check all rows, and return the report."""
         report = self._report
         value = self._database.get(records.STATE_KEY)
         if value is None and next(self._database.rows(b"", records.END), None) is None:
@@ -212,6 +213,7 @@ class _Check:
                         self._report.problem(f"{key!r} has two entries, {first[key]} and {ordinal}")
 
     def _check_buckets(self) -> None:
+        """Check that the rows of each bucket fit each other, and count their records."""
         report = self._report
         lengths = {head: len(head) + prefix_bytes for head, prefix_bytes in self._heads}
 

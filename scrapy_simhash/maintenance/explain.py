@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What an index knows about a page.
+    """The entry and the log lines of a page.
 
     :param max_distance: k of the index.
     :param entry: the entry of the page; None if it is no representative.

@@ -146,6 +146,7 @@ class _Merging:
         self._store.skip_to(self._later(next_sequence))
 
     def _later(self, sequence: int) -> int:
+        """Return the number that a sequence number of the other index gets in this one."""
         later = self._began - 1 + sequence
         if later > MAX_SEQUENCE:
             raise StorageError(
@@ -156,6 +157,7 @@ class _Merging:
         return later
 
     def _neighbours(self, entry: Entry) -> list[Neighbour]:
+        """Return the entries of this index within k of an entry of the other one, in its scope."""
         in_scope = self._in_scope(entry.key)
         found = [
             (distance, other)

@@ -147,6 +147,7 @@ def _superseded(
 
 
 def _delete(database: Database, rows: Iterable[bytes]) -> None:
+    """Delete rows in batches."""
     iterator = iter(rows)
     while batch := list(islice(iterator, _BATCH_ROWS)):
         database.write([], batch)

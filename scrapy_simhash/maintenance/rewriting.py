@@ -102,6 +102,7 @@ def making(
 
 @contextmanager
 def _making(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
+    """Yield the empty store of a new directory. The manifest is written last, on success."""
     location = str(directory)
     try:
         marker = directory / _MAKING

@@ -54,6 +54,7 @@ def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
 
 
 def _decoded(decode: Any, key: bytes, value: bytes, width_bytes: int) -> Row:
+    """Return a row with its content, or with what is wrong with it."""
     try:
         return Row(key, decode(int.from_bytes(key[1:], "big"), value, width_bytes))
     except ValueError as error:

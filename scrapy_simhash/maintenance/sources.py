@@ -64,7 +64,7 @@ def opened_index(
 def manifest_of(where: Location) -> Manifest | RedisManifest:
     """Return the manifest of an index.
 
-    :raises StorageError: there is no index, or it cannot be read.
+    :raises StorageError: the index is missing or cannot be read.
     """
     if isinstance(where, RedisAddress):
         with where.open() as index:

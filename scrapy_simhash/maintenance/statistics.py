@@ -119,6 +119,7 @@ def statistics(
 def _of_directory(
     directory: Path, manifest: Manifest, database: Database, on_progress: Callable[[], object]
 ) -> IndexStatistics:
+    """Return the statistics of an index in a directory."""
     state = records.decode_state(database.get(records.STATE_KEY) or bytes(24))
     first_buffered = records.entry_row(state.first_buffered)
     rows = {kind: RowStatistics() for kind in ROW_KINDS}
@@ -145,6 +146,7 @@ def _of_directory(
 
 
 def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexStatistics:
+    """Return the statistics of an index in Redis."""
     layout = index.layout
     tables = [
         TableStatistics(f"table {number}", bits)
@@ -221,6 +223,7 @@ def _tables_of_buckets(
 
 
 def _empty_tables(manifest: Manifest, key_prefix_bits: int) -> list[TableStatistics]:
+    """Return a table without records for each table of the plan, and for page keys."""
     widths_bits = manifest.plan.prefix_widths_bits
     tables = [TableStatistics(f"table {number}", bits) for number, bits in enumerate(widths_bits)]
     return [*tables, TableStatistics("page keys", key_prefix_bits)]

@@ -136,6 +136,7 @@ def build(
 
 
 def _url_rules(source: Source) -> dict[str, Any]:
+    """Return the rules of URLs that hold, as a table."""
     try:
         holding = [one for one in known_rules(source.side_rows("url-rules")) if one.holds]
     except ValueError as error:

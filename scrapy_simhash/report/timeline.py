@@ -90,6 +90,7 @@ def _levels(highest: int) -> list[int]:
 
 
 def _times(columns: Sequence[Column], step_s: float) -> list[Tick]:
+    """Return at most eight marks for the time axis."""
     if not columns:
         return []
     every = -(-len(columns) // _MOST_LABELS)

@@ -241,8 +241,11 @@ def test_a_long_wait_says_how_far_it_is(opened):
           new MutationObserver(note).observe(status, { childList: true });
         }"""
     )
-    page.locator("#k").fill("30")
-    page.wait_for_function("() => said.some(([, text]) => text.includes(': '))", timeout=60_000)
+    # All differ: 72 million comparisons.
+    page.locator("#k").fill("5")
+    page.wait_for_function(
+        "() => said.filter(([, text]) => text.startsWith('Grouping')).length > 0", timeout=60_000
+    )
     page.locator("#k").fill("0")
     watched.regrouped(0)
     said = page.evaluate("said")
