@@ -66,12 +66,16 @@ Preset = PresentSettings
 class EditedCopies(NamedTuple):
     """The counts of edited copies, which supplement a sample with few near-duplicates.
 
-    :param distances: number of copies at each distance from their pages.
-    :param confirmable: the same by similarity in per cent, then by distance.
+    :param confirmable: numbers of copies by similarity in per cent, then by distance from their
+        pages.
     """
 
-    distances: list[int]
     confirmable: list[list[int]]
+
+    @property
+    def distances(self) -> list[int]:
+        """Return the number of copies at each distance from their pages."""
+        return [sum(column) for column in zip(*self.confirmable, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +130,11 @@ class Calibrated:
         """Return the share of pairs within the chosen k that its tables are expected to find."""
         if self.choice is None or self.choice.plan is None:
             return None
-        near = self.counts.near_duplicate
-        pairs = _with_copies(near, self.edited.distances, _weight(self.counts, self.edited))
+        weight = _weight(self.counts, self.edited)
+        pairs = [
+            near + weight * copies
+            for near, copies in zip(self.counts.near_duplicate, self.edited.distances, strict=True)
+        ]
         return table_recall(self.choice.plan, pairs, self.choice.max_distance)
 
 
@@ -221,27 +228,38 @@ def _calibrated(
     counts: Counts,
     edited: EditedCopies,
 ) -> Calibrated:
+    """Return the calibration of a preset from the counts of its pairs."""
+    import numpy as np
+
+    near, different, loss = np.array(counts.confirmable)
+    weight = _weight(counts, edited)
+    copies = np.array(edited.confirmable)
+
+    def rows_at(least: int) -> list[Score]:
+        """Return recall and precision at each k for a least resemblance in per cent."""
+        found = different[least:].sum(axis=0)
+        return figures(
+            (near[least:].sum(axis=0) + weight * copies[least:].sum(axis=0)).tolist(),
+            found.tolist(),
+            total=sum(counts.near_duplicate) + weight * sum(edited.distances),
+            similar=(counts.different - found).tolist(),
+        )
+
     now = preset.least_per_cent
-    rows = _rows(counts, edited, now)
+    rows = rows_at(now)
     present = rows[preset.max_distance]
     bits, most = preset.scheme.bits, preset.served_distance
     keep = None if preset.confirmation == UNCONFIRMED else preset.max_distance
     choice = choose(rows, bits, keep=keep, most=most)
     least = None
     if choice is not None and now:
-        within = slice(choice.max_distance + 1)
-        near, copies, loss = (
-            [sum(row[within]) for row in table]
-            for table in (
-                counts.confirmable.near_duplicate,
-                edited.confirmable,
-                counts.confirmable.loss,
-            )
-        )
-        near_and_copies = _with_copies(near, copies, _weight(counts, edited))
-        least = choose_resemblance(near_and_copies, loss, now)
+        by_similarity = [
+            table[:, : choice.max_distance + 1].sum(axis=1) for table in (near, copies, loss)
+        ]
+        pairs = by_similarity[0] + weight * by_similarity[1]
+        least = choose_resemblance(pairs.tolist(), by_similarity[2].tolist(), now)
         if least.per_cent != now:
-            rows = _rows(counts, edited, least.per_cent)
+            rows = rows_at(least.per_cent)
             choice = choose(rows, bits, keep=keep, most=most)
     return Calibrated(
         preset=preset,
@@ -256,34 +274,9 @@ def _calibrated(
     )
 
 
-def _rows(counts: Counts, edited: EditedCopies, least: int) -> list[Score]:
-    """Return recall and precision at each k for a least resemblance in per cent."""
-    near, different, copies = (
-        [sum(column) for column in zip(*table[least:], strict=True)]
-        for table in (
-            counts.confirmable.near_duplicate,
-            counts.confirmable.different,
-            edited.confirmable,
-        )
-    )
-    weight = _weight(counts, edited)
-    return figures(
-        _with_copies(near, copies, weight),
-        different,
-        total=sum(counts.near_duplicate) + weight * sum(edited.distances),
-        similar=[
-            every - confirmed for every, confirmed in zip(counts.different, different, strict=True)
-        ],
-    )
-
-
 def _weight(counts: Counts, edited: EditedCopies) -> float:
+    """Return the weight of one edited copy."""
     return fill_weight(sum(counts.near_duplicate), sum(edited.distances))
-
-
-def _with_copies(near: Sequence[int], copies: Sequence[int], weight: float) -> list[float]:
-    """Return counts of near-duplicate pairs, with weighted edited copies added."""
-    return [own + weight * copy for own, copy in zip(near, copies, strict=True)]
 
 
 def _edited_copies(
@@ -296,7 +289,6 @@ def _edited_copies(
     """Count the edited copies by their distance and similarity to their pages."""
     scheme = preset.scheme
     detector = Detector(scheme, min_tokens=min_tokens)
-    distances = [0] * (scheme.bits + 1)
     confirmable = [[0] * (scheme.bits + 1) for _ in range(STEPS + 1)]
     for number, text in copies:
         page = pages[number]
@@ -307,6 +299,5 @@ def _edited_copies(
         distance = hamming_distance(original.fingerprint, edited.fingerprint)
         [(similarity, _)] = preset.confirmation.similarities(original.evidence, [edited.evidence])
         step = STEPS if similarity is None else int(similarity * STEPS + 1e-9)
-        distances[distance] += 1
         confirmable[step][distance] += 1
-    return EditedCopies(distances, confirmable)
+    return EditedCopies(confirmable)

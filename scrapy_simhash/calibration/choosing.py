@@ -18,6 +18,7 @@ kept if it is one of the best; otherwise the nearest best value is chosen.
 
 from __future__ import annotations
 
+from itertools import accumulate, chain, groupby
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -127,15 +128,17 @@ def figures(
     :param similar: number of different pairs at each distance that confirmation rejects.
     """
     total = sum(near_duplicates) if total is None else total
-    found, wrong, rejected = 0.0, 0, 0
-    rows = []
-    for k, (some, others) in enumerate(zip(near_duplicates, different, strict=True)):
-        found += some
-        wrong += others
-        rejected += similar[k] if similar is not None else 0
-        # Rounding may lift a sum of fractions above the total.
-        rows.append(Score(k, min(found, total), total, wrong, rejected))
-    return rows
+    counts = zip(
+        accumulate(near_duplicates),
+        accumulate(different),
+        accumulate(similar or [0] * len(different)),
+        strict=True,
+    )
+    # Rounding may lift a sum of fractions above the total.
+    return [
+        Score(k, min(found, total), total, wrong, rejected)
+        for k, (found, wrong, rejected) in enumerate(counts)
+    ]
 
 
 def choose(
@@ -149,29 +152,18 @@ def choose(
     """
     if not rows[-1].all_near_duplicates or rows[-1].different + rows[-1].similar < LEAST_DIFFERENT:
         return None
-    best = max(row.f1 for row in rows[:bits])
-    runs: list[list[int]] = []
-    for row in rows[:bits]:
-        if row.f1 >= best - _EQUAL:
-            if runs and runs[-1][-1] == row.max_distance - 1:
-                runs[-1].append(row.max_distance)
-            else:
-                runs.append([row.max_distance])
-    run = max(runs, key=len)
+    run = max(_best_runs([row.f1 for row in rows[:bits]]), key=len)
     low = run[0]
     high = max([low, *(k for k in run if rows[k].similar <= rows[k].near_duplicates)])
     middle = (low + high) // 2
     chosen = keep if keep is not None and low <= keep <= high else middle
     if most is not None and low <= most < chosen:
         chosen = most
-    plan = _plan(bits, chosen)
-    if plan is None or len(plan.tables) > _MANY_TABLES:
-        for k in range(chosen - 1, low - 1, -1):
-            cheaper = _plan(bits, k)
-            if cheaper is not None and len(cheaper.tables) <= _MANY_TABLES:
-                chosen, plan = k, cheaper
-                break
-    return Choice(chosen, low, high, middle, plan)
+    for k in range(chosen, low - 1, -1):
+        plan = _plan(bits, k)
+        if plan is not None and len(plan.tables) <= _MANY_TABLES:
+            return Choice(k, low, high, middle, plan)
+    return Choice(chosen, low, high, middle, _plan(bits, chosen))
 
 
 def choose_resemblance(
@@ -188,15 +180,19 @@ def choose_resemblance(
     for least in range(len(near_duplicates)):
         found, wrong = sum(near_duplicates[least:]), sum(loss[least:])
         scores.append(2 * found / (found + wrong + total) if found else 0.0)
+    runs = _best_runs(scores)
+    chosen = min(chain.from_iterable(runs), key=lambda least: (abs(least - now), least))
+    run = next(run for run in runs if chosen in run)
+    return LeastResemblance(chosen, run[0], run[-1])
+
+
+def _best_runs(scores: Sequence[float]) -> list[list[int]]:
+    """Return the positions of the best score, as runs of consecutive positions."""
     best = max(scores)
-    good = [least for least, score in enumerate(scores) if score >= best - _EQUAL]
-    chosen = min(good, key=lambda least: (abs(least - now), least))
-    low = high = chosen
-    while low - 1 in good:
-        low -= 1
-    while high + 1 in good:
-        high += 1
-    return LeastResemblance(chosen, low, high)
+    positions = [at for at, score in enumerate(scores) if score >= best - _EQUAL]
+    # Within a run, position and rank grow together.
+    runs = groupby(enumerate(positions), lambda ranked: ranked[1] - ranked[0])
+    return [[position for _, position in run] for _, run in runs]
 
 
 def table_recall(plan: TablePlan, near_duplicates: Sequence[float], max_distance: int) -> float:

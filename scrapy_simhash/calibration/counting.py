@@ -107,7 +107,6 @@ class Pairs:
         self._contents = None if same else Resemblances([page.content for page in pages])
         self._sketches = [_sketches(pages, place) for place in range(len(bits))]
         self._names = [_name_numbers(pages, place) for place in range(len(bits))]
-        self._least_by_names_cache: dict[tuple[int, int, int], int] = {}
 
     def count(
         self, *, on_progress: Callable[[int, int], object] = lambda _done, _of: None
@@ -148,6 +147,7 @@ class Pairs:
     def _add_confirmable(
         self, table: Array, place: int, start: int, apart: Array, groups: Sequence[Array]
     ) -> None:
+        """Add the pairs of a block to the table of their similarity and distance."""
         import numpy as np
 
         asked = (apart >= 0) & np.logical_or.reduce(groups)
@@ -192,17 +192,13 @@ class Pairs:
         pairs, inverse = np.unique(
             self._names[place][np.stack((ones, others))], axis=1, return_inverse=True
         )
-        least = [self._least_by_name(place, int(a), int(b)) for a, b in pairs.T]
-        return np.array(least, dtype=np.int64)[inverse.reshape(-1)]
-
-    def _least_by_name(self, place: int, a: int, b: int) -> int:
-        if (place, a, b) not in self._least_by_names_cache:
-            one, other = (self._pages[at].fingerprints[place].evidence for at in (a, b))
+        least = []
+        for pair in pairs.T.tolist():
+            one, other = (self._pages[at].fingerprints[place].evidence for at in pair)
             agree = names_agree(one, other)
             in_doubt = round(MIN_RESEMBLANCE_IN_DOUBT * STEPS)
-            least = in_doubt if agree is None else 0 if agree else _NEVER
-            self._least_by_names_cache[place, a, b] = least
-        return self._least_by_names_cache[place, a, b]
+            least.append(in_doubt if agree is None else 0 if agree else _NEVER)
+        return np.array(least, dtype=np.int64)[inverse.reshape(-1)]
 
     def near(self, place: int, max_distance: int, confirmation: Confirmation) -> list[Pair]:
         """Return at most 1,000 pairs to review: those that k gets wrong, then those near k."""
@@ -299,6 +295,7 @@ def _name_numbers(pages: Sequence[SampledPage], place: int) -> Array:
 
 
 def _order(pair: Pair, max_distance: int) -> tuple[bool, int, str, str]:
+    """Return the sort key of a pair: wrong ones first, then those nearest to k."""
     found = pair.distance <= max_distance and pair.confirmed
     wrong = pair.kind == "different" if found else pair.kind == "near-duplicate"
     return (not wrong, abs(pair.distance - max_distance), pair.a, pair.b)

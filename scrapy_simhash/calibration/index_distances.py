@@ -92,13 +92,9 @@ def index_distances(
             if place < sample:
                 drawn[place : place + 1] = [entry.fingerprint]
             on_progress()
-        logged: Counter[int] = Counter()
-        similar = 0
+        logged: Counter[int | None] = Counter()
         for line in source.near_duplicates():
-            if line.confirmed:
-                logged[line.distance] += 1
-            else:
-                similar += 1
+            logged[line.distance if line.confirmed else None] += 1
             on_progress()
     apart = np.zeros(bits + 1, dtype=np.int64)
     for start, block in distance_blocks(drawn, bits):
@@ -110,7 +106,7 @@ def index_distances(
         bits=bits,
         max_distance=manifest.max_distance,
         logged=[logged[distance] for distance in range(bits + 1)],
-        similar=similar,
+        similar=logged[None],
         representatives=count,
         sampled=len(drawn),
         apart=apart.tolist(),

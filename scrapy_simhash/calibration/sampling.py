@@ -69,13 +69,11 @@ class Sample:
                 )
                 sample._drawn[place : place + 1] = [packed]
             on_progress()
-        known = set()
-        drawn, sample._drawn = sample._drawn, []
-        for packed in drawn:
-            if packed[0] not in known:
-                known.add(packed[0])
-                sample._drawn.append(packed)
-        sample.repeated = len(drawn) - len(sample._drawn)
+        by_name: dict[str, tuple[str, bool, bytes]] = {}
+        for packed in sample._drawn:
+            by_name.setdefault(packed[0], packed)
+        sample.repeated = len(sample._drawn) - len(by_name)
+        sample._drawn = list(by_name.values())
         return sample
 
     def __len__(self) -> int:
@@ -117,6 +115,7 @@ class SampledPage(NamedTuple):
 
 
 def _page(name: str, text: str, detectors: Sequence[Detector], *, html: bool) -> SampledPage:
+    """Return a document of the sample, extracted and fingerprinted."""
     if not html:
         extraction = Extraction(text)
         fingerprints = _fingerprints(name, extraction, detectors)
@@ -139,5 +138,6 @@ def _page(name: str, text: str, detectors: Sequence[Detector], *, html: bool) ->
 def _fingerprints(
     name: str, extraction: Extraction, detectors: Sequence[Detector]
 ) -> list[PageFingerprint]:
+    """Return the fingerprint of an extraction for each detector."""
     pages = [detector.fingerprint_extraction(extraction) for detector in detectors]
     return [replace(page, evidence=evidence_of(name, page)) for page in pages]

@@ -41,13 +41,6 @@ class Change(NamedTuple):
     copy_of: str | None = None
 
 
-class _Copies(NamedTuple):
-    """The first and the last time that a page was a copy of another, since its entry was seen."""
-
-    first: NearDuplicate
-    last: NearDuplicate
-
-
 def changes(
     where: Location, since_s: int, *, on_progress: Callable[[], object] = lambda: None
 ) -> list[Change]:
@@ -55,7 +48,7 @@ def changes(
 
     :param since_s: Unix time.
     :param on_progress: called for each entry.
-    :raises StorageError: there is no index, it is open elsewhere, damaged, or the disk fails.
+    :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
     """
     with opened_source(where) as source:
         try:
@@ -71,21 +64,21 @@ def changes(
             else:
                 found.append(_of_content(entry, times, since_s))
             on_progress()
-        copies: dict[str, _Copies] = {}
+        # The first and the last line that says that a page became a copy after its entry was seen.
+        copies: dict[str, tuple[NearDuplicate, NearDuplicate]] = {}
         for line in source.near_duplicates() if missing else ():
             known = missing.get(line.key)
             if known is not None and line.confirmed and line.sequence > known.met:
-                first = copies[line.key].first if line.key in copies else line
-                copies[line.key] = _Copies(first, line)
-        found += [
-            _of_missing(entry, _of_content(entry, times, since_s), copies.get(entry.key), crawls)
-            for entry in missing.values()
-        ]
+                copies[line.key] = copies.get(line.key, (line,))[0], line
+        for key, entry in missing.items():
+            change = _of_content(entry, times, since_s)
+            found.append(_of_missing(entry, change, copies.get(key), crawls))
     listed = [change for change in found if change.at_s >= since_s]
     return sorted(listed, key=lambda change: (change.at_s, change.key))
 
 
 def _of_content(entry: Entry, times: _Times, since_s: int) -> Change:
+    """Return the last change of the content of a page."""
     changed_at_s = times.changed_at_s(entry)
     if changed_at_s is None or entry.first_seen_s >= since_s:
         return Change(entry.key, "new", entry.first_seen_s, entry.first_seen_s, entry.last_seen_s)
@@ -93,11 +86,15 @@ def _of_content(entry: Entry, times: _Times, since_s: int) -> Change:
 
 
 def _of_missing(
-    entry: Entry, change: Change, copies: _Copies | None, crawls: Sequence[CrawlRow]
+    entry: Entry,
+    change: Change,
+    copies: tuple[NearDuplicate, NearDuplicate] | None,
+    crawls: Sequence[CrawlRow],
 ) -> Change:
     """Return the last change of a page whose entry the last crawl has not seen.
 
-    :param change: of its content.
+    :param change: the last change of its content.
+    :param copies: the first and the last log line since then; None if it has none.
     """
     met = entry.met
     if copies is not None:
@@ -127,9 +124,7 @@ class _Times:
         self._times_s = [time_s for _, time_s in points]
 
     def changed_at_s(self, entry: Entry) -> int | None:
-        """Return when a crawl found that a page has other content; None if it is not known to have
-        had any other.
-        """
+        """Return when a crawl found that the content of a page changed, or None if none did."""
         at = bisect_right(self._sequences, entry.number)
         if not at or self._times_s[at - 1] <= entry.first_seen_s:
             return None

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
+from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, opened_runs
 from scrapy_simhash.index.records import HEADER_BYTES, KEY_CHECK_BITS, State
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.maintenance.side_rows import damaged_side_rows
+from scrapy_simhash.maintenance.rows import read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.runs import Runs
@@ -74,32 +75,6 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
     return report
 
 
-@dataclass
-class _Bucket:
-    """The rows of one bucket, by key."""
-
-    name: bytes
-    record_bytes: int
-    rows: dict[bytes, bytes] = field(default_factory=dict)
-
-    def packed(self) -> bytes | None:
-        """Return all records, closed rows first; None if the rows are inconsistent."""
-        value = self.rows.get(self.name, b"")
-        closed = [self.rows[row] for row in self.rows if row != self.name]
-        expected = [self.name, *(records.closed_row(self.name, n) for n in range(len(closed)))]
-        packed = [*closed, value[HEADER_BYTES:]]
-        if (
-            list(self.rows) != expected
-            or int.from_bytes(value[:HEADER_BYTES], "little") != len(closed)
-            or len(value) < HEADER_BYTES
-            # The row of an empty bucket is deleted.
-            or not any(packed)
-            or any(len(records_) % self.record_bytes for records_ in packed)
-        ):
-            return None
-        return b"".join(packed)
-
-
 class _Check:
     """One run of a check over an open database."""
 
@@ -121,6 +96,7 @@ class _Check:
         self._state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
 
     def run(self) -> CheckReport:
+        """Check all rows, and return the report."""
         report = self._report
         value = self._database.get(records.STATE_KEY)
         if value is None and next(self._database.rows(b"", records.END), None) is None:
@@ -134,50 +110,39 @@ class _Check:
                 )
         except ValueError as error:
             report.problem(f"the state row is missing or damaged ({error})")
-        owned = self._check_entries()
-        self._check_log()
-        self._check_side_rows()
+        owned = self._check_rows()
         if self._runs is not None:
             self._check_runs(self._runs)
         else:
             self._check_buckets()
             if report.records != owned:
-                self._name_orphans()
-        for row in records.rows_of_no_kind(self._database):
-            report.problem(f"a row of no known kind: {row!r}")
+                report.problem(
+                    f"{report.records} records are in buckets, {owned} of them belong to entries"
+                )
         return report
 
-    def _check_entries(self) -> int:
-        """Check all entries, and return the number of records that belong to them."""
+    def _check_rows(self) -> int:
+        """Check all rows but buckets, and return the number of records that belong to entries."""
         report, state = self._report, self._state
         owned = later = highest = 0
-        for row, value in self._database.rows(b"E", b"F"):
-            ordinal = int.from_bytes(row[1:], "big")
-            if row != records.entry_row(ordinal & records.MAX_ORDINAL):
-                continue  # reported as a row of no known kind
-            try:
-                entry = records.decode_entry(ordinal, value, self._width_bytes)
-            except ValueError as error:
-                report.problem(str(error))
-                continue
-            report.entries += 1
-            self._on_progress()
-            later += ordinal >= state.next_ordinal
-            if ordinal < state.next_ordinal:
-                highest = max(highest, entry.number, entry.met)
-            if self._runs is not None:
-                report.buffered += ordinal >= self._runs.stop
-                continue
-            expected = self._expected(entry)
-            found = [self._find(bucket, record) for bucket, record in expected]
-            owned += sum(found)
-            if ordinal >= state.first_buffered:
-                report.buffered += 0 in found
-            elif 0 in found:
-                report.problem(f"entry {ordinal} ({entry.key!r}) has no record in a table")
-            if max(found) > 1:
-                report.problem(f"entry {ordinal} ({entry.key!r}) has a record twice in a bucket")
-            self._check_key(entry, *expected[-1])
+        for row in read_rows(self._database, self._width_bytes):
+            if row.problem:
+                report.problem(row.problem)
+            elif isinstance(row.content, Entry):
+                entry = row.content
+                report.entries += 1
+                self._on_progress()
+                if entry.ordinal < state.next_ordinal:
+                    highest = max(highest, entry.number, entry.met)
+                else:
+                    later += 1
+                if self._runs is None:
+                    owned += self._check_records(entry)
+                else:
+                    report.buffered += entry.ordinal >= self._runs.stop
+            elif row.content is not None:
+                report.near_duplicates += 1
+                highest = max(highest, row.content.sequence)
         if report.entries - later != state.entries:
             report.problem(
                 f"the state row counts {state.entries} entries, there were {report.entries - later}"
@@ -187,6 +152,20 @@ class _Check:
                 f"sequence {highest} was given, but {state.next_sequence} is said to come next"
             )
         return owned
+
+    def _check_records(self, entry: Entry) -> int:
+        """Check that an entry has one record in each table, and return the number of records."""
+        expected = self._expected(entry)
+        found = [self._find(bucket, record) for bucket, record in expected]
+        if entry.ordinal >= self._state.first_buffered:
+            self._report.buffered += 0 in found
+        elif 0 in found:
+            self._report.problem(f"entry {entry.ordinal} ({entry.key!r}) has no record in a table")
+        if max(found) > 1:
+            self._report.problem(
+                f"entry {entry.ordinal} ({entry.key!r}) has a record twice in a bucket"
+            )
+        return sum(found)
 
     def _expected(self, entry: Entry) -> list[tuple[bytes, bytes]]:
         """Return the expected (bucket, record) in each table and among the page keys."""
@@ -203,96 +182,63 @@ class _Check:
 
     def _find(self, bucket: bytes, record: bytes) -> int:
         """Return how often a record is in a bucket."""
+        value = self._database.get(bucket)
+        if value is None:
+            return 0
+        closed = int.from_bytes(value[:HEADER_BYTES], "little")
+        if closed > len(value) + self._state.next_ordinal:
+            return 0  # `_check_buckets` reports the row
+        rows = self._database.get_all([records.closed_row(bucket, n) for n in range(closed)])
         times = 0
-        for packed in self._rows_of(bucket):
+        for packed in (*(row for row in rows if row is not None), value[HEADER_BYTES:]):
             at = packed.find(record)
             while at >= 0:
                 times += at % len(record) == 0
                 at = packed.find(record, at + 1)
         return times
 
-    def _rows_of(self, bucket: bytes) -> list[bytes]:
-        """Return the packed records of a bucket, row by row."""
-        value = self._database.get(bucket)
-        if value is None:
-            return []
-        closed = int.from_bytes(value[:HEADER_BYTES], "little")
-        if closed > len(value) + self._state.next_ordinal:
-            return []  # `_check_buckets` reports the row
-        rows = self._database.get_all([records.closed_row(bucket, n) for n in range(closed)])
-        return [*(row for row in rows if row is not None), value[HEADER_BYTES:]]
-
-    def _check_key(self, entry: Entry, bucket: bytes, record: bytes) -> None:
-        """Report other entries with the same key."""
-        for value in self._rows_of(bucket):
-            for other in _split(value, len(record)):
-                ordinal = int.from_bytes(other[-4:], "little")
-                if other[:-4] == record[:-4] and ordinal > entry.ordinal:
-                    self._check_other_key(entry, ordinal)
-
-    def _check_other_key(self, entry: Entry, ordinal: int) -> None:
-        value = self._database.get(records.entry_row(ordinal))
-        if value is None:
-            return  # reported as an orphan
-        try:
-            same = records.decode_entry(ordinal, value, self._width_bytes).key == entry.key
-        except ValueError:
-            return  # reported already
-        if same:
-            self._report.problem(f"{entry.key!r} has two entries, {entry.ordinal} and {ordinal}")
-
-    def _check_log(self) -> None:
-        for row, value in self._database.rows(b"N", b"O"):
-            sequence = int.from_bytes(row[1:], "big")
-            if len(row) != records.LOG_ROW_BYTES:
-                continue  # reported as a row of no known kind
-            try:
-                records.decode_near_duplicate(sequence, value, self._width_bytes)
-            except ValueError as error:
-                self._report.problem(str(error))
-            if sequence >= self._state.next_sequence:
-                self._report.problem(
-                    f"line {sequence} of the near-duplicate log, but {self._state.next_sequence} "
-                    "is said to come next"
-                )
-            self._report.near_duplicates += 1
-
-    def _check_side_rows(self) -> None:
-        for _, problem in damaged_side_rows(self._database):
-            self._report.problem(problem)
-
-    def _buckets(self) -> Iterator[_Bucket]:
-        """Yield all buckets with their rows."""
-        lengths = {head: len(head) + prefix_bytes for head, prefix_bytes in self._heads}
-        for start, stop, head_bytes in ((b"K", b"L", 1), (b"T", b"U", 3)):
-            bucket: _Bucket | None = None
-            for row, value in self._database.rows(start, stop):
-                head = row[:head_bytes]
-                length = lengths.get(head, 0)
-                of = row[:length]
-                if bucket is None or bucket.name != of or not of:
-                    if bucket is not None:
-                        yield bucket
-                    bits = KEY_CHECK_BITS if head == b"K" else self._check_bits
-                    # A row of no table, or a row that is too short, belongs to no bucket.
-                    name = of if length and len(of) == length else b""
-                    bucket = _Bucket(name, 4 + bits // 8)
-                bucket.rows[row] = value
-            if bucket is not None:
-                yield bucket
+    def _check_keys(self, packed: bytes, record_bytes: int) -> None:
+        """Report pages with two entries, given the records of a bucket of page keys."""
+        by_check: dict[bytes, list[int]] = {}
+        for at in range(0, len(packed), record_bytes):
+            record = packed[at : at + record_bytes]
+            by_check.setdefault(record[:-4], []).append(int.from_bytes(record[-4:], "little"))
+        for ordinals in by_check.values():
+            first: dict[str, int] = {}
+            for ordinal in ordinals if len(ordinals) > 1 else ():
+                value = self._database.get(records.entry_row(ordinal))
+                with suppress(ValueError):  # other checks report it
+                    key = records.decode_entry(ordinal, value or b"", self._width_bytes).key
+                    if first.setdefault(key, ordinal) != ordinal:
+                        self._report.problem(f"{key!r} has two entries, {first[key]} and {ordinal}")
 
     def _check_buckets(self) -> None:
+        """Check that the rows of each bucket fit each other, and count their records."""
         report = self._report
-        for bucket in self._buckets():
-            packed = bucket.packed()
+        lengths = {head: len(head) + prefix_bytes for head, prefix_bytes in self._heads}
+
+        def name_of(row: tuple[bytes, bytes]) -> bytes:
+            """Return the name of a row's bucket; it is empty if there is no such bucket."""
+            key = row[0]
+            length = lengths.get(key[: 1 if key.startswith(b"K") else 3], 0)
+            return key[:length] if len(key) >= length else b""
+
+        all_rows = chain(self._database.rows(b"K", b"L"), self._database.rows(b"T", b"U"))
+        for name, rows_of_bucket in groupby(all_rows, name_of):
+            rows = dict(rows_of_bucket)
+            check_bits = KEY_CHECK_BITS if name.startswith(b"K") else self._check_bits
+            record_bytes = 4 + check_bits // 8
+            packed = _packed(name, rows, record_bytes)
             if packed is None:
-                rows = ", ".join(map(repr, bucket.rows))
-                report.problem(f"the rows of a bucket don't fit each other: {rows}")
+                named = ", ".join(map(repr, rows))
+                report.problem(f"the rows of a bucket don't fit each other: {named}")
                 continue
-            ordinals = records.ordinals(packed, bucket.record_bytes)
+            ordinals = records.ordinals(packed, record_bytes)
             report.records += len(ordinals)
             if ordinals != sorted(set(ordinals)):
-                report.problem(f"the records of the bucket {bucket.name!r} are not in order")
+                report.problem(f"the records of the bucket {name!r} are not in order")
+            if name.startswith(b"K"):
+                self._check_keys(packed, record_bytes)
 
     def _check_runs(self, runs: Runs) -> None:
         """Check that pages in runs have entries or were removed, and entries are in each table."""
@@ -337,20 +283,20 @@ class _Check:
                     f"{int(live[position])}"
                 )
 
-    def _name_orphans(self) -> None:
-        for bucket in self._buckets():
-            for record in _split(bucket.packed() or b"", bucket.record_bytes):
-                ordinal = int.from_bytes(record[-4:], "little")
-                stored = self._database.get(records.entry_row(ordinal))
-                where = f"a record in the bucket {bucket.name!r} is"
-                try:
-                    entry = records.decode_entry(ordinal, stored or b"", self._width_bytes)
-                except ValueError:
-                    self._report.problem(f"{where} of entry {ordinal}, and there is none")
-                    continue
-                if (bucket.name, record) not in self._expected(entry):
-                    self._report.problem(f"{where} not that of entry {ordinal}")
 
-
-def _split(value: bytes, record_bytes: int) -> list[bytes]:
-    return [value[at : at + record_bytes] for at in range(0, len(value), record_bytes)]
+def _packed(name: bytes, rows: dict[bytes, bytes], record_bytes: int) -> bytes | None:
+    """Return all records of a bucket, closed rows first; None if the rows are inconsistent."""
+    value = rows.get(name, b"")
+    closed = [rows[row] for row in rows if row != name]
+    expected = [name, *(records.closed_row(name, n) for n in range(len(closed)))]
+    packed = [*closed, value[HEADER_BYTES:]]
+    if (
+        list(rows) != expected
+        or int.from_bytes(value[:HEADER_BYTES], "little") != len(closed)
+        or len(value) < HEADER_BYTES
+        # The row of an empty bucket is deleted.
+        or not any(packed)
+        or any(len(records_) % record_bytes for records_ in packed)
+    ):
+        return None
+    return b"".join(packed)

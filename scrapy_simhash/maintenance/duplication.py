@@ -56,6 +56,7 @@ class Duplication:
     :param clusters: clusters with at least two pages, the largest first.
     :param hosts: near-duplicates by host (`host_of`); keys that are not URLs count as ``""``.
     :param host_representatives: representatives by host.
+    :param entry_times_s: entries that are representatives, by the Unix time of their first sight.
     """
 
     representatives: int
@@ -69,6 +70,7 @@ class Duplication:
     clusters: list[IndexCluster]
     hosts: Counter[str]
     host_representatives: Counter[str]
+    entry_times_s: Counter[int]
 
     def first_seen_s(self, line: NearDuplicate) -> int:
         """Return the Unix time when the page of a log line was first seen."""
@@ -96,10 +98,12 @@ def duplication(source: Source) -> Duplication:
         last[line.key] = line
     # Below, `last` loses the pages that are representatives now.
     host_representatives: Counter[str] = Counter()
+    entry_times_s: Counter[int] = Counter()
     for entry in source.entries():
         if is_representative_now(entry, last):
             last.pop(entry.key, None)
             host_representatives[host_of(entry.key)] += 1
+            entry_times_s[entry.first_seen_s] += 1
         else:
             first_s = entry.first_seen_s
             seen_before_s[entry.key] = min(seen_before_s.get(entry.key, first_s), first_s)
@@ -112,8 +116,7 @@ def duplication(source: Source) -> Duplication:
     clusters = []
     promoted = []
     for key, members in groups.items():
-        fingerprint = fingerprints.get(key)
-        representative = key
+        representative, fingerprint = key, fingerprints.get(key)
         if fingerprint is None:
             oldest = members.pop(0)
             representative, fingerprint = oldest.key, oldest.fingerprint
@@ -135,6 +138,7 @@ def duplication(source: Source) -> Duplication:
         clusters=sorted(clusters, key=len, reverse=True),
         hosts=Counter(host_of(line.key) for line in found),
         host_representatives=host_representatives,
+        entry_times_s=entry_times_s,
     )
 
 

@@ -22,14 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is known about the page of a key.
+    """The entry and the log lines of a page.
 
-    :param scheme_id: of the fingerprints.
-    :param max_distance: k, of whoever made the index.
-    :param entry: the page as a representative; None if it is none.
-    :param near_duplicates: each time that it was a near-duplicate of another, or similar to it,
-        oldest first.
-    :param copies: each time that another was a near-duplicate of it, or similar to it.
+    :param max_distance: k of the index.
+    :param entry: the entry of the page; None if it is no representative.
+    :param near_duplicates: log lines that say that the page was a near-duplicate of another page or
+        similar to it, oldest first.
+    :param copies: log lines that say the same of other pages and this one.
     """
 
     key: str
@@ -42,9 +41,9 @@ class Explanation:
 
 
 def explain(where: Location, key: str) -> Explanation:
-    """Ask an index about a page; reads the near-duplicate log from its beginning.
+    """Return what an index knows about a page. Reads the whole near-duplicate log.
 
-    :raises StorageError: the index cannot be used; a crawl that runs has a directory to itself.
+    :raises StorageError: the index cannot be opened; a running crawl locks a directory.
     """
     with opened_index(where) as index:
         lines = [line for line in index.near_duplicates() if key in (line.key, line.representative)]
@@ -61,11 +60,12 @@ def explain(where: Location, key: str) -> Explanation:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What `ObservingIndex.observe` would say of a page, if all that the index holds was met by
-    the crawl that asks; nothing is written.
+    """The expected answer of `ObservingIndex.observe` in a crawl that met all pages of the index.
 
-    :param distance: see `Observation`, as for `similarity` and `similar_to`.
-    :param matches: all other pages within k, the confirmed ones first, each nearest first.
+    For `distance`, `similarity` and `similar_to`, see `Observation`.
+
+    :param matches: all other pages within k: first the confirmed ones, then the others, both
+        nearest first.
     """
 
     kind: ObservationKind
@@ -84,9 +84,9 @@ def predict(
     *,
     in_scope: Callable[[str], bool] | None = None,
 ) -> Prediction:
-    """Predict what a page would be.
+    """Return the verdict that a page would get. Nothing is written.
 
-    :param key: of the page; None if it has none.
+    :param key: key of the page, or None.
     :param in_scope: see `Index.observe`.
     :raises SchemeError: the fingerprint is not of the index's scheme.
     :raises StorageError: the index fails.

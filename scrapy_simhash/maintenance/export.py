@@ -151,6 +151,7 @@ def import_entries(
 
 
 def _entry(record: Mapping[str, Any], scheme: Scheme, number: int, now_s: int) -> Entry:
+    """Return the entry of a record, or raise an error that says what is wrong."""
     key, named = record["key"], record.get("scheme")
     if not isinstance(key, str) or not key:
         raise TypeError(f"the key of a page is a text that is not empty, not {key!r}")
@@ -169,6 +170,7 @@ def _entry(record: Mapping[str, Any], scheme: Scheme, number: int, now_s: int) -
 
 
 def _evidence(record: Mapping[str, Any]) -> Evidence:
+    """Return the evidence of a record."""
     parts = {}
     for name, lengths in (
         ("sketch", (0, SKETCH_BYTES)),
@@ -189,6 +191,7 @@ def _evidence(record: Mapping[str, Any]) -> Evidence:
 
 
 def _time(record: Mapping[str, Any], name: str, otherwise_s: int) -> int:
+    """Return a time of a record, or the given time if the record has none."""
     time_s = record.get(name)
     if time_s is None:
         return otherwise_s

@@ -33,21 +33,22 @@ def merge(
     in_scope: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
     on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
-    """Take another index into this one, as if its crawl had come after this one's.
+    """Merge another index into this one as if its crawl came later, and return the counts.
 
-    What the other holds is met later than anything here: its pages take the place of those here
-    that they are copies of, and pages of both are unchanged, or changed. So it is what a crawl
-    with this index would have left, if it met each page once (of pages that it met more often,
-    the other index knows the last content alone). Pages of the other are not compared with each
-    other again. The other index stays as it is. In Redis, this one is changed in place, and no
-    crawl may use it; if interrupted, the merge can be done again.
+    The result is what a crawl with this index would leave if it met each page of the other index
+    once: pages of the other index replace those of this one that they are copies of, and pages of
+    both are unchanged or changed. The other index knows only the last content of a page that its
+    crawl met more often. Its pages are not compared with each other again, and it is not changed.
 
-    :param in_scope: the scope of a page, see `Index.observe`; None for all.
-    :raises IndexMismatch: they have different schemes.
-    :raises StorageError: see `expire`; of either.
+    In Redis, this index is changed in place, and no crawl may use it. An interrupted merge can be
+    repeated.
+
+    :param in_scope: returns the scope of a page (see `Index.observe`), or None for all pages.
+    :raises IndexMismatch: the indexes have different schemes.
+    :raises StorageError: see `expire`, for either index.
     """
     if _resolved(where) == _resolved(other):
-        raise StorageError(str(other), "an index is not merged with itself: give another one")
+        raise StorageError(str(other), "an index cannot be merged with itself: give another one")
     mine, theirs = manifest_of(where), manifest_of(other)
     if mine.scheme != theirs.scheme:
         raise IndexMismatch(
@@ -85,7 +86,7 @@ def _changing(
         return
     # The history says nothing about pages of another index.
     with rewriting(where, side_rows=("url-rules", "validators", "sitemaps")) as (source, store):
-        copy_all(source, store, RewriteResult(), on_progress)
+        copy_all(source, store, on_progress=on_progress)
         store.skip_to(source.next_sequence)
         yield store
 
@@ -95,7 +96,7 @@ def _resolved(where: Location) -> object:
 
 
 class _Merging:
-    """Repeats what another index saw, as a later crawl of this one."""
+    """Writes what another index saw to a store, as a later crawl of it."""
 
     def __init__(
         self,
@@ -120,7 +121,7 @@ class _Merging:
         own = None
         if stored is not None:
             own = self._rules.own(entry.fingerprint, entry.evidence, stored)
-        # The other index has compared its pages with each other: only those of here are asked.
+        # The other index has compared its own pages already.
         decision = decide(
             own, lambda: (self._neighbours(entry), ()), lambda other: other.met >= self._began
         )
@@ -145,16 +146,18 @@ class _Merging:
         self._store.skip_to(self._later(next_sequence))
 
     def _later(self, sequence: int) -> int:
+        """Return the number that a sequence number of the other index gets in this one."""
         later = self._began - 1 + sequence
         if later > MAX_SEQUENCE:
             raise StorageError(
                 self._location,
-                "it has been merged so often that its numbers have no room: export it, and import "
-                "that, which begins anew; nothing was changed",
+                f"sequence {later} is too large, after very many merges: export the index, and "
+                "import it as a new one, whose numbers begin at 1; nothing was changed",
             )
         return later
 
     def _neighbours(self, entry: Entry) -> list[Neighbour]:
+        """Return the entries of this index within k of an entry of the other one, in its scope."""
         in_scope = self._in_scope(entry.key)
         found = [
             (distance, other)

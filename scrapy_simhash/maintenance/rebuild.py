@@ -30,10 +30,10 @@ def rebuild(
     database: str | None = None,
     on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
-    """Make an index anew, with other tables, k or kind of database: what is not given stays.
+    """Rebuild an index with other tables, another k or another database, and return the counts.
 
-    An index of format version 2 becomes one of this version. It keeps its fingerprints; its
-    entries have no sketches, which speaks neither for nor against a copy.
+    What is not given stays. An index of format version 2 becomes one of this version. It keeps its
+    fingerprints; its entries have no sketches, which speaks neither for nor against a copy.
 
     :raises PlanError: the tables find less than 95 % of the pairs at `max_distance`, or don't fit
         the fingerprints.
@@ -59,17 +59,15 @@ def rebuild(
     }
     if made.version != FORMAT_VERSION:
         changes["confirmation"] = preset_confirmation(made.scheme)
-    kept = RewriteResult()
     with rewriting(directory, older=True, **changes) as (source, store):
-        copy_all(source, store, kept, on_progress)
+        kept = copy_all(source, store, on_progress=on_progress)
         if changes["database"] != made.database:
             copy_texts(directory, made.database, directory, str(changes["database"]))
-        kept.entries = len(store)
     return kept
 
 
 def compact(where: Location) -> tuple[int, int]:
-    """Let the database drop what was overwritten and deleted: (bytes before, bytes after)."""
+    """Drop what was overwritten or deleted, and return (bytes before, bytes after)."""
     if isinstance(where, RedisAddress):
         with where.open() as index:
             before_bytes = index.memory_bytes()

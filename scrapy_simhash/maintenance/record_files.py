@@ -77,6 +77,7 @@ def read_records(name: str) -> Iterator[PlacedRecord]:
 
 
 def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> int:
+    """Write records as JSON lines, and return their number."""
     count = 0
     for record in records:
         file.write(json.dumps(record) + "\n")
@@ -85,6 +86,7 @@ def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> int:
 
 
 def _write_csv(file: Any, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> int:
+    """Write records as CSV, and return their number."""
     writer = csv.DictWriter(file, list(types))
     writer.writeheader()
     count = 0
@@ -100,6 +102,7 @@ def _write_csv(file: Any, records: Iterable[Mapping[str, Any]], types: Mapping[s
 
 
 def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[PlacedRecord]:
+    """Yield the records of JSON lines."""
     number = 0
     try:
         for number, line in enumerate(file, 1):
@@ -120,6 +123,7 @@ def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[PlacedRecord]:
 def _write_parquet(
     path: Path, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]
 ) -> int:
+    """Write records as Parquet in batches, and return their number."""
     arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
     arrow_types = {
         str: arrow.string(),
@@ -143,6 +147,7 @@ def _write_parquet(
 
 
 def _read_parquet(path: Path) -> Iterator[PlacedRecord]:
+    """Yield the records of a Parquet file."""
     arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
     with path.open("rb") as stream:
         try:

@@ -17,7 +17,7 @@ _WRITTEN_AT_ONCE = 100
 
 
 class RedisStore:
-    """Writes entries and log lines without comparing them. No crawl may use the index meanwhile.
+    """A store of an index in Redis that no crawl uses. It writes entries without comparing them.
 
     Has the methods of `TableStore` that `merge` and `import` call. Changes of entries are buffered
     until `flush`.

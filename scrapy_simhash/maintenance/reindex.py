@@ -1,4 +1,4 @@
-"""An index for another scheme, from the texts that were kept."""
+"""Reindex the stored texts of an index with another scheme."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReindexResult:
-    """What became of the pages of an index.
+    """The content of a reindexed index, and the pages that were left out.
 
     :param near_duplicates: lines of the near-duplicate log.
-    :param without_text: left out, for no text of them is kept.
-    :param too_short: left out, for their texts have no fingerprint in the new scheme.
+    :param without_text: pages left out because their text is not stored.
+    :param too_short: pages left out because their text has no fingerprint in the new scheme.
     """
 
     entries: int = 0
@@ -57,23 +57,25 @@ def reindex(
     in_scope: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
     on_progress: Callable[[], object] = lambda: None,
 ) -> ReindexResult:
-    """Make an index anew for another scheme: what a crawl of its pages, in the order in which
-    they were met, would leave.
+    """Rebuild an index for another scheme, and return the counts.
 
-    :param confirmation: the preset's of the new scheme, if absent.
-    :param in_scope: the scope of a page, see `Index.observe`; None for all.
-    :param drop_without_text: leave out pages whose texts are not kept, which else is an error.
+    The result is what a crawl of its pages would leave, in the order in which they were met.
+
+    :param confirmation: None for that of the new scheme's preset.
+    :param drop_without_text: leave out pages whose text is not stored. Otherwise, such a page is an
+        error.
+    :param in_scope: returns the scope of a page (see `Index.observe`), or None for all pages.
     :raises SchemeError: the new scheme takes other text from a page.
     :raises PlanError: no tables find 95 % of the pairs at `max_distance`.
-    :raises StorageError: no texts are kept, or not of all pages; or see `rewriting`.
+    :raises StorageError: texts are missing; or see `rewriting`.
     """
     made = read_manifest(directory, older=True)
     for name in ("extractor", "select", "remove"):
         had, wanted = getattr(made.scheme, name), getattr(scheme, name)
         if had != wanted:
             raise SchemeError(
-                f"the texts were taken with {name} {had!r}, the scheme has {wanted!r}: pages must "
-                "be crawled again for that"
+                f"the texts were taken with {name} {had!r}, the scheme has {wanted!r}: crawl the "
+                "pages again for that"
             )
     changes: dict[str, Any] = {
         "scheme": scheme,
@@ -105,7 +107,7 @@ def reindex(
             if found.fingerprint is None:
                 report.too_short += 1
                 continue
-            # Of the page itself, only its text and title are kept.
+            # Texts and titles are stored, other parts of pages are not.
             site = site_of(page.key)
             evidence = found.evidence._replace(
                 site=site_number(site) if site else page.evidence.site,
@@ -118,9 +120,9 @@ def reindex(
         if report.without_text and not drop_without_text:
             raise StorageError(
                 str(directory),
-                f"of {report.without_text} pages no text is kept: they can be left out "
-                "(--drop-without-text), and count as new when they are met again; nothing was "
-                "changed",
+                f"no text is kept of {report.without_text} pages: leave them out with "
+                "--drop-without-text, and they count as new when a crawl meets them again; nothing "
+                "was changed",
             )
         report.entries = len(store)
     return report
@@ -152,7 +154,7 @@ def _meet(
     in_scope: Callable[[str], bool] | None,
     report: ReindexResult,
 ) -> None:
-    """Let an index see a page, for the first time or again."""
+    """Write a page to the store as a crawl would that meets it, for the first time or again."""
     next_sequence = max(store.next_sequence, page.met + 1)
     stored = store.entry(page.key)
     if stored is not None:  # its text is the same

@@ -9,7 +9,7 @@ from scrapy_simhash.index.offline import opened_database, require_whole
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.tables import TableStore
 from scrapy_simhash.index.texts import opened_texts
-from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_entry, rewriting
+from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_all, rewriting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,16 +24,17 @@ def expire(
     log: bool = False,
     on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
-    """Remove the entries that no crawl has met since, and in Redis all records of pages that are
-    gone. There, crawls may go on.
+    """Remove the entries that no crawl has seen since, and return the counts.
 
-    :param before_s: Unix time; who was last seen at that second stays.
+    In Redis, records of pages that are gone are removed, too, and crawls may go on.
+
+    :param before_s: Unix time; a page that was last seen at that second stays.
     :param log: remove older lines of the near-duplicate log, too.
     :param on_progress: called for each entry.
-    :raises StorageError: there is no index, it is open elsewhere, damaged, or the disk fails.
+    :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
     """
-    kept = RewriteResult()
     if isinstance(where, RedisAddress):
+        kept = RewriteResult()
         with where.open() as index:
             kept.removed_entries = index.expire(before_s, on_progress)
             if log:
@@ -44,19 +45,13 @@ def expire(
         return kept
     directory = where
     with rewriting(directory) as (source, store):
-        for entry in source.entries():
-            if entry.last_seen_s < before_s:
-                kept.removed_entries += 1
-            else:
-                copy_entry(store, entry)
-            on_progress()
-        for line in source.near_duplicates():
-            if log and line.seen_at_s < before_s:
-                kept.removed_near_duplicates += 1
-            else:
-                store.log(line, max(store.next_sequence, line.sequence + 1))
-                kept.near_duplicates += 1
-        kept.entries = len(store)
+        kept = copy_all(
+            source,
+            store,
+            before_s=before_s,
+            log_before_s=before_s if log else 0,
+            on_progress=on_progress,
+        )
         keys = {entry.key for entry in store.entries()}
         keys.update(line.key for line in store.near_duplicates(0))
         # Before anybody else can open the index.
@@ -79,9 +74,10 @@ def delete(where: Location) -> None:
 
 
 def remove(where: Location, keys: Iterable[str]) -> list[str]:
-    """Remove the entries of pages; returns the keys that there were. In a directory, all or none.
+    """Remove the entries of pages, and return the keys that had one. In a directory, all or none.
 
-    The near-duplicate log stays: it says what happened. In Redis, so do pages that a crawl handles.
+    The near-duplicate log stays: it says what happened. In Redis, pages that a crawl handles stay,
+    too.
     """
     if isinstance(where, RedisAddress):
         with where.open() as index:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from xxhash import xxh3_64_intdigest
 
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, StorageError
 from scrapy_simhash.index import records
+from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import REPAIRING
 from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.records import State
 from scrapy_simhash.index.run_files import destroy_runs
 from scrapy_simhash.index.tables import TableStore
-from scrapy_simhash.maintenance.side_rows import damaged_side_rows
+from scrapy_simhash.maintenance.rows import read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
 
@@ -94,33 +95,22 @@ def _keep_what_can_be_read(
 ) -> tuple[State, int, list[bytes]]:
     """Return (state that matches the entries, number of log lines, rows to drop)."""
     width_bytes = manifest.plan.bits // 8
-    dropped = list(records.rows_of_no_kind(database))
-    ordinals, hashes = [], []
-    highest = 0
-    for row, value in database.rows(b"E", b"F"):
-        if len(row) != records.ENTRY_ROW_BYTES:
-            continue  # dropped already
-        entry = _decoded(records.decode_entry, row, value, width_bytes)
-        if entry is None:
-            dropped.append(row)
-            continue
-        on_progress()
-        highest = max(highest, entry.number, entry.met)
-        ordinals.append(entry.ordinal)
-        hashes.append(xxh3_64_intdigest(records.encode_key(entry.key)))
+    ordinals, hashes, dropped = [], [], []
+    highest = lines = 0
+    for row in read_rows(database, width_bytes):
+        if row.problem:
+            dropped.append(row.key)
+        elif isinstance(row.content, Entry):
+            entry = row.content
+            on_progress()
+            highest = max(highest, entry.number, entry.met)
+            ordinals.append(entry.ordinal)
+            hashes.append(xxh3_64_intdigest(records.encode_key(entry.key)))
+        elif row.content is not None:
+            highest = max(highest, row.content.sequence)
+            lines += 1
     superseded = _superseded(database, ordinals, hashes, width_bytes)
-    dropped += [records.entry_row(ordinal) for ordinal in superseded]
-    lines = 0
-    for row, value in database.rows(b"N", b"O"):
-        if len(row) != records.LOG_ROW_BYTES:
-            continue  # dropped already
-        line = _decoded(records.decode_near_duplicate, row, value, width_bytes)
-        if line is None:
-            dropped.append(row)
-            continue
-        highest = max(highest, line.sequence)
-        lines += 1
-    dropped += [row for row, _ in damaged_side_rows(database)]
+    dropped += map(records.entry_row, superseded)
     stored = database.get(records.STATE_KEY)
     with suppress(ValueError):
         highest = max(highest, records.decode_state(stored or b"").next_sequence - 1)
@@ -136,15 +126,14 @@ def _keep_what_can_be_read(
 def _superseded(
     database: Database, ordinals: Sequence[int], hashes: Sequence[int], width_bytes: int
 ) -> list[int]:
-    """Return the ordinals of entries whose page has a younger one, as in salvaged files."""
+    """Return the ordinals of entries whose page has a younger entry, as salvaged files may have."""
     import numpy as np
 
-    order = np.argsort(np.array(hashes, np.uint64), kind="stable")
-    ordered = np.array(hashes, np.uint64)[order]
-    equal = np.flatnonzero(ordered[1:] == ordered[:-1])
+    values, counts = np.unique(np.array(hashes, np.uint64), return_counts=True)
+    repeated = np.isin(np.array(hashes, np.uint64), values[counts > 1])
     last: dict[str, Entry] = {}
     superseded = []
-    for position in sorted({int(order[i]) for start in equal for i in (start, start + 1)}):
+    for position in np.flatnonzero(repeated).tolist():
         ordinal = ordinals[position]
         value = database.get(records.entry_row(ordinal)) or b""
         entry = records.decode_entry(ordinal, value, width_bytes)
@@ -157,19 +146,8 @@ def _superseded(
     return superseded
 
 
-def _decoded(decode: Any, row: bytes, value: bytes, width_bytes: int) -> Any:
-    try:
-        return decode(int.from_bytes(row[1:], "big"), value, width_bytes)
-    except ValueError:
-        return None
-
-
-def _delete(database: Database, rows: Any) -> None:
-    batch: list[bytes] = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == _BATCH_ROWS:
-            database.write([], batch)
-            batch = []
-    if batch:
+def _delete(database: Database, rows: Iterable[bytes]) -> None:
+    """Delete rows in batches."""
+    iterator = iter(rows)
+    while batch := list(islice(iterator, _BATCH_ROWS)):
         database.write([], batch)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.base import SideKind
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.maintenance.redis_store import RedisStore
@@ -50,13 +49,6 @@ class RewriteResult:
     removed_near_duplicates: int = 0
 
 
-class Rewriting(NamedTuple):
-    """The old index and the store of the new one, which starts empty."""
-
-    source: DatabaseSource
-    store: TableStore
-
-
 @contextmanager
 def rewriting(
     directory: Path,
@@ -64,7 +56,7 @@ def rewriting(
     older: bool = False,
     side_rows: Sequence[SideKind] = get_args(SideKind),
     **changes: Any,
-) -> Iterator[Rewriting]:
+) -> Iterator[tuple[DatabaseSource, TableStore]]:
     """Yield the old index and an empty store; at the end, the filled store replaces the old one.
 
     :param older: accept an old index of an older format version.
@@ -82,7 +74,7 @@ def rewriting(
             changes["version"] = FORMAT_VERSION
             new = replace(made, generation=made.generation + 1, **changes)
             with _new_store(directory, new) as store:
-                yield Rewriting(source, store)
+                yield source, store
                 for kind in side_rows:
                     for name, row in source.side_rows(kind):
                         if kind != "validators" or store.entry(name) is not None:
@@ -110,6 +102,7 @@ def making(
 
 @contextmanager
 def _making(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
+    """Yield the empty store of a new directory. The manifest is written last, on success."""
     location = str(directory)
     try:
         marker = directory / _MAKING
@@ -156,24 +149,33 @@ def _delete_leftovers(directory: Path, made: Manifest) -> None:
             kind.destroy(str(directory), path)
 
 
-def copy_entry(store: TableStore, entry: Entry) -> None:
-    """Write an entry of another store to a store."""
-    store.write(entry._replace(ordinal=-1), None, (), max(store.next_sequence, entry.met + 1))
-
-
 def copy_all(
     source: DatabaseSource,
     store: TableStore,
-    result: RewriteResult,
+    *,
+    before_s: int = 0,
+    log_before_s: int = 0,
     on_progress: Callable[[], object],
-) -> None:
-    """Copy all entries and log lines to a store.
+) -> RewriteResult:
+    """Copy entries and log lines to a store, and return the counts.
 
+    :param before_s: Unix time; entries that were last seen before it are left out.
+    :param log_before_s: Unix time; log lines from before it are left out.
     :param on_progress: called for each entry.
     """
+    result = RewriteResult()
     for entry in source.entries():
-        copy_entry(store, entry)
+        if entry.last_seen_s < before_s:
+            result.removed_entries += 1
+        else:
+            next_sequence = max(store.next_sequence, entry.met + 1)
+            store.write(entry._replace(ordinal=-1), None, (), next_sequence)
         on_progress()
     for line in source.near_duplicates():
-        store.log(line, max(store.next_sequence, line.sequence + 1))
-        result.near_duplicates += 1
+        if line.seen_at_s < log_before_s:
+            result.removed_near_duplicates += 1
+        else:
+            store.log(line, max(store.next_sequence, line.sequence + 1))
+            result.near_duplicates += 1
+    result.entries = len(store)
+    return result

@@ -10,7 +10,7 @@ from array import array
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import index_url, open_index, records
@@ -34,35 +34,6 @@ if TYPE_CHECKING:
 
 Location = Path | RedisAddress
 """The place of an index."""
-
-
-class Source(Protocol):
-    """The entries and the near-duplicate log of an index.
-
-    Methods raise IndexCorrupt if something cannot be decoded.
-    """
-
-    location: str
-    next_sequence: int
-
-    @property
-    def manifest(self) -> Manifest | RedisManifest:
-        """The properties that the index was created with."""
-
-    def size_bytes(self) -> int:
-        """Return the size of the index, on disk or in the server's memory."""
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield all entries in arbitrary order."""
-
-    def entries_by_age(self) -> Iterator[Entry]:
-        """Yield all entries, oldest first."""
-
-    def near_duplicates(self) -> Iterator[NearDuplicate]:
-        """Yield the lines of the near-duplicate log, oldest first."""
-
-    def side_rows(self, kind: SideKind) -> Iterable[tuple[str, bytes]]:
-        """Return (name, row) of all rows of a kind."""
 
 
 @contextmanager
@@ -93,7 +64,7 @@ def opened_index(
 def manifest_of(where: Location) -> Manifest | RedisManifest:
     """Return the manifest of an index.
 
-    :raises StorageError: there is no index, or it cannot be read.
+    :raises StorageError: the index is missing or cannot be read.
     """
     if isinstance(where, RedisAddress):
         with where.open() as index:
@@ -147,7 +118,7 @@ class DatabaseSource:
             self.next_sequence = max(self.next_sequence, entry.met + 1)
 
     def size_bytes(self) -> int:
-        """See `Source.size_bytes`."""
+        """Return the size of the database on disk."""
         return file_bytes(self.manifest.database_path(Path(self.location)))
 
     def entries(self) -> Iterator[Entry]:
@@ -174,7 +145,7 @@ class DatabaseSource:
                 raise corrupt(self.location, error) from error
 
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
-        """See `Source.side_rows`."""
+        """Return (name, row) of all rows of a kind."""
         for row, value in self._database.rows(*records.side_range(kind)):
             yield records.decode_key(row[1:]), value
 
@@ -190,7 +161,7 @@ class DatabaseSource:
 
 
 class RedisSource:
-    """A `Source` of an index in Redis: the entries as they were when it was made, and the log."""
+    """The entries of an index in Redis as they were when this was made, and the log up to then."""
 
     def __init__(self, index: RedisIndex) -> None:
         self._index = index
@@ -210,29 +181,29 @@ class RedisSource:
 
     @property
     def manifest(self) -> RedisManifest:
-        """See `Source.manifest`."""
+        """The properties that the index was created with."""
         return self._index.manifest
 
     def size_bytes(self) -> int:
-        """See `Source.size_bytes`."""
+        """Return the size of the index in the server's memory."""
         return self._index.memory_bytes()
 
     def entries(self) -> Iterator[Entry]:
-        """See `Source.entries`."""
+        """Yield all entries in arbitrary order."""
         return map(self._entry, range(len(self._numbers)))
 
     def entries_by_age(self) -> Iterator[Entry]:
-        """See `Source.entries_by_age`."""
+        """Yield all entries, oldest first."""
         import numpy as np
 
         return map(self._entry, np.argsort(np.array(self._numbers), kind="stable").tolist())
 
     def near_duplicates(self) -> Iterator[NearDuplicate]:
-        """See `Source.near_duplicates`."""
+        """Yield the lines of the near-duplicate log, oldest first."""
         return (line for line in self._index.lines() if line.sequence < self.next_sequence)
 
     def side_rows(self, kind: SideKind) -> Iterable[tuple[str, bytes]]:
-        """See `Source.side_rows`."""
+        """Return (name, row) of all rows of a kind."""
         return self._index.side_rows(kind)
 
     def __enter__(self) -> Self:
@@ -247,3 +218,10 @@ class RedisSource:
         return records.decode_entry(
             -1, self._file.read(end - start), self._index.layout.width_bytes
         )
+
+
+Source = DatabaseSource | RedisSource
+"""The entries and the near-duplicate log of an index.
+
+Methods raise IndexCorrupt if something cannot be decoded.
+"""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
@@ -13,7 +15,7 @@ from scrapy_simhash.index.run_files import KEY_HASH_BITS
 from scrapy_simhash.maintenance.sources import Location, file_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from scrapy_simhash.index.database import Database
@@ -22,13 +24,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.runs import Runs
 
-ROW_KINDS = {
-    "entries": (b"E", b"F"),
-    "buckets": (b"T", b"U"),
-    "page keys": (b"K", b"L"),
-    "near-duplicates": (b"N", b"O"),
-    "state": (b"S", b"T"),
-}
+ROW_KINDS = ("entries", "buckets", "page keys", "near-duplicates", "state")
 
 # Kinds of keys in Redis: letter, and the commands that are sent for each key.
 REDIS_KINDS = {
@@ -48,6 +44,12 @@ class RowStatistics:
     key_bytes: int = 0
     value_bytes: int = 0
 
+    def add(self, key_bytes: int, value_bytes: int) -> None:
+        """Count a row."""
+        self.rows += 1
+        self.key_bytes += key_bytes
+        self.value_bytes += value_bytes
+
 
 @dataclass
 class TableStatistics:
@@ -62,6 +64,12 @@ class TableStatistics:
     used: int = 0
     records: int = 0
     largest: int = 0
+
+    def add_bucket(self, records_in_bucket: int) -> None:
+        """Count a bucket."""
+        self.used += 1
+        self.records += records_in_bucket
+        self.largest = max(self.largest, records_in_bucket)
 
     @property
     def skew(self) -> float:
@@ -111,23 +119,25 @@ def statistics(
 def _of_directory(
     directory: Path, manifest: Manifest, database: Database, on_progress: Callable[[], object]
 ) -> IndexStatistics:
-    width_bytes = manifest.plan.bits // 8
+    """Return the statistics of an index in a directory."""
     state = records.decode_state(database.get(records.STATE_KEY) or bytes(24))
-    rows = {
-        kind: _count_rows(database, start, stop, on_progress)
-        for kind, (start, stop) in ROW_KINDS.items()
-    }
-    buffered = sum(1 for _ in database.rows(records.entry_row(state.first_buffered), b"F"))
+    first_buffered = records.entry_row(state.first_buffered)
+    rows = {kind: RowStatistics() for kind in ROW_KINDS}
+    page_key_bytes = buffered = 0
+    for row, value in _counted(database.rows(b"E", b"F"), rows["entries"], on_progress):
+        page_key_bytes += records.page_key_bytes(value, manifest.plan.bits // 8)
+        buffered += row >= first_buffered
+    for kind, start, stop in (("near-duplicates", b"N", b"O"), ("state", b"S", b"T")):
+        for _ in _counted(database.rows(start, stop), rows[kind], on_progress):
+            pass
     if manifest.plan.prefix_bits:
         tables = _tables_of_runs(opened_runs(directory, manifest, database), manifest, rows)
     else:
-        tables = _tables_of_rows(database, manifest)
+        tables = _tables_of_buckets(database, manifest, rows, on_progress)
     return IndexStatistics(
         manifest=manifest,
         entries=rows["entries"].rows,
-        page_key_bytes=sum(
-            records.page_key_bytes(value, width_bytes) for _, value in database.rows(b"E", b"F")
-        ),
+        page_key_bytes=page_key_bytes,
         buffered=buffered,
         file_bytes=file_bytes(manifest.database_path(directory)),
         rows=rows,
@@ -136,6 +146,7 @@ def _of_directory(
 
 
 def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexStatistics:
+    """Return the statistics of an index in Redis."""
     layout = index.layout
     tables = [
         TableStatistics(f"table {number}", bits)
@@ -147,15 +158,9 @@ def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexSta
         rows[kind] = of_kind = RowStatistics()
         for key, (size, *lengths) in index.server.each(layout.pattern(letter), *commands):
             on_progress()
-            of_kind.rows += 1
-            of_kind.key_bytes += len(key)
-            of_kind.value_bytes += max((size or 0) - len(key), 0)
+            of_kind.add(len(key), max((size or 0) - len(key), 0))
             if kind == "buckets":
-                table = by_head[key[: key.index(b"}") + 1]]
-                records_in_bucket = lengths[0] // layout.record_bytes
-                table.used += 1
-                table.records += records_in_bucket
-                table.largest = max(table.largest, records_in_bucket)
+                by_head[key[: key.index(b"}") + 1]].add_bucket(lengths[0] // layout.record_bytes)
     entries = page_key_bytes = 0
     for entry in index.entries():
         entries += 1
@@ -171,27 +176,13 @@ def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexSta
     )
 
 
-def _count_rows(
-    database: Database, start: bytes, stop: bytes, on_progress: Callable[[], object]
-) -> RowStatistics:
-    counted = RowStatistics()
-    for row, value in database.rows(start, stop):
-        counted.rows += 1
-        on_progress()
-        counted.key_bytes += len(row)
-        counted.value_bytes += len(value)
-    return counted
-
-
 def _tables_of_runs(
     runs: Runs, manifest: Manifest, rows: dict[str, RowStatistics]
 ) -> list[TableStatistics]:
     """Count the records of runs, and add their bytes to `rows`."""
     import numpy as np
 
-    widths_bits = [*manifest.plan.prefix_widths_bits, KEY_HASH_BITS]
-    tables = [TableStatistics(f"table {number}", bits) for number, bits in enumerate(widths_bits)]
-    tables[-1].name = "page keys"
+    tables = _empty_tables(manifest, KEY_HASH_BITS)
     for number, table in enumerate(tables):
         positions = [run.positions(number) for run in runs.runs]
         prefixes = runs.prefixes(number, np.concatenate([np.empty(0, np.uint32), *positions]))
@@ -206,25 +197,43 @@ def _tables_of_runs(
     return tables
 
 
-def _tables_of_rows(database: Database, manifest: Manifest) -> list[TableStatistics]:
-    widths_bits = [*manifest.plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
-    tables = []
-    for number, (head, prefix_bytes) in enumerate(records.bucket_heads(manifest.plan)):
-        is_page_keys = head == b"K"
-        record_bytes = 4 + (records.KEY_CHECK_BITS if is_page_keys else manifest.check_bits) // 8
-        table = TableStatistics(
-            "page keys" if is_page_keys else f"table {number}", widths_bits[number]
-        )
-        in_bucket = 0
+def _tables_of_buckets(
+    database: Database,
+    manifest: Manifest,
+    rows: dict[str, RowStatistics],
+    on_progress: Callable[[], object],
+) -> list[TableStatistics]:
+    """Count the records of buckets, and add their rows to `rows`."""
+    tables = _empty_tables(manifest, records.KEY_PREFIX_BITS)
+    for table, (head, prefix_bytes) in zip(
+        tables, records.bucket_heads(manifest.plan), strict=True
+    ):
+        kind, check_bits = "buckets", manifest.check_bits
+        if head == b"K":
+            kind, check_bits = "page keys", records.KEY_CHECK_BITS
         stop = (int.from_bytes(head, "big") + 1).to_bytes(len(head), "big")
-        for row, value in database.rows(head, stop):
-            packed_bytes = len(value)
-            if len(row) == len(head) + prefix_bytes:  # the first row of a bucket
-                packed_bytes -= records.HEADER_BYTES
-                in_bucket = 0
-                table.used += 1
-            in_bucket += packed_bytes // record_bytes
-            table.records += packed_bytes // record_bytes
-            table.largest = max(table.largest, in_bucket)
-        tables.append(table)
+        of_table = _counted(database.rows(head, stop), rows[kind], on_progress)
+        name_bytes = len(head) + prefix_bytes
+        sizes = ((row[:name_bytes], len(value)) for row, value in of_table)
+        # A bucket has one open row, which begins with a header, and any number of closed rows.
+        for _, bucket in groupby(sizes, itemgetter(0)):
+            packed_bytes = sum(size for _, size in bucket) - records.HEADER_BYTES
+            table.add_bucket(packed_bytes // (4 + check_bits // 8))
     return tables
+
+
+def _empty_tables(manifest: Manifest, key_prefix_bits: int) -> list[TableStatistics]:
+    """Return a table without records for each table of the plan, and for page keys."""
+    widths_bits = manifest.plan.prefix_widths_bits
+    tables = [TableStatistics(f"table {number}", bits) for number, bits in enumerate(widths_bits)]
+    return [*tables, TableStatistics("page keys", key_prefix_bits)]
+
+
+def _counted(
+    rows: Iterable[tuple[bytes, bytes]], counts: RowStatistics, on_progress: Callable[[], object]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield rows, and add them to the counts."""
+    for row, value in rows:
+        counts.add(len(row), len(value))
+        on_progress()
+        yield row, value

@@ -151,6 +151,7 @@ def _representatives(source: Source, duplication: Duplication, shown: set[str]) 
 def _numbered(
     keys: Iterable[str], name_of: Callable[[str], str], listed: Iterable[str], *, add_new: bool
 ) -> tuple[list[str], list[int]]:
+    """Return all names, and the position of the name of each key; -1 if it is not listed."""
     known = {name: number for number, name in enumerate(dict.fromkeys(listed))}
     numbers = []
     for key in keys:

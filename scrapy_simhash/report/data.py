@@ -89,7 +89,7 @@ def build(
             "log_lines": doubled.lines,
         },
         "crawl": crawl,
-        "timeline": _timeline(source, doubled),
+        "timeline": _timeline(doubled),
         "distances": [doubled.distances[distance] for distance in range(max_distance + 1)],
         "farther": sum(n for distance, n in doubled.distances.items() if distance > max_distance),
         **tables._asdict(),
@@ -136,6 +136,7 @@ def build(
 
 
 def _url_rules(source: Source) -> dict[str, Any]:
+    """Return the rules of URLs that hold, as a table."""
     try:
         holding = [one for one in known_rules(source.side_rows("url-rules")) if one.holds]
     except ValueError as error:
@@ -208,12 +209,10 @@ def _title(texts: Texts, key: str) -> str:
     return kept.title[:_TITLE_CHARACTERS] if kept else ""
 
 
-def _timeline(source: Source, doubled: Duplication) -> dict[str, Any]:
-    """Count pages over time, by when they were first seen."""
-    near = [line for found in doubled.clusters for line in found.near_duplicates]
-    logged = {line.key for line in chain(near, doubled.promoted)}  # these may have an entry, too
-    first = Counter(entry.first_seen_s for entry in source.entries() if entry.key not in logged)
-    first.update(map(doubled.first_seen_s, doubled.promoted))
+def _timeline(doubled: Duplication) -> dict[str, Any]:
+    """Return the numbers of pages over time, by when they were first seen."""
+    first = doubled.entry_times_s + Counter(map(doubled.first_seen_s, doubled.promoted))
+    near = chain.from_iterable(found.near_duplicates for found in doubled.clusters)
     later = Counter(map(doubled.first_seen_s, near))
     moments = [*first, *later]
     if not moments:

@@ -76,6 +76,7 @@ def render(report: Mapping[str, Any]) -> str:
 
 
 def _for_the_script(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of the data that the script of the page needs."""
     index = report["index"]
     numbers = {name: number for number, name in enumerate(report["names"]["patterns"])}
     return {
@@ -95,6 +96,7 @@ def _for_the_script(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judged(crawl: Mapping[str, Any]) -> list[Judged]:
+    """Return the verdicts of the crawl, with their parts of the bar."""
     whole = sum(crawl[name] for name, *_ in _VERDICTS) or 1
     rows, start = [], 0.0
     for name, label, meaning in _VERDICTS:
@@ -118,6 +120,7 @@ def _json(data: Any) -> str:
 
 
 def _policy(style: str, script: str) -> str:
+    """Return the Content-Security-Policy of the page."""
     rules = (
         "default-src 'none'",
         f"script-src '{_digest(script)}'",
@@ -153,6 +156,7 @@ def _script() -> str:
 
 @cache
 def _template() -> Template:
+    """Return the compiled template with its filters."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(

@@ -10,11 +10,13 @@ from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_simhash.maintenance.duplication import IndexCluster
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_simhash.index.base import NearDuplicate
-    from scrapy_simhash.maintenance.duplication import Duplication, IndexCluster
+    from scrapy_simhash.maintenance.duplication import Duplication
     from scrapy_simhash.maintenance.sources import Source
 
 
@@ -139,7 +141,7 @@ def _shortened(
     )
     longest = lengths[max(fitting - 1, 0)]
     shown = [
-        type(found)(found.representative, found.near_duplicates[: longest - 1])
+        IndexCluster(found.representative, found.near_duplicates[: longest - 1])
         for found in clusters[: max_pages // 2]
     ]
     listed = sum(map(len, shown))

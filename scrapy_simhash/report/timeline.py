@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 1120, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 10, 26
-_MOST_COLUMNS = 120
 _MOST_LABELS = 8
 _WIDEST_COLUMN = 48
 _MINUTE_S, _DAY_S = 60, 86_400
@@ -49,16 +48,9 @@ class Timeline(NamedTuple):
 
 
 def timeline(data: Mapping[str, Any]) -> Timeline:
-    """Return the layout of the chart. Steps are merged to at most 120 columns."""
-    kept: Sequence[int] = data["representatives"]
-    copies: Sequence[int] = data["near_duplicates"]
-    steps = max(len(kept), len(copies))
-    joined = -(-steps // _MOST_COLUMNS) or 1
-    step_s = data["step_s"] * joined
-    sums = [
-        (sum(kept[first : first + joined]), sum(copies[first : first + joined]))
-        for first in range(0, steps, joined)
-    ]
+    """Return the layout of the chart, with a column for each step of the report's data."""
+    step_s = data["step_s"]
+    sums = list(zip(data["representatives"], data["near_duplicates"], strict=True))
     levels = _levels(max((sum(pair) for pair in sums), default=0))
     highest = levels[-1] if levels else 1
     bottom = HEIGHT - _BOTTOM
@@ -98,6 +90,7 @@ def _levels(highest: int) -> list[int]:
 
 
 def _times(columns: Sequence[Column], step_s: float) -> list[Tick]:
+    """Return at most eight marks for the time axis."""
     if not columns:
         return []
     every = -(-len(columns) // _MOST_LABELS)

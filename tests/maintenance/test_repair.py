@@ -13,31 +13,15 @@ from scrapy_simhash.maintenance import repair as repair_module
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.repair import RepairReport, repair
 from tests.index.backends import BITS, PLAN, checked_entries, files, make_backend, rows
-from tests.index.backends import small_buffers as small
 from tests.index.child import PLAN as WIDE_PLAN
 from tests.index.processes import children
 from tests.index.raw import change_rows, crashed, largest, state_of
 
-from .test_check import ALIKE, INCONSISTENCIES, any_entry, fill
+from .conftest import ALIKE
+from .test_check import INCONSISTENCIES, any_entry
 
 WIDTH_BYTES = BITS // 8
 PAGES = {f"page {number}" for number in range(10)}
-
-
-@pytest.fixture(scope="module")
-def all_made(tmp_path_factory):
-    return {}
-
-
-@pytest.fixture
-def made(all_made, kind, tmp_path_factory, tmp_path):
-    """A copy of an index of ten pages, with two lines in its log, to be damaged."""
-    if kind not in all_made:
-        backend = make_backend(kind, tmp_path_factory.mktemp("made") / "index")
-        with small():
-            fill(backend).close()
-        all_made[kind] = backend.directory
-    return shutil.copytree(all_made[kind], tmp_path / "index")
 
 
 def log_of(directory):
@@ -49,41 +33,41 @@ def entries_of(directory):
     return {key: entry._replace(ordinal=-1) for key, entry in entries.items()}
 
 
-def test_repair_keeps_all_of_a_sound_index(kind, made):
-    before, log = checked_entries(made, PLAN, closed=True), log_of(made)
-    state = state_of(rows(made))
+def test_repair_keeps_all_of_a_sound_index(kind, sound):
+    before, log = checked_entries(sound, PLAN, closed=True), log_of(sound)
+    state = state_of(rows(sound))
     assert set(before) == PAGES
     for _ in range(2):
-        assert repair(made) == RepairReport(
+        assert repair(sound) == RepairReport(
             salvaged=False, entries=10, near_duplicates=2, dropped=0
         )
-        assert checked_entries(made, PLAN, closed=True) == before
-        assert log_of(made) == log
-        assert check(made).problems == []
+        assert checked_entries(sound, PLAN, closed=True) == before
+        assert log_of(sound) == log
+        assert check(sound).problems == []
         # No number and no ordinal that is in use is given again.
-        after = state_of(rows(made))
+        after = state_of(rows(sound))
         assert after.next_sequence == state.next_sequence
         assert after.next_ordinal == state.next_ordinal
 
 
 @pytest.mark.parametrize("change", dict.fromkeys(change for change, _ in INCONSISTENCIES))
-def test_after_a_repair_nothing_is_found_whatever_was_wrong(kind, made, change):
-    stored = rows(made)
-    before = entries_of(made)
+def test_after_a_repair_nothing_is_found_whatever_was_wrong(kind, sound, change):
+    stored = rows(sound)
+    before = entries_of(sound)
     changes = change(stored)
     puts = {row: value for row, value in changes.items() if value is not None}
-    change_rows(made, puts, [row for row in changes if row not in puts])
-    repair(made)
-    report = check(made)
+    change_rows(sound, puts, [row for row in changes if row not in puts])
+    repair(sound)
+    report = check(sound)
     assert (report.problems, report.buffered) == ([], 0)
-    after = entries_of(made)
+    after = entries_of(sound)
     if any(row[:1] == b"E" for row in changes):
         # One that was changed by hand may be gone, or another one.
         assert len(after.items() & before.items()) >= len(before) - 1
     else:
         assert after == before
-    assert set(log_of(made)) >= {row for row in stored if row[:1] == b"N"}
-    with make_backend(kind, made).open(incremental=True) as index:
+    assert set(log_of(sound)) >= {row for row in stored if row[:1] == b"N"}
+    with make_backend(kind, sound).open(incremental=True) as index:
         for key, entry in after.items():
             assert index.observe(key, entry.fingerprint).kind == "unchanged"
         # Numbers go on behind all that were given.
@@ -96,22 +80,22 @@ def log_of_index(index):
     return [records.log_row(line.sequence) for line in index.near_duplicates()]
 
 
-def test_without_its_state_row_numbers_go_on_behind_those_that_are_in_rows(made):
-    stored = rows(made)
+def test_without_its_state_row_numbers_go_on_behind_those_that_are_in_rows(sound):
+    stored = rows(sound)
     lines = [int.from_bytes(row[1:], "big") for row in stored if row[:1] == b"N"]
-    entries = checked_entries(made, PLAN).values()
-    change_rows(made, {}, [records.STATE_KEY])
-    repair(made)
-    state = state_of(rows(made))
+    entries = checked_entries(sound, PLAN).values()
+    change_rows(sound, {}, [records.STATE_KEY])
+    repair(sound)
+    state = state_of(rows(sound))
     assert state.next_sequence == 1 + max(*lines, *(entry.met for entry in entries))
     assert state.next_ordinal == 1 + max(entry.ordinal for entry in entries)
 
 
 @pytest.mark.parametrize("older", ["before", "after"])
-def test_an_old_entry_of_a_page_that_has_another_is_dropped(made, older):
+def test_an_old_entry_of_a_page_that_has_another_is_dropped(sound, older):
     """As a database's own repair may bring back what was deleted."""
-    stored = rows(made)
-    before = entries_of(made)
+    stored = rows(sound)
+    before = entries_of(sound)
     entry = any_entry(stored)
     # Ordinal 2 was that of page 2 before it changed.
     assert records.entry_row(2) not in stored
@@ -122,77 +106,77 @@ def test_an_old_entry_of_a_page_that_has_another_is_dropped(made, older):
         number = state_of(stored).next_sequence
         back = entry._replace(number=3, met=number, ordinal=2, fingerprint=ALIKE[12])
         expected = {**before, entry.key: back._replace(ordinal=-1)}
-    change_rows(made, {records.entry_row(2): records.encode_entry(back, WIDTH_BYTES)})
-    report = repair(made)
+    change_rows(sound, {records.entry_row(2): records.encode_entry(back, WIDTH_BYTES)})
+    report = repair(sound)
     assert (report.entries, report.dropped) == (10, 1)
-    assert entries_of(made) == expected
-    assert check(made).problems == []
+    assert entries_of(sound) == expected
+    assert check(sound).problems == []
 
 
-def test_rows_of_no_known_kind_and_ones_that_make_no_sense_are_dropped(made):
+def test_rows_of_no_known_kind_and_ones_that_make_no_sense_are_dropped(sound):
     keys = (b"A", b"F\0", b"M", b"OO", b"SS", b"U", b"\xff" * 9, b"E", b"E\1", b"E" + bytes(9))
     strange = dict.fromkeys((*keys, b"N", b"N" + b"\xff" * 9), b"?")
     strange[records.entry_row(77)] = bytes(11) + b"\xff\xfe"
     strange[records.log_row(7)] = b"short"
-    before = entries_of(made)
-    change_rows(made, strange)
-    assert repair(made).dropped == len(strange)
-    assert not strange.keys() & rows(made).keys()
-    assert entries_of(made) == before
+    before = entries_of(sound)
+    change_rows(sound, strange)
+    assert repair(sound).dropped == len(strange)
+    assert not strange.keys() & rows(sound).keys()
+    assert entries_of(sound) == before
 
 
-def test_line_rows_of_another_length_are_dropped(made):
-    line = next(iter(log_of(made).values()))
-    change_rows(made, {b"N" + b"\xff" * 12: line, b"N\1": line, b"N" + bytes(12): line})
-    assert repair(made).dropped == 3
-    assert len(log_of(made)) == 2
+def test_line_rows_of_another_length_are_dropped(sound):
+    line = next(iter(log_of(sound).values()))
+    change_rows(sound, {b"N" + b"\xff" * 12: line, b"N\1": line, b"N" + bytes(12): line})
+    assert repair(sound).dropped == 3
+    assert len(log_of(sound)) == 2
 
 
 @pytest.mark.parametrize("name", ["CURRENT", "MANIFEST-*"])
-def test_repaired_twice_it_stays_as_it_is(made, name):
-    before = entries_of(made)
-    largest(made, name).unlink()
-    assert repair(made) == RepairReport(salvaged=True, entries=10, near_duplicates=2, dropped=0)
-    assert repair(made) == RepairReport(salvaged=False, entries=10, near_duplicates=2, dropped=0)
-    assert entries_of(made) == before
+def test_repaired_twice_it_stays_as_it_is(sound, name):
+    before = entries_of(sound)
+    largest(sound, name).unlink()
+    assert repair(sound) == RepairReport(salvaged=True, entries=10, near_duplicates=2, dropped=0)
+    assert repair(sound) == RepairReport(salvaged=False, entries=10, near_duplicates=2, dropped=0)
+    assert entries_of(sound) == before
 
 
-def test_a_damaged_table_file_is_set_aside_and_not_deleted(kind, made):
-    table = largest(made, "*.ldb" if kind == "leveldb" else "*.sst")
+def test_a_damaged_table_file_is_set_aside_and_not_deleted(kind, sound):
+    table = largest(sound, "*.ldb" if kind == "leveldb" else "*.sst")
     data = bytearray(table.read_bytes())
     data[len(data) // 2] ^= 1
     table.write_bytes(data)
-    assert repair(made).salvaged
-    assert bytes(data) in files(made / kind).values()
+    assert repair(sound).salvaged
+    assert bytes(data) in files(sound / kind).values()
 
 
-def test_an_index_that_was_repaired_can_be_deleted(kind, made):
-    largest(made, "*.ldb" if kind == "leveldb" else "*.sst").write_bytes(b"")
-    assert repair(made).salvaged
-    assert reset_index(f"{kind}:{made}")
-    with make_backend(kind, made).open() as index:
+def test_an_index_that_was_repaired_can_be_deleted(kind, sound):
+    largest(sound, "*.ldb" if kind == "leveldb" else "*.sst").write_bytes(b"")
+    assert repair(sound).salvaged
+    assert reset_index(f"{kind}:{sound}")
+    with make_backend(kind, sound).open() as index:
         assert len(index) == 0
         index.confirm(index.observe("a", 1))
-    assert set(checked_entries(made, PLAN, closed=True)) == {"a"}
+    assert set(checked_entries(sound, PLAN, closed=True)) == {"a"}
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("damage", ["table", "CURRENT", "rows"])
-def test_a_repair_that_was_killed_can_be_started_again(kind, made, tmp_path, damage):
+def test_a_repair_that_was_killed_can_be_started_again(kind, sound, tmp_path, damage):
     if damage == "rows":
-        change_rows(made, {b"X": b"?"}, [records.STATE_KEY])
+        change_rows(sound, {b"X": b"?"}, [records.STATE_KEY])
     elif damage == "CURRENT":
-        largest(made, "CURRENT").unlink()
+        largest(sound, "CURRENT").unlink()
     else:
-        largest(made, "*.ldb" if kind == "leveldb" else "*.sst").write_bytes(b"")
-    whole = shutil.copytree(made, tmp_path / "whole")
+        largest(sound, "*.ldb" if kind == "leveldb" else "*.sst").write_bytes(b"")
+    whole = shutil.copytree(sound, tmp_path / "whole")
     repair(whole)
     expected = entries_of(whole)
     assert (expected.keys() == PAGES) == (damage != "table")
     kills = 0
     with children() as other:
         for moment in ("before 1", "after 1", "before 2", "after 2", "after 4", "before 999"):
-            copy = shutil.copytree(made, tmp_path / moment)
+            copy = shutil.copytree(sound, tmp_path / moment)
             repairing = other.begin("repair", directory=str(copy), dies_at=moment)
             said = repairing.rest()
             if repairing.was_killed:
@@ -224,19 +208,19 @@ def assert_refused_or_whole(kind, directory, expected):
 
 
 @pytest.mark.parametrize("step", ["_keep_what_can_be_read", "_delete", "TableStore"])
-def test_a_repair_that_failed_can_be_started_again(made, monkeypatch, step):
-    before = entries_of(made)
-    change_rows(made, {b"X": b"?"}, [records.STATE_KEY])
+def test_a_repair_that_failed_can_be_started_again(sound, monkeypatch, step):
+    before = entries_of(sound)
+    change_rows(sound, {b"X": b"?"}, [records.STATE_KEY])
 
     def fail(*_arguments, **_named):
-        raise StorageError(str(made), "the disk is full")
+        raise StorageError(str(sound), "the disk is full")
 
     with monkeypatch.context() as patch:
         patch.setattr(repair_module, step, fail)
         with pytest.raises(StorageError, match="the disk is full"):
-            repair(made)
-    assert repair(made).entries == 10
-    assert entries_of(made) == before
+            repair(sound)
+    assert repair(sound).entries == 10
+    assert entries_of(sound) == before
 
 
 def test_after_a_repair_the_youngest_version_of_an_entry_counts(kind, tmp_path):
@@ -275,11 +259,11 @@ def test_an_entry_that_a_crash_kept_from_the_buckets_is_in_them_after_a_repair(k
     assert (check(copy).buffered, check(copy).problems) == (0, [])
 
 
-def test_a_database_that_was_never_made_is_repaired_to_an_empty_one(kind, made):
-    shutil.rmtree(made / kind)
-    assert repair(made).entries == 0
-    assert check(made).problems == []
-    with make_backend(kind, made).open() as index:
+def test_a_database_that_was_never_made_is_repaired_to_an_empty_one(kind, sound):
+    shutil.rmtree(sound / kind)
+    assert repair(sound).entries == 0
+    assert check(sound).problems == []
+    with make_backend(kind, sound).open() as index:
         assert len(index) == 0
 
 
@@ -291,15 +275,15 @@ def test_a_database_that_was_never_made_is_repaired_to_an_empty_one(kind, made):
         ('{"format": "scrapy-simhash index", "format_version": 1}', IndexMismatch),
     ],
 )
-def test_without_its_manifest_an_index_cannot_be_repaired(made, content, error):
-    (made / "manifest.json").unlink()
+def test_without_its_manifest_an_index_cannot_be_repaired(sound, content, error):
+    (sound / "manifest.json").unlink()
     if content is not None:
-        (made / "manifest.json").write_text(content, encoding="utf-8")
-    before = files(made)
+        (sound / "manifest.json").write_text(content, encoding="utf-8")
+    before = files(sound)
     with pytest.raises(error) as caught:
-        repair(made)
-    assert str(made) in str(caught.value)
-    assert files(made) == before
+        repair(sound)
+    assert str(sound) in str(caught.value)
+    assert files(sound) == before
 
 
 def test_where_there_is_no_index_none_is_made(tmp_path):

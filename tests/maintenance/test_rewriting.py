@@ -22,12 +22,14 @@ from scrapy_simhash.errors import (
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, open_index, records
 from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import compact, rebuild
 from scrapy_simhash.maintenance.remove import expire, remove
 from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.maintenance.sources import opened_source
+from scrapy_simhash.maintenance.statistics import statistics
 from tests.index.backends import (
     BITS,
     INSTALLED_KINDS,
@@ -87,11 +89,11 @@ def content(backend):
 
 
 def answers(backend):
-    """What queries find, of all there may be."""
+    """What some queries find, spread over all that there may be."""
     with backend.open(incremental=True) as index:
         return [
             [(match.key, match.distance) for match in index.query(fingerprint)]
-            for fingerprint in range(0, 1 << BITS, 97)
+            for fingerprint in range(0, 1 << BITS, 397)
         ]
 
 
@@ -326,6 +328,8 @@ OPERATIONS = {
     "merged": lambda directory: merge(directory.with_name("other"), directory),
     "remove": lambda directory: remove(directory, ["a"]),
     "compact": compact,
+    "check": check,
+    "statistics": statistics,
     "export": lambda directory: list(entry_records(directory)),
 }
 

@@ -10,8 +10,7 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffe\uffff]/gu;
 const UNSEEN_IN_TEXTS = /(?![\n\t\u200c\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffe\uffff]/gu;
 // No language stacks so many accents or skin tones, and a browser takes minutes to lay out thousands.
 const HEAPED = /([\p{M}\p{EMod}]{16})([\p{M}\p{EMod}]+)/gu;
-const WEB_ADDRESS = /^https?:\/\/[^\s\u0000-\u0020\u007f-\u009f\ud800-\udfff]+$/i;
-const WEB_ADDRESS_BEYOND_BMP = /^https?:\/\/[^\s\p{Cc}\p{Cs}]+$/iu;
+const WEB_ADDRESS = /^https?:\/\/[^\s\p{Cc}\p{Cs}]+$/iu;
 
 function escaped(character) {
   const code = character.codePointAt(0);
@@ -40,7 +39,7 @@ function cut(text) {
 }
 
 function isAddress(text) {
-  return WEB_ADDRESS.test(text) || WEB_ADDRESS_BEYOND_BMP.test(text);
+  return WEB_ADDRESS.test(text);
 }
 
 function element(name, properties, ...children) {

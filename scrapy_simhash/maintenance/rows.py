@@ -1,0 +1,77 @@
+"""Read the rows of an index one by one, damaged ones included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+from scrapy_simhash.index import records
+from scrapy_simhash.index.base import Entry, NearDuplicate, SideKind
+from scrapy_simhash.index.history import decode_crawl
+from scrapy_simhash.index.validators import decode_validators
+from scrapy_simhash.url_rules.rows import decode_evidence, decode_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from scrapy_simhash.index.database import Database
+
+_SIDE_WORDS: Mapping[SideKind, str] = {
+    "url-rules": "the rules of URLs",
+    "history": "the history",
+    "validators": "the validators",
+    "sitemaps": "the evidence of the sitemap",
+}
+
+
+class Row(NamedTuple):
+    """A row of an index.
+
+    :param content: None for damaged rows and for rows beside the entries.
+    :param problem: what is wrong with the row; empty if nothing is.
+    """
+
+    key: bytes
+    content: Entry | NearDuplicate | None
+    problem: str = ""
+
+
+def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
+    """Yield the entries, the near-duplicate log, rows beside the entries, and rows of no kind.
+
+    What follows from these is left out: buckets, runs and the state row.
+    """
+    for key, value in database.rows(b"E", b"F"):
+        if len(key) == records.ENTRY_ROW_BYTES:  # others are rows of no kind, as below
+            yield _decoded(records.decode_entry, key, value, width_bytes)
+    for key, value in database.rows(b"N", b"O"):
+        if len(key) == records.LOG_ROW_BYTES:
+            yield _decoded(records.decode_near_duplicate, key, value, width_bytes)
+    for kind in get_args(SideKind):
+        for key, value in database.rows(*records.side_range(kind)):
+            yield Row(key, None, _side_problem(kind, key, value))
+    for key in records.rows_of_no_kind(database):
+        yield Row(key, None, f"a row of no known kind: {key!r}")
+
+
+def _decoded(decode: Any, key: bytes, value: bytes, width_bytes: int) -> Row:
+    """Return a row with its content, or with what is wrong with it."""
+    try:
+        return Row(key, decode(int.from_bytes(key[1:], "big"), value, width_bytes))
+    except ValueError as error:
+        return Row(key, None, str(error))
+
+
+def _side_problem(kind: SideKind, key: bytes, value: bytes) -> str:
+    """Return what is wrong with a row beside the entries, or an empty string."""
+    try:
+        if kind == "url-rules":
+            decode_rules(value)
+        elif kind == "history":
+            decode_crawl(records.decode_key(key[1:]), value)
+        elif kind == "validators":
+            decode_validators(value)
+        else:
+            decode_evidence(value)
+    except ValueError as error:
+        return f"{_SIDE_WORDS[kind]} of {key[1:]!r}: {error}"
+    return ""
