@@ -92,8 +92,8 @@ def widen(hashes: NDArray[np.uint64], bits: int) -> NDArray[np.uint8]:
     import numpy as np
 
     words = -(-bits // _WORD_BITS)
-    wide = mix(hashes[:, None], *range(_WIDEN_SEED, _WIDEN_SEED + words))
-    return wide.astype(">u8").view(np.uint8)[:, : bits // 8]
+    wide = mix(hashes, *range(_WIDEN_SEED, _WIDEN_SEED + words)).reshape(words, -1)
+    return wide.T.astype(">u8", order="C").view(np.uint8)[:, : bits // 8]
 
 
 def token_hashes(tokens: Sequence[str]) -> NDArray[np.uint64]:
@@ -132,8 +132,8 @@ def mix(hashes: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
     The finalizer of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
     Generators", OOPSLA 2014) at the seed's place in its sequence.
 
-    :param hashes: shape (n,) for one seed, else (n, 1).
-    :return: shape (n,), or (n, len(seeds)).
+    :param hashes: shape (n,).
+    :return: shape (n,) for one seed, else (len(seeds), n).
     """
     import numpy as np
 
@@ -152,14 +152,20 @@ def mix(hashes: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
 
 @lru_cache
 def _mixing(seeds: tuple[int, ...]) -> tuple[NDArray[np.uint64], ...]:
-    """Return the numbers of the finalizer, as arrays: a page has few hashes, and numpy would spend
-    more time on Python's numbers than on them.
+    """Return the steps and constants of the finalizer as arrays.
+
+    A page has few hashes: numpy would spend more time on converting Python's numbers.
     """
     import numpy as np
 
     steps = [seed * 0x9E3779B97F4A7C15 & 0xFFFF_FFFF_FFFF_FFFF for seed in seeds]
+    # A row for each seed: numpy's loops run along the last axis, which should be the long one.
+    column = np.array(steps, np.uint64).reshape(-1, 1)
     numbers = [30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31]
-    return np.array(steps, np.uint64), *(np.array(number, np.uint64) for number in numbers)
+    return (
+        column if len(seeds) > 1 else column.reshape(()),
+        *(np.array(number, np.uint64) for number in numbers),
+    )
 
 
 def _md5(features: Sequence[str], bits: int) -> bytes:
