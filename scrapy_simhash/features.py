@@ -48,9 +48,7 @@ _BY_COUNT: Mapping[str, Callable[[int], float]] = {
 WEIGHTINGS = (*_BY_COUNT, *IDF_WEIGHTINGS)
 
 
-def _weighted(
-    counts: Counter[str], weighting: Weighting, idf: IdfTable | None
-) -> dict[str, float]:
+def _weighted(counts: Counter[str], weighting: Weighting, idf: IdfTable | None) -> dict[str, float]:
     """Return feature → weight, in the order of the counts."""
     if weighting in _BY_COUNT:
         weigh = _BY_COUNT[weighting]

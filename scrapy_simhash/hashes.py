@@ -93,7 +93,8 @@ def widen(hashes: NDArray[np.uint64], bits: int) -> NDArray[np.uint8]:
 
     words = -(-bits // _WORD_BITS)
     wide = mix(hashes, *range(_WIDEN_SEED, _WIDEN_SEED + words)).reshape(words, -1)
-    return wide.T.astype(">u8", order="C").view(np.uint8)[:, : bits // 8]
+    rows: NDArray[np.uint8] = wide.T.astype(">u8", order="C").view(np.uint8)
+    return rows[:, : bits // 8]
 
 
 def token_hashes(tokens: Sequence[str]) -> NDArray[np.uint64]:

@@ -94,21 +94,21 @@ class SchemeParameters:
             value = getattr(self, name)
             if not isinstance(value, str) or value not in known:
                 raise SchemeError(f"{name}={value!r}: one of {', '.join(known)}")
-        if not _is_whole(self.bits, MIN_BITS, MAX_BITS) or self.bits % 8:
-            raise SchemeError(f"bits={self.bits!r}: a multiple of 8 from {MIN_BITS} to {MAX_BITS}")
-        widths = FEATURE_HASHES[self.feature_hash].widths
-        if self.bits not in widths:
-            raise SchemeError(
-                f"bits={self.bits!r}: the hash {self.feature_hash} gives {widths[0]} to "
-                f"{widths[-1]}"
-            )
         for name, low, high in (
+            ("bits", MIN_BITS, MAX_BITS),
             ("shingle_length", 1, MAX_SHINGLE_LENGTH),
             ("top", 0, 1_000_000),
             ("version", 1, _VERSION),
         ):
-            if not _is_whole(getattr(self, name), low, high):
-                raise SchemeError(f"{name}={getattr(self, name)!r}: from {low} to {high}")
+            value = getattr(self, name)
+            if type(value) is not int or not low <= value <= high:
+                raise SchemeError(f"{name}={value!r}: a whole number from {low} to {high}")
+        widths = FEATURE_HASHES[self.feature_hash].widths
+        if self.bits not in widths:
+            raise SchemeError(
+                f"bits={self.bits!r}: the hash {self.feature_hash} gives multiples of 8 from "
+                f"{widths[0]} to {widths[-1]}"
+            )
         if not isinstance(self.pairs, bool) or (self.pairs and self.shingle_length == _PAIR):
             raise SchemeError(
                 f"pairs={self.pairs!r}: True or False, and False for shingles of two tokens"
@@ -162,10 +162,6 @@ class SchemeParameters:
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters as plain values, for JSON."""
         return asdict(self)
-
-
-def _is_whole(value: object, low: int, high: int) -> bool:
-    return type(value) is int and low <= value <= high
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:
