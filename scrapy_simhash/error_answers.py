@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -247,8 +248,7 @@ def _stem(name: str) -> str:
 
 def _shared_bytes(one: bytes, other: bytes) -> int:
     """Return the length of the beginning that two texts share."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _resemblance(one: bytes, other: bytes) -> float:

@@ -6,8 +6,8 @@ each feature is hashed to f bits. Bit i of the fingerprint is set if the feature
 bit i set weigh more than the others.
 
 Sums are exact: weights become integers that are small enough for float64 to add without rounding.
-So neither the order of the features nor the machine's linear algebra changes a bit. Only
-`simhash_in_order` rounds, for presets whose authors' programs do.
+So neither the order of the features nor the machine's linear algebra changes a bit. Only the sums
+``in-order`` round, for presets whose authors' programs do.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from scrapy_simhash.errors import EmptyText, SchemeError
 from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName, widen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
 TieRule = Literal["zero", "one"]
+Sums = Literal["exact", "in-order"]
 
 _MANTISSA_BITS = 52
 # Limits unpacked bits to a few megabytes, however many features there are.
@@ -65,67 +66,50 @@ def weighted_sums(bits: NDArray[np.uint8], weights: NDArray[np.float64]) -> NDAr
 
 
 def simhash(
-    features: Mapping[str, float],
-    bits: int,
-    *,
-    feature_hash: FeatureHashName = "xxh3",
-    tie: TieRule = "zero",
-) -> Fingerprint:
-    """Return the SimHash of weighted features.
-
-    The first bit of the hashes becomes the most significant bit of the fingerprint.
-
-    :param features: feature → weight; weights are finite and ≥ 0. Those of weight 0 are ignored.
-    :param bits: width of the fingerprint, a multiple of 8 from 8 to 512.
-    :param tie: the bit for a sum of exactly zero.
-    :raises EmptyText: no feature has a weight above zero.
-    :raises SchemeError: a weight is negative, infinite or not a number.
-    """
-    import numpy as np
-
-    names, weights = _checked(list(features), list(features.values()))
-    # Scaling by a power of two is exact, so whole-number weights stay what they are.
-    spare_bits = _MANTISSA_BITS - len(names).bit_length()
-    weights = np.rint(np.ldexp(weights, spare_bits - math.frexp(float(weights.max()))[1]))
-
-    sums = np.zeros(bits, dtype=np.float64)
-    for rows, chunk in _hashed(names, weights, bits, feature_hash):
-        sums += weighted_sums(rows, chunk)
-    return _signs(sums, float(np.sqrt(np.square(weights).sum())), tie)
-
-
-def simhash_in_order(
     features: Iterable[tuple[str, float]],
     bits: int,
     *,
     feature_hash: FeatureHashName = "xxh3",
     tie: TieRule = "zero",
+    sums: Sums = "exact",
 ) -> Fingerprint:
-    """Return the SimHash of features, with their weights added in this order, as rounded floats.
+    """Return the SimHash of weighted features.
 
-    This equals programs that add floats: where a sum should be zero, the rounding error decides
-    the bit.
+    The first bit of the hashes becomes the most significant bit of the fingerprint.
 
-    :param features: (feature, weight); a feature may occur several times.
+    :param features: (feature, weight); weights are finite and ≥ 0. Those of weight 0 are ignored.
+    :param bits: width of the fingerprint, a multiple of 8 from 8 to 512.
+    :param tie: the bit for a sum of exactly zero.
+    :param sums: ``exact``, or ``in-order`` for the rounded sums of a program that adds floats in
+        this order. Where such a sum should be zero, its rounding error decides the bit.
     :raises EmptyText: no feature has a weight above zero.
     :raises SchemeError: a weight is negative, infinite or not a number.
     """
     import numpy as np
 
-    pairs = list(features)
-    names, weights = _checked([name for name, _ in pairs], [weight for _, weight in pairs])
-    sums = np.zeros((1, bits), dtype=np.float64)
+    names, weights = _checked(features)
+    totals = np.zeros(bits, dtype=np.float64)
+    if sums == "exact":
+        # Scaling by a power of two is exact, so whole-number weights stay what they are.
+        spare_bits = _MANTISSA_BITS - len(names).bit_length()
+        weights = np.rint(np.ldexp(weights, spare_bits - math.frexp(float(weights.max()))[1]))
     for rows, chunk in _hashed(names, weights, bits, feature_hash):
-        signed = np.where(rows, chunk[:, None], -chunk[:, None])
-        # accumulate() adds row by row; sum() may add in pairs.
-        sums = np.add.accumulate(np.concatenate([sums, signed]), axis=0)[-1:]
-    return _signs(sums[0], float(np.sqrt(np.square(weights).sum())), tie)
+        if sums == "exact":
+            totals += weighted_sums(rows, chunk)
+        else:
+            signed = np.where(rows, chunk[:, None], -chunk[:, None])
+            # accumulate() adds row by row; sum() may add in pairs.
+            totals = np.add.accumulate(np.vstack([totals, signed]), axis=0)[-1]
+    return _signs(totals, float(np.sqrt(np.square(weights).sum())), tie)
 
 
-def _checked(names: list[str], values: Sequence[float]) -> tuple[list[str], NDArray[np.float64]]:
+def _checked(
+    features: Iterable[tuple[str, float]],
+) -> tuple[Sequence[str], NDArray[np.float64]]:
     """Return the features with a weight above zero, and their weights."""
     import numpy as np
 
+    names, values = tuple(zip(*features, strict=True)) or ((), ())
     try:
         weights = np.fromiter(values, dtype=np.float64, count=len(names))
     except (OverflowError, TypeError, ValueError) as error:
@@ -137,7 +121,7 @@ def _checked(names: list[str], values: Sequence[float]) -> tuple[list[str], NDAr
     if heaviest == 0:
         raise EmptyText("no feature is left to fingerprint")
     if lightest == 0:
-        names = [name for name, weight in zip(names, weights, strict=True) if weight]
+        names = tuple(name for name, weight in zip(names, weights, strict=True) if weight)
         weights = weights[weights > 0]
     return names, weights
 

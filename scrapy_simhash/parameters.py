@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from scrapy_simhash.fingerprint import TieRule
+    from scrapy_simhash.fingerprint import Sums, TieRule
 
 MIN_BITS = 8
 MAX_BITS = 512
@@ -72,7 +72,7 @@ class SchemeParameters:
     top: int = 0
     field_weights: tuple[tuple[str, float], ...] = ()
     feature_hash: FeatureHashName = "xxh3"
-    sums: Literal["exact", "in-order"] = "exact"
+    sums: Sums = "exact"
     tie: TieRule = "zero"
     empty: Literal["error", "ties"] = "error"
     version: int = _VERSION

@@ -15,7 +15,7 @@ from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import EmptyText, SchemeError
 from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.features import idf_table, weighted_features, weighted_occurrences
-from scrapy_simhash.fingerprint import Fingerprint, simhash, simhash_in_order, simhash_of_hashes
+from scrapy_simhash.fingerprint import Fingerprint, simhash, simhash_of_hashes
 from scrapy_simhash.hashes import JOINER, shingle_hashes, token_hashes
 from scrapy_simhash.parameters import SchemeParameters
 from scrapy_simhash.parts import select_parts
@@ -144,11 +144,9 @@ class Scheme(SchemeParameters):
 
     def _of_features(self, features: Iterable[tuple[str, float]]) -> Fingerprint:
         try:
-            if self.sums == "in-order":
-                return simhash_in_order(
-                    features, self.bits, feature_hash=self.feature_hash, tie=self.tie
-                )
-            return simhash(dict(features), self.bits, feature_hash=self.feature_hash, tie=self.tie)
+            return simhash(
+                features, self.bits, feature_hash=self.feature_hash, tie=self.tie, sums=self.sums
+            )
         except EmptyText:
             if self.empty == "error":
                 raise
