@@ -149,9 +149,10 @@ class ErrorAnswers:
         return len(paths) >= _FLOOD_PATHS
 
     def _matches(self, answer: _Answer, url: str, page: PageFingerprint) -> bool:
+        """Return True if a page is like an answer. Count a page with another title."""
         theirs = answer.page
         # Each text may contain words of the other's URL.
-        forms = sorted({*_forms(answer.url), *_forms(url)}, key=len, reverse=True)
+        forms = _forms(answer.url, url)
         expected, opening = _letters(theirs.excerpt, forms), _letters(page.excerpt, forms)
         shared = _shared_bytes(expected, opening)
         title = _letters(page.title, forms)
@@ -163,7 +164,8 @@ class ErrorAnswers:
         return (
             answer.is_told_by_title
             and not answer.is_folder
-            and (_same_heading(theirs, page) or theirs.title != page.title)  # else both have URLs
+            # Titles that differ here repeat URLs.
+            and (_same_heading(theirs, page) or theirs.title != page.title)
             and shared >= answer.common + _MIN_SHARED_BYTES
         )
 
@@ -215,9 +217,10 @@ def impossible_url(url: str, chosen: random.Random) -> str:
     return f"{parts.scheme}://{parts.netloc}{'/'.join(segments)}{ending}"
 
 
-def _forms(url: str) -> list[str]:
-    """Return the parts of its URL that a page may repeat, the longest first."""
-    return sorted(set(_repeatable(url[:_COMPARED_URL_CHARACTERS])), key=len, reverse=True)
+def _forms(*urls: str) -> list[str]:
+    """Return the parts of URLs that a page may repeat, the longest first."""
+    forms = {form for url in urls for form in _repeatable(url[:_COMPARED_URL_CHARACTERS])}
+    return sorted(forms, key=len, reverse=True)
 
 
 def _repeatable(url: str) -> Iterator[str]:
