@@ -1,9 +1,9 @@
-"""``python -m scrapy_simhash``: the same as ``scrapy simhash``, without Scrapy's own options."""
+"""Run ``python -m scrapy_simhash``: ``scrapy simhash`` without Scrapy's own options."""
 
 from __future__ import annotations
 
 if __name__ == "__main__":
-    # Ctrl-C while it is imported is one, too.
+    # Ctrl-C may come during the import.
     try:
         from scrapy_simhash.commands.main import main
     except KeyboardInterrupt:

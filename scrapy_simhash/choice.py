@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.features import IDF_WEIGHTINGS
 from scrapy_simhash.parameters import SchemeParameters
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Preset, Scheme, preset
 
@@ -22,18 +22,21 @@ if TYPE_CHECKING:
 
 _TOML = ".toml"
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
-_NOT_PARAMETERS = ("preset", "max_distance")
-# Changed by releases, not by users.
-_RESERVED = "version"
+# Releases change the version, users do not.
+_PARAMETERS = [field.name for field in fields(SchemeParameters) if field.name != "version"]
 
 
 def choose_preset(value: object) -> tuple[str, Preset]:
-    """Return the preset that a user asks for, and a name for messages.
+    """Return a name for messages, and the preset that a user asks for.
 
-    :param value: a preset's name; a mapping, also as JSON, with ``preset`` (``wide``, if absent),
-        parameters of a `Scheme` that differ, and ``max_distance``; the path of a TOML file of the
-        same; or the import path of a `Scheme` or `Preset`.
-    :raises SchemeError: it is none of these.
+    :param value: one of
+
+        - the name of a preset;
+        - a mapping, or its JSON, with ``preset`` (by default ``wide``), the parameters of a
+          `Scheme` that differ, and ``max_distance``;
+        - the path of a TOML file with such a mapping;
+        - the import path of a `Scheme` or `Preset`.
+    :raises SchemeError: the value is none of these.
     """
     if isinstance(value, Mapping):
         return _changed(value)
@@ -54,8 +57,8 @@ def choose_preset(value: object) -> tuple[str, Preset]:
 
 
 def _changed(values: Mapping[str, Any]) -> tuple[str, Preset]:
-    parameters = [field.name for field in fields(SchemeParameters) if field.name != _RESERVED]
-    known = [*_NOT_PARAMETERS, *parameters]
+    """Return a preset with changed parameters, and a name for it."""
+    known = ["preset", "max_distance", *_PARAMETERS]
     for key in values:
         if key not in known:
             raise SchemeError(f"there is no parameter {key!r}{_did_you_mean(key, known)}")
@@ -63,30 +66,26 @@ def _changed(values: Mapping[str, Any]) -> tuple[str, Preset]:
     if not isinstance(name, str) or name not in PRESETS:
         raise SchemeError(f"there is no preset {name!r}{_did_you_mean(name, PRESETS)}")
     base = PRESETS[name]
-    changes = {key: value for key, value in values.items() if key in parameters}
+    changes = {key: value for key, value in values.items() if key in _PARAMETERS}
     if isinstance(weights := changes.get("field_weights"), Mapping):
         changes["field_weights"] = tuple(weights.items())
     if changes.get("weighting", base.scheme.weighting) != base.scheme.weighting:
-        # A table goes with two weightings alone.
-        changes.setdefault("idf", "jieba" if changes["weighting"] in ("levels", "tf-idf") else "")
+        # Only these weightings take a table.
+        changes.setdefault("idf", "jieba" if changes["weighting"] in IDF_WEIGHTINGS else "")
     try:
         scheme = replace(base.scheme, **changes)
     except TypeError as error:
         raise SchemeError(str(error)) from error
     defaults = base if scheme.bits == base.scheme.bits else _by_bits(scheme)
     k = values.get("max_distance", None if defaults is None else defaults.max_distance)
-    return f"{name}, changed", _with_distance(defaults, scheme, k)
-
-
-def _with_distance(defaults: Preset | None, scheme: Scheme, max_distance: object) -> Preset:
-    if type(max_distance) is not int or not 0 <= max_distance < scheme.bits:
+    if type(k) is not int or not 0 <= k < scheme.bits:
         raise SchemeError(
-            f"max_distance={max_distance!r}: a whole number from 0 to {scheme.bits - 1}"
+            f"max_distance={k!r}: a whole number from 0 to {scheme.bits - 1}"
             + (" is needed for a fingerprint of so many bits" if defaults is None else "")
         )
     if defaults is None:
-        return Preset(scheme=scheme, max_distance=max_distance, source="", confirmation=UNCONFIRMED)
-    return replace(defaults, scheme=scheme, max_distance=max_distance)
+        defaults = Preset(scheme=scheme, max_distance=k, source="")
+    return f"{name}, changed", replace(defaults, scheme=scheme, max_distance=k)
 
 
 def _by_bits(scheme: Scheme) -> Preset | None:
@@ -116,8 +115,8 @@ def _imported(path: str) -> Preset:
     defaults = _by_bits(found)
     if defaults is None:
         raise SchemeError(
-            f"{path} has {found.bits} bits, for which no preset has a k: give the import path of a "
-            "Preset, which has its own"
+            f"{path} has {found.bits} bits, and no preset has a max_distance for that width: give "
+            "the import path of a Preset"
         )
     return replace(defaults, scheme=found)
 

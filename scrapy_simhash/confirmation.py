@@ -1,11 +1,11 @@
 """Confirmation: are two pages with near fingerprints copies of each other?
 
-Fingerprints of long texts in one language come near each other by chance, and pages made from one
-template do so by design. Two checks tell copies from them: the estimated resemblance of the texts
-(`scrapy_simhash.sketch`), and for two pages of one site what the pages call themselves. Products,
+Long texts in one language may have near fingerprints by chance, and pages of one template have
+them by design. Two checks tell copies from such pages: the estimated resemblance of the texts
+(`scrapy_simhash.sketch`) and, for two pages of one site, the names of the pages. Products,
 timetables or job offers of one template have names of their own, while copies keep their name.
 
-`scrapy_simhash.index.rules.decide` makes the verdict.
+`scrapy_simhash.index.rules.decide` makes the verdict from these checks.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEFAULT_MIN_RESEMBLANCE = 0.6
-# Where the names of two pages leave a doubt, they must resemble each other more.
+# Two pages whose names leave a doubt must resemble each other more.
 MIN_RESEMBLANCE_IN_DOUBT = 0.85
 NAME_FIELDS = ("title", "name", "headline")
-"""Fields of a record that hold its name."""
+"""The fields that may contain the name of a record."""
 _NAME_TOKENS = 32
 _NAME_TOKEN_BYTES = 2
-# Words with the signs that tell names apart: C++, A-, 3.11, 50 %.
+# Words with the signs that distinguish names: C++, A-, 3.11, 50 %.
 _NAME_TOKEN = re.compile(f"(?:[^\\W_]|[{MARKS}]|(?<=\\d)[.,:/](?=\\d))+(?:[+#%°]|-(?!\\w))*")
 _HAS_DIGIT = 1
 
 
 class Evidence(NamedTuple):
-    """The properties of a page that confirm a copy, besides its fingerprint.
+    """The properties of a page, besides its fingerprint, that confirm a copy.
 
-    :param sketch: of its text, see `scrapy_simhash.sketch`; empty if there is none.
-    :param site: number of the page's site, see `site_number`; 0 if it is not known.
-    :param title: name of the page by its ``title``, see `name_bytes`; empty if it has none.
-    :param heading: name of the page by its own ``h1``, in the same form.
+    :param sketch: sketch of the text, see `scrapy_simhash.sketch`; empty if there is none.
+    :param site: number of the page's site, see `site_number`; 0 if unknown.
+    :param title: the ``title`` of the page as `name_bytes`; empty if it has none.
+    :param heading: the page's own ``h1`` as `name_bytes`; empty if it has none.
     :param certainty: for each bit of the fingerprint, the most significant first, how far its sum
-        is from zero, as one byte: 0 is a tie. Empty if not known. An index uses it to ask, and
-        does not store it.
+        is from zero, as one byte: 0 is a tie. Empty if unknown. An index probes with it, and does
+        not store it.
     """
 
     sketch: bytes = b""
@@ -61,7 +61,7 @@ NO_EVIDENCE = Evidence()
 
 
 def plain_evidence(evidence: Evidence) -> list[Any]:
-    """Return evidence as values for JSON; no evidence is an empty list."""
+    """Return evidence as values for JSON; an empty list for no evidence."""
     if evidence == NO_EVIDENCE:
         return []
     return [
@@ -79,10 +79,10 @@ def evidence_from(plain: Sequence[Any]) -> Evidence:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """The rules by which a page is confirmed to be a copy.
+    """The rules that confirm a copy.
 
-    :param min_resemblance: the least estimated resemblance, from 0 to 1; 0 asks for none.
-    :param same_name: pages of one site must also have names that agree, see `names_agree`.
+    :param min_resemblance: the least estimated resemblance, from 0 to 1; 0 accepts any.
+    :param same_name: the names of pages of one site must agree, see `names_agree`.
     """
 
     min_resemblance: float = DEFAULT_MIN_RESEMBLANCE
@@ -93,8 +93,8 @@ class Confirmation:
     ) -> list[tuple[float | None, bool]]:
         """Compare a page with others.
 
-        :return: for each its estimated resemblance, None where a sketch is missing, and whether
-            it is confirmed. A missing sketch speaks neither for nor against a copy.
+        :return: for each other page, the estimated resemblance, and True if it confirms a copy.
+            The resemblance is None if a sketch is missing, and then the names decide alone.
         """
         estimates = _estimates(one.sketch, [other.sketch for other in others])
         return [
@@ -118,15 +118,14 @@ UNCONFIRMED = Confirmation(min_resemblance=0.0, same_name=False)
 
 
 def names_agree(one: Evidence, other: Evidence) -> bool | None:
-    """Return whether two pages have the same name; None if that is in doubt.
+    """Return True if two pages have the same name, False if not, and None if in doubt.
 
-    Where both pages have a heading of their own, different headings are different names, for a
-    site may give all of its pages one title. Without two headings the titles decide, or the
-    heading of one and the title of the other if they are equal. A name that
-    holds the other leaves a doubt: a print version adds words, but so does the next model of a
-    product. So do equal headings under different titles, for the heading may be that of a section.
-    Pages of different sites need no equal names, and pages without names cannot be told apart by
-    them.
+    - If both pages have a heading, the headings decide: a site may give all pages one title.
+    - Otherwise the titles decide. They agree, too, if the heading of one is the title of the other.
+    - A name that contains the other leaves a doubt: a print version adds words, but so does the
+      next model of a product.
+    - Equal headings under different titles leave a doubt: the heading may be that of a section.
+    - Pages of different sites, and pages without names, agree.
     """
     if one.site != other.site:
         return True
@@ -142,8 +141,9 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
 
 
 def _agree(one: bytes, other: bytes) -> bool | None:
-    """Return True for equal names, None if one is the other with words added, or with its parts
-    turned round (``Site - Page``, ``Page - Site``), else False.
+    """Return True for equal names, None if one name may be a form of the other, else False.
+
+    Such a form has words added, or its parts swapped (``Site - Page``, ``Page - Site``).
     """
     if one == other:
         return True
@@ -164,17 +164,17 @@ def _agree(one: bytes, other: bytes) -> bool | None:
 
 
 def name_of_record(texts: Mapping[str, str]) -> str:
-    """Return the name of a record: the first of its texts whose field is called like a name.
+    """Return the name of a record: its first text in a field of `NAME_FIELDS`, or ``""``.
 
-    :param texts: by field; of the fields that were chosen as the text of the record.
+    :param texts: field → text, of the fields that make up the text of the record.
     """
     return next((text for field in NAME_FIELDS if (text := texts.get(field, ""))), "")
 
 
 def name_bytes(text: str) -> bytes:
-    """Return the words of a name, in order, as 16-bit numbers; the first 32 of them.
+    """Return the first 32 words of a name, in order, as 16-bit hashes.
 
-    A number is a hash, and its lowest bit says whether the word has a digit.
+    The lowest bit of a hash is set if the word contains a digit.
     """
     folded = normalize(text)
     tokens = _NAME_TOKEN.findall(folded) or folded.split()
@@ -188,7 +188,7 @@ def name_bytes(text: str) -> bytes:
 def site_number(site: str) -> int:
     """Return a 32-bit number for the name of a site, such as its registered domain; 0 for ``""``.
 
-    Two sites share a number about once in four billion pairs.
+    About one pair of sites in four billion shares a number.
     """
     return xxh3_64_intdigest(site.encode("utf-8", "surrogatepass")) >> 32 if site else 0
 
@@ -201,6 +201,7 @@ def _name_tokens(name: bytes) -> list[int]:
 
 
 def _estimates(one: bytes, others: Sequence[bytes]) -> list[float | None]:
+    """Return the estimated resemblance of each pair of sketches; None if a sketch is missing."""
     import numpy as np
 
     known = [number for number, other in enumerate(others) if one and len(other) == len(one)]

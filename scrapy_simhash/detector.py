@@ -1,7 +1,7 @@
-"""Detector: html + key → Verdict; the one facade of the core.
+"""Detector: the facade of the core, from a page and its key to a verdict.
 
-The two halves can be called apart: `fingerprint_page` is the expensive one and touches nothing
-but its arguments, so it may run in any thread; `judge` asks the index and takes microseconds.
+It has two halves. `fingerprint_page` takes milliseconds and uses its arguments alone, so it may run
+in any thread. `judge` asks the index and takes microseconds.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _TITLE_CHARACTERS = 200
 class PageFingerprint:
     """The fingerprint of a page, or why there is none.
 
-    :param way: how the text was got, see `Extraction`.
-    :param evidence: what confirms that it is a copy, and where an index looks for copies of it.
+    :param way: how the text was extracted, see `Extraction`.
+    :param evidence: the evidence that an index needs to find and confirm copies.
     :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``;
         from workers also ``timeout`` or ``worker_died``; None if there is a fingerprint.
-    :param error: what the extractor said.
-    :param canonical: what the page names as its canonical URL, as written there, or empty.
-    :param excerpt: the beginning of the text.
-    :param text: all of it, where the detector keeps it.
-    :param title: its beginning, or all of it where the detector keeps texts.
-    :param unmatched: selectors of the scheme that found nothing on the page.
-    :param extraction_ms: CPU time of the thread, as are the other two: the wall clock would
-        count the work of other threads.
+    :param error: message of the extractor that failed.
+    :param canonical: canonical URL of the page, as written there, or empty.
+    :param excerpt: beginning of the text.
+    :param text: the whole text, if the detector keeps texts.
+    :param title: the whole title if the detector keeps texts, else its beginning.
+    :param unmatched: selectors of the scheme that matched nothing on the page.
+    :param extraction_ms: CPU time of the thread, like the other two. Wall-clock time would count
+        the work of other threads.
     """
 
     fingerprint: int | None = None
@@ -70,11 +70,11 @@ class PageFingerprint:
 
 
 class Detector:
-    """Composes the steps from page to verdict.
+    """The steps from page to verdict.
 
-    :param min_tokens: texts with fewer have no stable fingerprint and are skipped.
-    :param keep_text: give the texts of pages back with their fingerprints.
-    :param sketches: make the evidence that confirmation needs, see `scrapy_simhash.confirmation`.
+    :param min_tokens: skip texts with fewer tokens, which have no stable fingerprint.
+    :param keep_text: return the whole text and title of a page with its fingerprint.
+    :param sketches: make the evidence for `scrapy_simhash.confirmation`.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Detector:
         self.sketches = sketches
 
     def fingerprint_page(self, html: str) -> PageFingerprint:
-        """Extract the main text of a page and fingerprint it. Never raises for a page's sake."""
+        """Return the fingerprint of a page's main text. No page makes it raise."""
         started = time.thread_time()
         try:
             extraction = extract(html, self.scheme.extractor, self.scheme.selectors)
@@ -102,13 +102,15 @@ class Detector:
         return self.fingerprint_extraction(extraction, _cpu_ms_since(started))
 
     def fingerprint_text(self, text: str) -> PageFingerprint:
-        """Fingerprint a text that is there already."""
+        """Return the fingerprint of a plain text."""
         return self.fingerprint_extraction(Extraction(text))
 
     def fingerprint_fields(self, fields: Mapping[str, Sequence[str]]) -> PageFingerprint:
-        """Fingerprint a record by its texts, each of which may be markup. A field such as ``title``
-        is its name, see `name_of_record`. The result has the text, and as `unmatched` the fields
-        without.
+        """Return the fingerprint of a record, with its text, and its empty fields as `unmatched`.
+
+        A field such as ``title`` is the name of the record, see `name_of_record`.
+
+        :param fields: field → texts, which may be markup.
         """
         started = time.thread_time()
         try:
@@ -129,9 +131,9 @@ class Detector:
         *,
         record: Mapping[str, str] | None = None,
     ) -> PageFingerprint:
-        """Fingerprint a page whose text was extracted already.
+        """Return the fingerprint of a page from its extracted text.
 
-        :param record: the fields that make up the text, where the scheme has `field_weights`.
+        :param record: the fields that make up the text, for schemes with `field_weights`.
         """
         started = time.thread_time()
         tokens = self.scheme.tokens(extraction.text, extraction.title)
@@ -140,7 +142,7 @@ class Detector:
         fingerprint = None
         evidence = NO_EVIDENCE
         skipped = None
-        if not any(tokens):  # the tokenizer of the package simhash gives an empty one
+        if not any(tokens):  # the tokenizer simhash-package returns an empty token
             skipped = "no_text"
         elif len(tokens) < self.min_tokens:
             skipped = "few_tokens"
@@ -193,7 +195,7 @@ class Detector:
         *,
         in_scope: Callable[[str], bool] | None = None,
     ) -> Verdict:
-        """Return the verdict on a fingerprinted page. A new one is pending until it is confirmed.
+        """Return the verdict on a fingerprinted page. A new page is pending until it is confirmed.
 
         :param in_scope: see `Index.observe`.
         :raises StorageError: the index fails.
@@ -219,12 +221,12 @@ class Detector:
         )
 
     def check(self, index: Index, key: str, html: str) -> Verdict:
-        """Fingerprint a page and judge it."""
+        """Return the verdict on a page."""
         return self.judge(index, key, self.fingerprint_page(html))
 
 
 def evidence_of(key: str, page: PageFingerprint) -> Evidence:
-    """Return the evidence of a page; its site is that of its key, if the key has a URL."""
+    """Return the evidence of a page. If its key has a URL, the URL decides the site."""
     evidence = page.evidence
     if evidence.sketch and (site := site_of(key)):
         return evidence._replace(site=site_number(site))

@@ -1,13 +1,13 @@
-"""Recognize error pages that come with status 200, by a site's answer to a URL that cannot exist.
+"""Recognize error pages with status 200 by a site's answer to a URL that cannot exist.
 
-The answer shows what an error page of the site looks like, in any language. A page is one, too, if
-its title is the same and
+The answer shows how an error page of the site looks, in any language. Another page is an error page
+if it has the same title and
 
-- its text is a near-duplicate of the answer, and its heading is the same, or
-- it begins like the answer, beyond what pages with other titles share with it. The rest may be
-  links that differ from page to page.
+- its text is a near-duplicate of the answer, under the same heading, or
+- it begins like the answer, and shares more with it than pages with other titles do. The rest may
+  be links that differ from page to page.
 
-Both leave out what an error page may repeat of its URL.
+Both comparisons ignore parts of the URL, which an error page may repeat.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -33,13 +34,13 @@ _MIN_TITLES = 3
 _COUNTED_OTHERS = 50
 # Twelve Latin letters say as much as four Chinese characters.
 _MIN_SHARED_BYTES = 12
-# Of the three-letter runs of two openings, where there are no fingerprints to compare.
+# Resemblance of the three-letter runs of two openings, for pages without a sketch.
 _MIN_OPENING_RESEMBLANCE = 0.9
 _FLOOD_PATHS = 5
 _REMEMBERED_TEXTS = 20
 _MIN_REPEATED_CHARACTERS = 4
 _RANDOM_LETTERS = 14
-# Texts and URLs are other people's, and may be of any length.
+# Texts and URLs come from sites, and may have any length.
 _COMPARED_CHARACTERS = 400
 _COMPARED_URL_CHARACTERS = 2083
 
@@ -48,10 +49,10 @@ _COMPARED_URL_CHARACTERS = 2083
 class _Answer:
     """The answer to a URL that cannot exist.
 
-    :param others: hashes of the URLs of pages with another title, up to 50.
+    :param others: hashes of the URLs of up to 50 pages with another title.
     :param titles: hashes of these titles.
     :param common: the longest beginning that such a page shares with the answer, in bytes.
-    :param is_folder: the answer is the page of a folder, whose other pages may begin like it.
+    :param is_folder: the answer is the page of a folder. Other pages in it may begin like it.
     """
 
     url: str
@@ -75,7 +76,7 @@ class _Answer:
 
 
 class ErrorAnswers:
-    """The answers of one host, and the texts that it gives under many paths.
+    """The answers of one host, and the texts that it returns under many paths.
 
     :param max_distance: k.
     """
@@ -100,23 +101,23 @@ class ErrorAnswers:
         self._answers.append(answer)
 
     def add_redirect(self, url: str, target: str) -> None:
-        """Add the place where a URL that cannot exist redirects to."""
+        """Add the target to which a URL that cannot exist redirects."""
         self._targets[target] = url
 
     def discard_if_like(self, url: str, page: PageFingerprint) -> bool:
-        """Forget the answers that are a page itself; return True if there were any."""
+        """Discard the answers that match a real page; return True if there were any."""
         other = [one for one in self._answers if not self._matches(one, url, page)]
         discarded = len(other) < len(self._answers)
         self._answers = other
         return discarded
 
     def match(self, url: str, page: PageFingerprint, requested: str) -> str | None:
-        """Return the URL that cannot exist whose answer a page has; None if it is no error page.
+        """Return the impossible URL whose answer the page is like; None if it is no error page.
 
-        The home page and folders of that URL are none: the site may answer with them.
+        The home page and folders of that URL are no error pages: the site may answer with them.
 
-        :param url: where the page was found.
-        :param requested: differs from `url` if the request was redirected.
+        :param url: URL of the page.
+        :param requested: URL of the request, which differs if it was redirected.
         """
         if is_home(requested):
             self._home = (url, page)
@@ -134,7 +135,7 @@ class ErrorAnswers:
         return found
 
     def floods(self, url: str, page: PageFingerprint) -> bool:
-        """Return True for a text that was seen under five paths, and is no known error page."""
+        """Return True if the host returned the text of a page under five paths."""
         forms = _forms(url)
         opening = _letters(page.excerpt, forms)
         if len(opening) < _MIN_SHARED_BYTES:
@@ -148,9 +149,10 @@ class ErrorAnswers:
         return len(paths) >= _FLOOD_PATHS
 
     def _matches(self, answer: _Answer, url: str, page: PageFingerprint) -> bool:
+        """Return True if a page is like an answer. Count a page with another title."""
         theirs = answer.page
-        # A word of one URL may be one of the other's text.
-        forms = sorted({*_forms(answer.url), *_forms(url)}, key=len, reverse=True)
+        # Each text may contain words of the other's URL.
+        forms = _forms(answer.url, url)
         expected, opening = _letters(theirs.excerpt, forms), _letters(page.excerpt, forms)
         shared = _shared_bytes(expected, opening)
         title = _letters(page.title, forms)
@@ -162,7 +164,8 @@ class ErrorAnswers:
         return (
             answer.is_told_by_title
             and not answer.is_folder
-            and (_same_heading(theirs, page) or theirs.title != page.title)  # else both have URLs
+            # Titles that differ here repeat URLs.
+            and (_same_heading(theirs, page) or theirs.title != page.title)
             and shared >= answer.common + _MIN_SHARED_BYTES
         )
 
@@ -185,22 +188,22 @@ def is_home(url: str) -> bool:
 
 
 def _same_heading(one: PageFingerprint, other: PageFingerprint) -> bool:
-    """Return False if two pages have different headings. A page with few words has none."""
+    """Return True if two pages have the same heading, or one has too few words to have one."""
     either_short = one.fingerprint is None or other.fingerprint is None
     return either_short or one.evidence.heading == other.evidence.heading
 
 
 def _is_above(url: str, asked: str) -> bool:
-    """Return True if a URL is that of a folder of the URL that was asked for."""
+    """Return True if a URL is a folder above the other URL."""
     folder = urlsplit(url).path.rstrip("/")
     return urlsplit(asked).path.startswith(f"{folder}/")
 
 
 def impossible_url(url: str, chosen: random.Random) -> str:
-    """Return a URL beside another one that cannot exist.
+    """Return a URL like another one that cannot exist.
 
-    Numbers are replaced by others of nine digits, so that the part of the site that serves the URL
-    answers for it; a last path segment without a number is replaced by random letters.
+    Nine random digits replace each number, so the part of the site that serves the URL answers.
+    Random letters replace a last path segment without a number.
     """
     parts = urlsplit(url)
     *folders, last = (parts.path or "/").split("/")
@@ -214,9 +217,10 @@ def impossible_url(url: str, chosen: random.Random) -> str:
     return f"{parts.scheme}://{parts.netloc}{'/'.join(segments)}{ending}"
 
 
-def _forms(url: str) -> list[str]:
-    """Return what a page may repeat of its URL, the longest first."""
-    return sorted(set(_repeatable(url[:_COMPARED_URL_CHARACTERS])), key=len, reverse=True)
+def _forms(*urls: str) -> list[str]:
+    """Return the parts of URLs that a page may repeat, the longest first."""
+    forms = {form for url in urls for form in _repeatable(url[:_COMPARED_URL_CHARACTERS])}
+    return sorted(forms, key=len, reverse=True)
 
 
 def _repeatable(url: str) -> Iterator[str]:
@@ -234,7 +238,7 @@ def _repeatable(url: str) -> Iterator[str]:
 
 
 def _letters(text: str, forms: list[str]) -> bytes:
-    """Return the letters of a text without what it repeats of URLs."""
+    """Return the letters of a text, without the given parts of URLs."""
     text = text[:_COMPARED_CHARACTERS].casefold()
     for form in forms:
         text = text.replace(form, "")
@@ -247,10 +251,10 @@ def _stem(name: str) -> str:
 
 def _shared_bytes(one: bytes, other: bytes) -> int:
     """Return the length of the beginning that two texts share."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _resemblance(one: bytes, other: bytes) -> float:
+    """Return the resemblance of two texts by their runs of three bytes, from 0 to 1."""
     runs, others = ({text[at : at + 3] for at in range(len(text) - 2)} for text in (one, other))
     return len(runs & others) / len(runs | others) if runs and others else 0.0

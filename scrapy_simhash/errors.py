@@ -1,4 +1,4 @@
-"""The exceptions of this package. Messages name the cause and, where possible, the remedy.
+"""The exceptions of this package. Messages say what happened and, where possible, what to do.
 
 ::
 
@@ -10,13 +10,13 @@
     ├── EmptyText                       a text without any feature to fingerprint
     ├── UnsupportedText (ValueError)    a text that the scheme does not support
     ├── WorkerError                     a worker process that cannot start or fails
-    └── StorageError                    an index that cannot be used (it is kept)
-        ├── IndexLocked                 it is in use
-        ├── IndexForeign                the place holds other data
-        ├── IndexMismatch               made with another scheme, plan or format version
-        ├── IndexCorrupt                its files are damaged
-        ├── IndexMissing                there is no index
-        ├── IndexUnreachable            its server does not answer
+    └── StorageError                    an index that cannot be used (nothing is deleted)
+        ├── IndexLocked                 the index is in use
+        ├── IndexForeign                the location holds other data
+        ├── IndexMismatch               made with another scheme, plan or format
+        ├── IndexCorrupt                the files are damaged
+        ├── IndexMissing                there is no index at this location
+        ├── IndexUnreachable            the server does not answer
         └── IndexClosed                 used after close()
 """
 
@@ -36,7 +36,7 @@ class PlanError(SimhashError, ValueError):
 
 
 class SettingsError(SimhashError, ValueError):
-    """A setting with an invalid value; `reason` says what is wrong, or what it must be."""
+    """A setting with an invalid value; `reason` says what is wrong, or which values are valid."""
 
     def __init__(self, name: str, value: object, reason: str) -> None:
         super().__init__(f"{name} = {value!r}: {reason}")
@@ -89,11 +89,11 @@ class IndexLocked(StorageError):
 
 
 class IndexForeign(StorageError):
-    """The place holds data that is not an index of this package."""
+    """The location holds data that is not an index of this package."""
 
 
 class IndexMismatch(StorageError):
-    """The index was made with another scheme, plan, format or other property than is asked for."""
+    """The index was made with another scheme, plan or format than the caller asks for."""
 
 
 class IndexCorrupt(StorageError):
@@ -101,7 +101,7 @@ class IndexCorrupt(StorageError):
 
 
 class IndexMissing(StorageError):
-    """There is no index in this place."""
+    """There is no index at this location."""
 
 
 class IndexUnreachable(StorageError):

@@ -1,8 +1,8 @@
-"""Tokens to weighted features: n-grams, and how much each weighs.
+"""Make weighted features from tokens: n-grams, and how much each weighs.
 
-Which features and weights find near-duplicates is measured, not argued: see the table of
-quality in the documentation. The default takes words and pairs of neighbouring words, each once:
-by their frequencies, a few common words would decide a quarter of the bits of every text.
+The documentation's table of quality shows which features and weights find near-duplicates. The
+default takes words and pairs of neighbouring words, each once: weighted by frequency, a few common
+words would decide a quarter of the bits of every text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Weighting = Literal["uniform", "tf", "log-tf", "tf-squared", "levels", "tf-idf"]
 
-LEVELS = 5
+_LEVELS = 5
 IDF_WEIGHTINGS = ("levels", "tf-idf")
 
 
@@ -37,56 +37,41 @@ def shingles(tokens: Sequence[str], length: int, joiner: str = JOINER) -> list[s
     return [joiner.join(tokens[i : i + length]) for i in range(last + 1)]
 
 
-def _uniform(counts: Counter[str], _idf: IdfTable | None) -> dict[str, float]:
-    return dict.fromkeys(counts, 1.0)
-
-
-def _tf(counts: Counter[str], _idf: IdfTable | None) -> dict[str, float]:
-    return {feature: float(count) for feature, count in counts.items()}
-
-
-def _log_tf(counts: Counter[str], _idf: IdfTable | None) -> dict[str, float]:
+# Weight of a feature by its count.
+_BY_COUNT: Mapping[str, Callable[[int], float]] = {
+    "uniform": lambda _: 1.0,
+    "tf": float,
     # Rounded, so that the last bit of a platform's logarithm decides nothing.
-    by_count = {
-        count: 1.0 + round(math.log(count) * 2**20) / 2**20 for count in set(counts.values())
-    }
-    return {feature: by_count[count] for feature, count in counts.items()}
+    "log-tf": lambda count: 1.0 + round(math.log(count) * 2**20) / 2**20,
+    "tf-squared": lambda count: float(count * count),
+}
+WEIGHTINGS = (*_BY_COUNT, *IDF_WEIGHTINGS)
 
 
-def _tf_squared(counts: Counter[str], _idf: IdfTable | None) -> dict[str, float]:
-    """Weight each feature by its squared frequency: each occurrence adds the frequency."""
-    return {feature: float(count * count) for feature, count in counts.items()}
-
-
-def _levels(counts: Counter[str], idf: IdfTable | None) -> dict[str, float]:
-    """1 to 5, by the share of the largest TF-IDF."""
-    weights = _tf_idf(counts, idf)
-    most = max(weights.values(), default=0.0)
-    if not most:
-        return dict.fromkeys(weights, 1.0)
-    return {
-        # Rounded, so that 3/5 of the largest is not a little more than that.
-        feature: max(1.0, float(math.ceil(round(LEVELS * weight / most, 9))))
-        for feature, weight in weights.items()
-    }
-
-
-def _tf_idf(counts: Counter[str], idf: IdfTable | None) -> dict[str, float]:
+def _weighted(counts: Counter[str], weighting: Weighting, idf: IdfTable | None) -> dict[str, float]:
+    """Return feature → weight, in the order of the counts."""
+    if weighting in _BY_COUNT:
+        weigh = _BY_COUNT[weighting]
+        weights = {count: weigh(count) for count in set(counts.values())}
+        return {feature: weights[count] for feature, count in counts.items()}
     if idf is None:
-        raise SchemeError("the weightings levels and tf-idf need an IDF table")
+        raise SchemeError("the weightings levels and tf-idf need an IDF table: set idf")
     total = counts.total()
     # In jieba's order of operations.
-    return {feature: count * (idf.get(feature) / total) for feature, count in counts.items()}
+    tf_idf = {feature: count * (idf.get(feature) / total) for feature, count in counts.items()}
+    return _levels(tf_idf) if weighting == "levels" else tf_idf
 
 
-WEIGHTINGS: Mapping[str, Callable[[Counter[str], IdfTable | None], dict[str, float]]] = {
-    "uniform": _uniform,
-    "tf": _tf,
-    "log-tf": _log_tf,
-    "tf-squared": _tf_squared,
-    "levels": _levels,
-    "tf-idf": _tf_idf,
-}
+def _levels(tf_idf: dict[str, float]) -> dict[str, float]:
+    """Return weights from 1 to 5, by the share of the largest TF-IDF."""
+    most = max(tf_idf.values(), default=0.0)
+    if not most:
+        return dict.fromkeys(tf_idf, 1.0)
+    return {
+        # Rounded, so that 3/5 of the largest is not a little more than that.
+        feature: max(1.0, float(math.ceil(round(_LEVELS * weight / most, 9))))
+        for feature, weight in tf_idf.items()
+    }
 
 
 def weighted_features(
@@ -100,19 +85,20 @@ def weighted_features(
     idf: IdfTable | None = None,
     top: int = 0,
 ) -> dict[str, float]:
-    """Feature → weight; empty for no tokens.
+    """Return feature → weight; empty for no tokens.
 
-    :param pairs: pairs of neighbouring tokens are features beside the shingles.
-    :param stop_words: tokens that are left out, case-folded.
-    :param top: keep this many of the heaviest, heaviest first, the earlier of equal ones; 0 keeps
+    :param pairs: add pairs of neighbouring tokens to the shingles.
+    :param stop_words: tokens to leave out, case-folded.
+    :param top: keep this many of the heaviest, heaviest first; of equal ones, the earlier. 0 keeps
         all, in the order of the text.
+    :raises SchemeError: the weighting needs an IDF table, and there is none.
     """
     if stop_words:
         tokens = [token for token in tokens if token.casefold() not in stop_words]
     counts = Counter(shingles(tokens, shingle_length, joiner))
     if pairs and len(tokens) > 1:
         counts.update(shingles(tokens, 2, joiner))
-    features = WEIGHTINGS[weighting](counts, idf)
+    features = _weighted(counts, weighting, idf)
     if top:
         heaviest = sorted(features, key=features.__getitem__, reverse=True)[:top]
         return {feature: features[feature] for feature in heaviest}
@@ -120,9 +106,9 @@ def weighted_features(
 
 
 def weighted_occurrences(words: Sequence[str]) -> list[tuple[str, float]]:
-    """Return each word with its frequency, as often as the text has it, in order.
+    """Return (word, frequency) for each occurrence of a word, in order.
 
-    :param words: where they are `TaggedWords`, frequencies are as linyiqun's Java takes them.
+    :param words: for `TaggedWords`, the frequencies are those of linyiqun's Java.
     """
     tagged = words if isinstance(words, TaggedWords) else TaggedWords(words, words, len(words))
     counts = Counter(tagged)
@@ -159,7 +145,7 @@ class IdfTable:
 
 @lru_cache(maxsize=8)
 def idf_table(name: str) -> IdfTable:
-    """``jieba`` for the table that comes with jieba, or the path of a file."""
+    """Return a table by name: ``jieba`` for the one that comes with jieba, or a file's path."""
     if name == "jieba":
         import jieba
 

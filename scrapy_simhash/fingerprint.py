@@ -1,13 +1,13 @@
-"""Weighted features to an f-bit SimHash fingerprint, and the distance of two.
+"""Make an f-bit SimHash fingerprint from weighted features, and compare two fingerprints.
 
 Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002), section 3;
 Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007), section 2:
-each feature is hashed to f bits; bit i of the fingerprint says whether the weights of the
-features whose hash has bit i set outweigh those of the others.
+each feature is hashed to f bits. Bit i of the fingerprint is set if the features whose hash has
+bit i set weigh more than the others.
 
-Sums are exact: weights become integers small enough that float64 adds them without rounding,
-so that neither the order of the features nor the machine's linear algebra changes a bit. Only
-`simhash_in_order` rounds, for presets whose authors' programs do.
+Sums are exact: weights become integers that are small enough for float64 to add without rounding.
+So neither the order of the features nor the machine's linear algebra changes a bit. Only the sums
+``in-order`` round, for presets whose authors' programs do.
 """
 
 from __future__ import annotations
@@ -20,24 +20,26 @@ from scrapy_simhash.errors import EmptyText, SchemeError
 from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName, widen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
 TieRule = Literal["zero", "one"]
+Sums = Literal["exact", "in-order"]
 
 _MANTISSA_BITS = 52
-# Unpacked bits are kept to a few megabytes at a time, however many features there are.
+# Limits unpacked bits to a few megabytes, however many features there are.
 _CHUNK_FEATURES = 4096
-# Counts of so many rows fit in a byte.
-_BYTE_ROWS = 255
+# Bits are counted in bytes. Several rows are joined to one, because numpy adds long rows faster.
+_ROWS = 8
+_COUNTED_HASHES = 255 * _ROWS
 _CERTAINTY_SCALE = 64
 _MAX_CERTAINTY = 255
 
 
 class Fingerprint(NamedTuple):
-    """A fingerprint, and which of its bits are certain.
+    """A fingerprint, and how certain each of its bits is.
 
     :param value: ``0 <= value < 2**bits``.
     :param certainty: for each bit, the most significant first, 64·|sum| / √Σw² as one byte, where
@@ -50,80 +52,64 @@ class Fingerprint(NamedTuple):
 
 
 def weighted_sums(bits: NDArray[np.uint8], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return for each bit the weights of the features that have it set, less those of the others.
+    """Return for each bit the weight of the features that have it set, less that of the others.
 
-    :param bits: 0 or 1, a row for each feature, a column for each bit.
-    :param weights: whole numbers whose sum is below 2**52, so that it is exact.
+    :param bits: 0 or 1; a row for each feature, a column for each bit.
+    :param weights: whole numbers with a sum below 2**52, so that the result is exact.
     """
     import numpy as np
 
     total: float = weights.sum()
-    # Not a matrix product: the threads of numpy's linear algebra spin between two pages.
+    # Not a matrix product: the threads of numpy's linear algebra keep a core busy between pages.
     sums: NDArray[np.float64] = 2 * np.einsum("i,ij->j", weights, bits) - total
     return sums
 
 
 def simhash(
-    features: Mapping[str, float],
-    bits: int,
-    *,
-    feature_hash: FeatureHashName = "xxh3",
-    tie: TieRule = "zero",
-) -> Fingerprint:
-    """Return the SimHash of weighted features.
-
-    :param features: feature → weight; weights are finite and ≥ 0, those of 0 count for nothing.
-    :param bits: width of the fingerprint, a multiple of 8 from 8 to 512.
-    :param tie: the bit for a sum of exactly zero.
-    :return: the first bit of the hash is the most significant.
-    :raises EmptyText: no feature has a weight above zero.
-    :raises SchemeError: a weight is negative, infinite or not a number.
-    """
-    import numpy as np
-
-    names, weights = _checked(list(features), list(features.values()))
-    # Scaling by a power of two is exact, so whole-number weights stay what they are.
-    spare_bits = _MANTISSA_BITS - len(names).bit_length()
-    weights = np.rint(np.ldexp(weights, spare_bits - math.frexp(float(weights.max()))[1]))
-
-    sums = np.zeros(bits, dtype=np.float64)
-    for rows, chunk in _hashed(names, weights, bits, feature_hash):
-        sums += weighted_sums(rows, chunk)
-    return _signs(sums, float(np.sqrt(np.square(weights).sum())), tie)
-
-
-def simhash_in_order(
     features: Iterable[tuple[str, float]],
     bits: int,
     *,
     feature_hash: FeatureHashName = "xxh3",
     tie: TieRule = "zero",
+    sums: Sums = "exact",
 ) -> Fingerprint:
-    """Return the SimHash of features whose weights are added in this order, as rounded floats.
+    """Return the SimHash of weighted features.
 
-    For equality with programs that do so: where a sum should be zero, what rounding leaves of it
-    decides the bit.
+    The first bit of the hashes becomes the most significant bit of the fingerprint.
 
-    :param features: (feature, weight), a feature as often as it is to be added.
+    :param features: (feature, weight); weights are finite and ≥ 0. Those of weight 0 are ignored.
+    :param bits: width of the fingerprint, a multiple of 8 from 8 to 512.
+    :param tie: the bit for a sum of exactly zero.
+    :param sums: ``exact``, or ``in-order`` for the rounded sums of a program that adds floats in
+        this order. Where such a sum should be zero, its rounding error decides the bit.
     :raises EmptyText: no feature has a weight above zero.
     :raises SchemeError: a weight is negative, infinite or not a number.
     """
     import numpy as np
 
-    pairs = list(features)
-    names, weights = _checked([name for name, _ in pairs], [weight for _, weight in pairs])
-    sums = np.zeros((1, bits), dtype=np.float64)
+    names, weights = _checked(features)
+    totals = np.zeros(bits, dtype=np.float64)
+    if sums == "exact":
+        # Scaling by a power of two is exact, so whole-number weights stay what they are.
+        spare_bits = _MANTISSA_BITS - len(names).bit_length()
+        weights = np.rint(np.ldexp(weights, spare_bits - math.frexp(float(weights.max()))[1]))
     for rows, chunk in _hashed(names, weights, bits, feature_hash):
-        signed = np.where(rows, chunk[:, None], -chunk[:, None])
-        # accumulate() adds row by row; sum() may add in pairs.
-        sums = np.add.accumulate(np.concatenate([sums, signed]), axis=0)[-1:]
-    return _signs(sums[0], float(np.sqrt(np.square(weights).sum())), tie)
+        if sums == "exact":
+            totals += weighted_sums(rows, chunk)
+        else:
+            signed = np.where(rows, chunk[:, None], -chunk[:, None])
+            # accumulate() adds row by row; sum() may add in pairs.
+            totals = np.add.accumulate(np.vstack([totals, signed]), axis=0)[-1]
+    return _signs(totals, float(np.sqrt(np.square(weights).sum())), tie)
 
 
-def _checked(names: list[str], values: Sequence[float]) -> tuple[list[str], NDArray[np.float64]]:
-    """Return the features of a weight above zero, and their weights."""
+def _checked(
+    features: Iterable[tuple[str, float]],
+) -> tuple[Sequence[str], NDArray[np.float64]]:
+    """Return the features with a weight above zero, and their weights."""
     import numpy as np
 
+    names, values = tuple(zip(*features, strict=True)) or ((), ())
     try:
         weights = np.fromiter(values, dtype=np.float64, count=len(names))
     except (OverflowError, TypeError, ValueError) as error:
@@ -135,7 +121,7 @@ def _checked(names: list[str], values: Sequence[float]) -> tuple[list[str], NDAr
     if heaviest == 0:
         raise EmptyText("no feature is left to fingerprint")
     if lightest == 0:
-        names = [name for name, weight in zip(names, weights, strict=True) if weight]
+        names = tuple(name for name, weight in zip(names, weights, strict=True) if weight)
         weights = weights[weights > 0]
     return names, weights
 
@@ -143,7 +129,7 @@ def _checked(names: list[str], values: Sequence[float]) -> tuple[list[str], NDAr
 def _hashed(
     names: Sequence[str], weights: NDArray[np.float64], bits: int, feature_hash: FeatureHashName
 ) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.float64]]]:
-    """Yield the bits of some features, a row each, and their weights."""
+    """Yield the features in chunks: their bits, one row per feature, and their weights."""
     import numpy as np
 
     digests = FEATURE_HASHES[feature_hash].digests
@@ -160,19 +146,21 @@ def simhash_of_hashes(
 
     Equal to `simhash` with the feature hash ``xxh3-mix`` and the weights 1.
 
-    :param hashes: of different features, see `scrapy_simhash.hashes.shingle_hashes`.
-    :raises EmptyText: there is none.
+    :param hashes: distinct, from `scrapy_simhash.hashes.shingle_hashes`.
+    :raises EmptyText: there are none.
     """
     import numpy as np
 
     if not len(hashes):
         raise EmptyText("no feature is left to fingerprint")
-    counts = np.zeros(bits, dtype=np.int64)
-    for start in range(0, len(hashes), _CHUNK_FEATURES):
-        wide = widen(hashes[start : start + _CHUNK_FEATURES], bits)
-        rows = np.unpackbits(wide).reshape(-1, bits)  # of one axis, which takes less time
-        for first in range(0, len(rows), _BYTE_ROWS):
-            counts += np.add.reduce(rows[first : first + _BYTE_ROWS], axis=0, dtype=np.uint8)
+    counts = np.zeros(bits, dtype=np.uint64)
+    for start in range(0, len(hashes), _COUNTED_HASHES):
+        wide = widen(hashes[start : start + _COUNTED_HASHES], bits)
+        rows = np.unpackbits(wide).reshape(-1, bits)  # without an axis, it takes less time
+        rest = len(rows) % _ROWS
+        counts += np.add.reduce(rows[:rest], axis=0, dtype=np.uint8)
+        joined = rows[rest:].reshape(-1, _ROWS * bits)
+        counts += np.add.reduce(joined, axis=0, dtype=np.uint8).reshape(_ROWS, bits).sum(axis=0)
     return _signs(2.0 * counts - len(hashes), math.sqrt(len(hashes)), tie)
 
 
@@ -191,17 +179,17 @@ def hamming_distance(a: int, b: int) -> int:
 
 
 def equal_bits_share(a: int, b: int, bits: int) -> float:
-    """Share of equal bits of two fingerprints, from 0 to 1."""
+    """Return the share of equal bits of two fingerprints, from 0 to 1."""
     return 1 - hamming_distance(a, b) / bits
 
 
 def to_hex(fingerprint: int, bits: int) -> str:
-    """Lower-case hexadecimal form, padded to the width."""
+    """Return the fingerprint in lower-case hexadecimal digits, padded to the width."""
     return f"{fingerprint:0{bits // 4}x}"
 
 
 def from_hex(text: str, bits: int) -> int:
-    """Inverse of `to_hex`. :raises SchemeError: it is no such text of that width."""
+    """Return the fingerprint from `to_hex`. :raises SchemeError: it is no such text."""
     if not isinstance(text, str) or not re.fullmatch(f"[0-9a-fA-F]{{{bits // 4}}}", text):
         raise SchemeError(f"{text!r} is not a fingerprint of {bits} bits in hexadecimal digits")
     return int(text, 16)

@@ -1,6 +1,6 @@
-"""Hashes of features: the default, and those that the presets' authors chose.
+"""Hash features: by the default, or by a hash that the author of a preset chose.
 
-Each takes features and a width and gives their hashes as bytes, one after the other, most
+Each hash takes features and a width, and returns the hashes as bytes, one after the other, most
 significant bit first. None depends on the process, its hash seed or the machine.
 """
 
@@ -24,12 +24,12 @@ FeatureHashName = Literal[
     "xxh3", "xxh3-mix", "md5", "bkdr", "string-hash", "string-hash-java", "mt19937"
 ]
 
-# Joins the tokens of a feature. It cannot occur inside a token of our tokenizers, so that ("a b",)
-# and ("a", "b") differ.
+# Joins the tokens of a feature. No word of our tokenizers contains it, so ("a b",) and ("a", "b")
+# differ.
 JOINER = "\x1f"
 _XXH3_BITS = 128
 _WORD_BITS = 64
-# Beyond the lengths of shingles, which are seeds of `mix`, too.
+# Greater than any shingle length: shingle lengths are seeds of `mix`, too.
 _WIDEN_SEED = 256
 _INT_BITS = 32
 _LONG_BITS = 64
@@ -39,7 +39,7 @@ class FeatureHash(NamedTuple):
     """A hash function of features.
 
     :param digests: (features, bits) → their hashes, bits / 8 bytes each.
-    :param widths: the numbers of bits that it can give.
+    :param widths: the widths that it supports, in bits.
     """
 
     digests: Callable[[Sequence[str], int], bytes]
@@ -47,7 +47,7 @@ class FeatureHash(NamedTuple):
 
 
 def _xxh3(features: Sequence[str], bits: int) -> bytes:
-    """xxh3_128 with seeds 0, 1, … as far as the bits need them."""
+    """Return XXH3-128 with the seeds 0, 1, …: as many as the bits need."""
     import numpy as np
     import xxhash
 
@@ -72,7 +72,7 @@ def _encoded(features: Sequence[str]) -> list[bytes]:
 
 
 def _xxh3_mix(features: Sequence[str], bits: int) -> bytes:
-    """Hash each token of a feature once, and mix: equal to `widen` of their shingles."""
+    """Return hashes that equal `widen` of the shingles that the features are."""
     import numpy as np
 
     mixed = np.empty(len(features), dtype=np.uint64)
@@ -85,15 +85,16 @@ def _xxh3_mix(features: Sequence[str], bits: int) -> bytes:
 
 
 def widen(hashes: NDArray[np.uint64], bits: int) -> NDArray[np.uint8]:
-    """Make hashes of so many bits from hashes of 64.
+    """Return hashes of `bits` bits, made from hashes of 64.
 
     :return: shape (len(hashes), bits / 8), the most significant byte first.
     """
     import numpy as np
 
     words = -(-bits // _WORD_BITS)
-    wide = mix(hashes[:, None], *range(_WIDEN_SEED, _WIDEN_SEED + words))
-    return wide.astype(">u8").view(np.uint8)[:, : bits // 8]
+    wide = mix(hashes, *range(_WIDEN_SEED, _WIDEN_SEED + words)).reshape(words, -1)
+    rows: NDArray[np.uint8] = wide.T.astype(">u8", order="C").view(np.uint8)
+    return rows[:, : bits // 8]
 
 
 def token_hashes(tokens: Sequence[str]) -> NDArray[np.uint64]:
@@ -106,10 +107,10 @@ def token_hashes(tokens: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def shingle_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
-    """Mix the hashes of each run of `length` consecutive tokens to one.
+    """Return one hash for each run of `length` consecutive tokens.
 
     :param hashes: from `token_hashes`.
-    :return: shape (len(hashes) - length + 1,); a shorter text is one shingle of all it has.
+    :return: shape (len(hashes) - length + 1,); a shorter text is a single shingle.
     """
     if not len(hashes):
         return hashes
@@ -119,7 +120,7 @@ def shingle_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64
 
 
 def _mix_columns(columns: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """Mix the hashes of first tokens, of second ones, and so on, to one for each shingle."""
+    """Return a hash for each shingle, from the hashes of its first tokens, second tokens, …"""
     mixed = mix(columns[0], len(columns))
     for column in columns[1:]:
         mixed = mix(mixed + column, len(columns))
@@ -127,13 +128,13 @@ def _mix_columns(columns: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
 
 
 def mix(hashes: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
-    """Return other hashes of the same things, independent for each seed.
+    """Return new hashes, independent for each seed.
 
     The finalizer of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
     Generators", OOPSLA 2014) at the seed's place in its sequence.
 
-    :param hashes: shape (n,) for one seed, else (n, 1).
-    :return: shape (n,), or (n, len(seeds)).
+    :param hashes: shape (n,).
+    :return: shape (n,) for one seed, else (len(seeds), n).
     """
     import numpy as np
 
@@ -152,71 +153,69 @@ def mix(hashes: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
 
 @lru_cache
 def _mixing(seeds: tuple[int, ...]) -> tuple[NDArray[np.uint64], ...]:
-    """Return the numbers of the finalizer, as arrays: a page has few hashes, and numpy would spend
-    more time on Python's numbers than on them.
+    """Return the steps and constants of the finalizer as arrays.
+
+    A page has few hashes: numpy would spend more time on converting Python's numbers.
     """
     import numpy as np
 
     steps = [seed * 0x9E3779B97F4A7C15 & 0xFFFF_FFFF_FFFF_FFFF for seed in seeds]
+    # A row for each seed: numpy's loops run along the last axis, which should be the long one.
+    column = np.array(steps, np.uint64).reshape(-1, 1)
     numbers = [30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31]
-    return np.array(steps, np.uint64), *(np.array(number, np.uint64) for number in numbers)
-
-
-def _md5(features: Sequence[str], bits: int) -> bytes:
-    """Return the last bits of MD5, as the PyPI package simhash does."""
-    width = bits // 8
-    return b"".join(
-        [
-            hashlib.md5(feature, usedforsecurity=False).digest()[-width:]
-            for feature in _encoded(features)
-        ]
+    return (
+        column if len(seeds) > 1 else column.reshape(()),
+        *(np.array(number, np.uint64) for number in numbers),
     )
 
 
-def _bkdr(features: Sequence[str], bits: int) -> bytes:
-    """BKDR with seed 31 over UTF-16 units, as linyiqun's Java has it.
+def _md5(features: Sequence[str], bits: int) -> bytes:
+    """Return the low bits of MD5, as the PyPI package simhash does."""
+    digests = [hashlib.md5(data, usedforsecurity=False).digest() for data in _encoded(features)]
+    return b"".join([digest[-(bits // 8) :] for digest in digests])
 
-    The absolute value of a long is divided as a double, so that beyond 2**53 its low bits are
-    rounded away. The remainder is cut to an int; a negative one has no bit set, for the bits are
-    read off by halving.
+
+def _one_by_one(hash_feature: Callable[[str, int], int]) -> Callable[[Sequence[str], int], bytes]:
+    """Return the `digests` of a hash that takes (feature, bits) and returns a number."""
+
+    def digests(features: Sequence[str], bits: int) -> bytes:
+        width = bits // 8
+        return b"".join(
+            [hash_feature(feature, bits).to_bytes(width, "big") for feature in features]
+        )
+
+    return digests
+
+
+def _bkdr(feature: str, bits: int) -> int:
+    """Return BKDR with seed 31 over UTF-16 units, as linyiqun's Java computes it.
+
+    The Java divides the absolute value of a long as a double, which rounds away low bits beyond
+    2**53, and cuts the remainder to an int. It reads the bits off by halving, so a negative int
+    has none.
     """
-    hashes = []
-    for feature in features:
-        value = 0
-        for unit in _utf16_units(feature):
-            value = value * 31 + unit & 0xFFFF_FFFF_FFFF_FFFF
-        value = min(value, (1 << _LONG_BITS) - value)
-        value = int(math.fmod(value, 1 << bits)) & ((1 << _INT_BITS) - 1)
-        hashes.append((value if value < 1 << _INT_BITS - 1 else 0).to_bytes(bits // 8, "big"))
-    return b"".join(hashes)
+    value = 0
+    for unit in _utf16_units(feature):
+        value = value * 31 + unit & 0xFFFF_FFFF_FFFF_FFFF
+    value = min(value, (1 << _LONG_BITS) - value)
+    value = int(math.fmod(value, 1 << bits)) & (1 << _INT_BITS) - 1
+    return value if value < 1 << _INT_BITS - 1 else 0
+
+
+def _string_hash(feature: str, bits: int) -> int:
+    """Return the low bits of Python 2's multiplicative hash of strings (1000003)."""
+    return _multiplied(list(map(ord, feature)), bits)
+
+
+def _string_hash_java(feature: str, bits: int) -> int:
+    """Return the same hash over the chars of a Java string, the least significant bit first."""
+    return int(f"{_multiplied(_utf16_units(feature), bits):0{bits}b}"[::-1], 2)
 
 
 def _utf16_units(text: str) -> Sequence[int]:
     """Return the chars of a Java string."""
     data = text.encode("utf-16-be", "surrogatepass")
     return [data[i] << 8 | data[i + 1] for i in range(0, len(data), 2)]
-
-
-def _string_hash(features: Sequence[str], bits: int) -> bytes:
-    """Return the low bits of Python 2's multiplicative hash of strings (1000003)."""
-    return b"".join(
-        [
-            _multiplied(list(map(ord, feature)), bits).to_bytes(bits // 8, "big")
-            for feature in features
-        ]
-    )
-
-
-def _string_hash_java(features: Sequence[str], bits: int) -> bytes:
-    """Return the same hash over the chars of a Java string, the least significant bit first."""
-    return b"".join(
-        [
-            int(f"{_multiplied(_utf16_units(feature), bits):0{bits}b}"[::-1], 2).to_bytes(
-                bits // 8, "big"
-            )
-            for feature in features
-        ]
-    )
 
 
 def _multiplied(characters: Sequence[int], bits: int) -> int:
@@ -227,32 +226,31 @@ def _multiplied(characters: Sequence[int], bits: int) -> int:
     return (value ^ len(characters)) & mask
 
 
+def _mt19937(feature: str, _bits: int) -> int:
+    """Return the c-th output of MT19937, seeded with 19260817, for the ASCII character c."""
+    if len(feature) != 1 or not feature.isascii():
+        raise UnsupportedText(
+            f"the feature hash mt19937 takes single ASCII characters, not {feature!r}: choose "
+            "another preset for this text"
+        )
+    return _mt19937_outputs()[ord(feature)]
+
+
 @lru_cache(maxsize=1)
-def _mt19937_outputs() -> tuple[bytes, ...]:
+def _mt19937_outputs() -> list[int]:
     import numpy as np
 
-    outputs = np.frombuffer(np.random.RandomState(19260817).bytes(4 * 128), dtype="<u4")
-    return tuple(int(output).to_bytes(4, "big") for output in outputs)
-
-
-def _mt19937(features: Sequence[str], _bits: int) -> bytes:
-    """Return the c-th output of MT19937, seeded with 19260817, for the ASCII character c."""
-    outputs = _mt19937_outputs()
-    for feature in features:
-        if len(feature) != 1 or not feature.isascii():
-            raise UnsupportedText(
-                f"the feature hash mt19937 takes single ASCII characters, not {feature!r}: choose "
-                "another preset for this text"
-            )
-    return b"".join([outputs[ord(feature)] for feature in features])
+    data = np.random.RandomState(19260817).bytes(4 * 128)
+    outputs: list[int] = np.frombuffer(data, dtype="<u4").tolist()
+    return outputs
 
 
 FEATURE_HASHES: Mapping[str, FeatureHash] = {
     "xxh3": FeatureHash(_xxh3, range(8, 513, 8)),
     "xxh3-mix": FeatureHash(_xxh3_mix, range(8, 513, 8)),
     "md5": FeatureHash(_md5, range(8, 129, 8)),
-    "bkdr": FeatureHash(_bkdr, range(8, 65, 8)),
-    "string-hash": FeatureHash(_string_hash, range(8, 129, 8)),
-    "string-hash-java": FeatureHash(_string_hash_java, range(8, 129, 8)),
-    "mt19937": FeatureHash(_mt19937, range(32, 33, 8)),
+    "bkdr": FeatureHash(_one_by_one(_bkdr), range(8, 65, 8)),
+    "string-hash": FeatureHash(_one_by_one(_string_hash), range(8, 129, 8)),
+    "string-hash-java": FeatureHash(_one_by_one(_string_hash_java), range(8, 129, 8)),
+    "mt19937": FeatureHash(_one_by_one(_mt19937), range(32, 33, 8)),
 }

@@ -20,17 +20,15 @@ if TYPE_CHECKING:
 
 class _HealthMonitor(Monitor):  # type: ignore[misc]
     def check(self, find: Callable[[CrawlHealth], str]) -> None:
-        """Fail if something is wrong; skip the test if that cannot be known."""
+        """Fail if something is wrong. Skip the test if the crawl was not judged."""
         extension = self.data.crawler.get_extension(SimhashExtension)
         if extension is None:
             self.skipTest("SIMHASH_ENABLED is off")
-        found = ""
         try:
-            found = find(extension.health(self.data.stats))
+            if found := find(extension.health(self.data.stats)):
+                self.fail(found)
         except NotJudged as reason:
             self.skipTest(str(reason))
-        if found:
-            self.fail(found)
 
 
 class NearDuplicatesMonitor(_HealthMonitor):
@@ -54,14 +52,14 @@ class NearDuplicatesMonitor(_HealthMonitor):
 
 
 class PagesMonitor(_HealthMonitor):
-    """Pages: whether they have a text, and are no error pages."""
+    """Pages: they have a text, and are no error pages."""
 
     def test_pages_have_a_text(self) -> None:
-        """Compare the share without with SIMHASH_MONITOR_MAX_FAILED_EXTRACTIONS."""
+        """Compare the share without a text with SIMHASH_MONITOR_MAX_FAILED_EXTRACTIONS."""
         self.check(CrawlHealth.extraction)
 
     def test_few_error_pages(self) -> None:
-        """Compare the share with SIMHASH_MONITOR_MAX_ERROR_PAGES."""
+        """Compare the share of error pages with SIMHASH_MONITOR_MAX_ERROR_PAGES."""
         self.check(CrawlHealth.error_pages)
 
 
@@ -69,7 +67,7 @@ class IndexMonitor(_HealthMonitor):
     """The index of the crawl."""
 
     def test_the_index_did_not_fail(self) -> None:
-        """Fail if the index was not open, or after an error of it."""
+        """Fail if the index was not open, or reported an error."""
         self.check(CrawlHealth.index)
 
 

@@ -1,4 +1,4 @@
-"""The parameters of a scheme: all that determines a fingerprint, checked, with a stable name."""
+"""The parameters of a scheme: everything that decides a fingerprint, validated, with an ID."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from scrapy_simhash.fingerprint import TieRule
+    from scrapy_simhash.fingerprint import Sums, TieRule
 
 MIN_BITS = 8
 MAX_BITS = 512
@@ -34,26 +34,26 @@ _VERSION = 2
 class SchemeParameters:
     """The parameters of a `Scheme`.
 
-    :param bits: width of the fingerprint, a multiple of 8 from 8 to 512, as far as the hash goes.
+    :param bits: width of the fingerprint, a multiple of 8 from 8 to 512 that the hash supports.
     :param extractor: how a page becomes text: a name in `scrapy_simhash.extraction.EXTRACTORS`,
         or the import path of a function from HTML to text.
-    :param select: CSS selectors or XPaths of what is the content, where people know their site.
-    :param remove: CSS selectors or XPaths of what is not.
-    :param parts: parts of the text that stand for it, see `scrapy_simhash.parts`; () for all.
+    :param select: CSS selectors or XPaths of the content, for sites that the user knows.
+    :param remove: CSS selectors or XPaths of elements that are not content.
+    :param parts: the parts of the text to fingerprint, see `scrapy_simhash.parts`; () for all.
     :param tokenizer: how text becomes tokens, see `scrapy_simhash.tokenization.TOKENIZERS`.
-    :param stop_words: tokens that are left out, whatever their case.
+    :param stop_words: tokens to leave out, whatever their case.
     :param shingle_length: consecutive tokens in one feature, 1 to 16.
-    :param pairs: pairs of neighbouring tokens are features, too; for shingles of another length.
+    :param pairs: pairs of neighbouring tokens are features, too; not with shingles of two tokens.
     :param weighting: weight of a feature by its count: uniform, tf, log-tf (1 + log tf),
         tf-squared, tf-idf, levels (1 to 5 by the share of the largest TF-IDF).
     :param idf: for tf-idf and levels: ``jieba`` for its table, or the path of a file.
-    :param top: how many of the heaviest features are kept; 0 for all.
-    :param field_weights: for records: names of fields and what their features weigh.
+    :param top: how many of the heaviest features to keep; 0 for all.
+    :param field_weights: for records: the fields, and the weight of their features.
     :param feature_hash: hash of a feature, see `scrapy_simhash.hashes`.
-    :param sums: ``exact``, or ``in-order``: floats that are added in the order of the features, for
-        equality with programs that do so.
-    :param tie: the bit where the weighted sum is exactly zero.
-    :param empty: a text without features is an ``error`` (EmptyText), or all ``ties``.
+    :param sums: ``exact``, or ``in-order``: floats, added in the order of the features, for
+        equality with programs that add them so.
+    :param tie: the bit for a weighted sum of exactly zero.
+    :param empty: a text without features raises an ``error`` (EmptyText), or gives all ``ties``.
     :param version: counts changes of the algorithm under the same names.
     :raises SchemeError: a value is outside its range.
     """
@@ -72,7 +72,7 @@ class SchemeParameters:
     top: int = 0
     field_weights: tuple[tuple[str, float], ...] = ()
     feature_hash: FeatureHashName = "xxh3"
-    sums: Literal["exact", "in-order"] = "exact"
+    sums: Sums = "exact"
     tie: TieRule = "zero"
     empty: Literal["error", "ties"] = "error"
     version: int = _VERSION
@@ -94,22 +94,25 @@ class SchemeParameters:
             value = getattr(self, name)
             if not isinstance(value, str) or value not in known:
                 raise SchemeError(f"{name}={value!r}: one of {', '.join(known)}")
-        if not _is_whole(self.bits, MIN_BITS, MAX_BITS) or self.bits % 8:
-            raise SchemeError(f"bits={self.bits!r}: a multiple of 8 from {MIN_BITS} to {MAX_BITS}")
-        widths = FEATURE_HASHES[self.feature_hash].widths
-        if self.bits not in widths:
-            raise SchemeError(
-                f"bits={self.bits!r}: the hash {self.feature_hash} gives {widths[0]} to "
-                f"{widths[-1]}"
-            )
-        _check_pairs(self.pairs, self.shingle_length)
         for name, low, high in (
+            ("bits", MIN_BITS, MAX_BITS),
             ("shingle_length", 1, MAX_SHINGLE_LENGTH),
             ("top", 0, 1_000_000),
             ("version", 1, _VERSION),
         ):
-            if not _is_whole(getattr(self, name), low, high):
-                raise SchemeError(f"{name}={getattr(self, name)!r}: from {low} to {high}")
+            value = getattr(self, name)
+            if type(value) is not int or not low <= value <= high:
+                raise SchemeError(f"{name}={value!r}: a whole number from {low} to {high}")
+        widths = FEATURE_HASHES[self.feature_hash].widths
+        if self.bits not in widths:
+            raise SchemeError(
+                f"bits={self.bits!r}: the hash {self.feature_hash} gives multiples of 8 from "
+                f"{widths[0]} to {widths[-1]}"
+            )
+        if not isinstance(self.pairs, bool) or (self.pairs and self.shingle_length == _PAIR):
+            raise SchemeError(
+                f"pairs={self.pairs!r}: True or False, and False for shingles of two tokens"
+            )
         if not isinstance(self.extractor, str) or not is_extractor(self.extractor):
             raise SchemeError(
                 f"extractor={self.extractor!r}: one of {', '.join(EXTRACTORS)}, or the import "
@@ -128,7 +131,7 @@ class SchemeParameters:
 
     @property
     def id(self) -> str:
-        """Stable printable name, equal for equal schemes."""
+        """Return a stable printable name, equal for equal schemes."""
         length = f"{self.shingle_length}+2" if self.pairs else str(self.shingle_length)
         name = (
             f"simhash{self.bits}:{self.extractor}:{self.tokenizer}:{length}-gram"
@@ -150,47 +153,37 @@ class SchemeParameters:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the scheme that `to_dict` wrote. :raises SchemeError: a value is not possible."""
+        """Return the scheme from `to_dict`. :raises SchemeError: a parameter is not valid."""
         unknown = set(values) - {field.name for field in fields(cls)}
         if unknown:
             raise SchemeError(f"unknown scheme parameters: {', '.join(sorted(unknown))}")
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Parameters as plain values, for JSON."""
+        """Return the parameters as plain values, for JSON."""
         return asdict(self)
 
 
-def _check_pairs(pairs: object, shingle_length: object) -> None:
-    if not isinstance(pairs, bool) or (pairs and shingle_length == _PAIR):
-        raise SchemeError(f"pairs={pairs!r}: True or False, and False for shingles of two tokens")
-
-
-def _is_whole(value: object, low: int, high: int) -> bool:
-    return type(value) is int and low <= value <= high
-
-
 def _texts(name: str, value: object) -> tuple[str, ...]:
-    """Return a tuple of texts that are not empty; lists are allowed, because JSON has no tuples."""
+    """Return a tuple of non-empty texts. A list is accepted, because JSON has no tuples."""
     if not isinstance(value, (tuple, list)) or not all(isinstance(v, str) and v for v in value):
         raise SchemeError(f"{name}={value!r}: a list of texts is needed")
     return tuple(value)
 
 
 def _field_weights(value: object) -> tuple[tuple[str, float], ...]:
+    needed = f"field_weights={value!r}: pairs of a field and its weight are needed"
+    if not isinstance(value, (tuple, list)) or not all(
+        isinstance(pair, (tuple, list)) for pair in value
+    ):
+        raise SchemeError(needed)
     try:
-        if not isinstance(value, (tuple, list)) or not all(
-            isinstance(pair, (tuple, list)) for pair in value
-        ):
-            raise TypeError("a list of pairs is needed")
         pairs = tuple((name, float(weight)) for name, weight in value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise SchemeError(
-            f"field_weights={value!r}: pairs of a field and its weight are needed"
-        ) from error
+        raise SchemeError(needed) from error
     names = [name for name, _ in pairs]
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        raise SchemeError(f"field_weights={value!r}: fields are named, and each once")
+        raise SchemeError(f"field_weights={value!r}: each field needs a name, and only one weight")
     if not all(0 <= weight < math.inf for _, weight in pairs):
-        raise SchemeError(f"field_weights={value!r}: weights are finite and not negative")
+        raise SchemeError(f"field_weights={value!r}: weights must be finite and not negative")
     return pairs

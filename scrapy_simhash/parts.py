@@ -1,4 +1,4 @@
-"""Select parts of a text: its title, first or last sentences of paragraphs, longest sentences.
+"""Select parts of a text: title, first or last sentences of paragraphs, longest sentences.
 
 Each line of an extracted text is a paragraph.
 """
@@ -6,6 +6,7 @@ Each line of an extracted text is a paragraph.
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,35 +22,27 @@ def sentences(paragraph: str) -> list[str]:
     return [part for raw in _SENTENCE_END.split(paragraph) if (part := raw.strip())]
 
 
-def _first_sentences(paragraphs: Sequence[str]) -> list[str]:
-    return [split[0] for paragraph in paragraphs if (split := sentences(paragraph))]
+def _longest(sentences: Sequence[str]) -> list[str]:
+    return sorted(sentences, key=len, reverse=True)[:LONGEST_SENTENCES]
 
 
-def _last_sentences(paragraphs: Sequence[str]) -> list[str]:
-    return [split[-1] for paragraph in paragraphs if (split := sentences(paragraph))]
-
-
-def _longest_sentences(paragraphs: Sequence[str]) -> list[str]:
-    every = [sentence for paragraph in paragraphs for sentence in sentences(paragraph)]
-    return sorted(every, key=len, reverse=True)[:LONGEST_SENTENCES]
-
-
-PARTS: Mapping[str, Callable[[Sequence[str]], list[str]]] = {
-    "first-sentences": _first_sentences,
-    "last-sentences": _last_sentences,
-    "longest-sentences": _longest_sentences,
+PARTS: Mapping[str, Callable[[Sequence[Sequence[str]]], list[str]]] = {
+    "first-sentences": lambda paragraphs: [paragraph[0] for paragraph in paragraphs],
+    "last-sentences": lambda paragraphs: [paragraph[-1] for paragraph in paragraphs],
+    "longest-sentences": lambda paragraphs: _longest(list(chain.from_iterable(paragraphs))),
 }
+"""Functions from paragraphs, as lists of sentences, to the sentences of a part."""
 TITLE_PART = "title"
 
 
 def select_parts(text: str, parts: Sequence[str], title: str = "") -> str:
-    """Return the named parts of a text, one per line; the whole text if no part is named.
+    """Return the named parts of a text, one per line, or the whole text if no part is named.
 
-    :param parts: ``title`` and names in `PARTS`.
+    :param parts: ``title``, or names in `PARTS`.
     """
     if not parts:
         return text
-    paragraphs = [line for line in text.splitlines() if line.strip()]
+    paragraphs = [split for line in text.splitlines() if (split := sentences(line))]
     chosen = []
     for part in parts:
         chosen += [title] if part == TITLE_PART else PARTS[part](paragraphs)

@@ -1,4 +1,4 @@
-"""Decide what to do with a page or item from its verdict. Pure functions, no I/O."""
+"""Decide what to do with a page or item, from its verdict. Pure functions without I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KeptReason = Literal["canonical", "flood", "method", "rescheduled", NoRetry]
 
 @dataclass(frozen=True)
 class Action:
-    """The treatment of a page.
+    """What is done with a page.
 
     :param call: run the callback.
     :param items: pass its items on to the pipelines.
@@ -50,13 +50,13 @@ def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:
 class Context:
     """The facts that a decision depends on, besides the verdict.
 
-    :param preferred: the representative names this page as its canonical URL, and such pages are
-        preferred.
+    :param preferred: the representative names this page as its canonical URL, and the settings
+        prefer canonical pages.
     :param flood: the cluster has more pages than its limit.
     :param method: HTTP method of the request.
-    :param requested_again: by a callback, or because a representative failed.
-    :param no_retry: why the page could not be requested again if its representative failed; None
-        if it could.
+    :param requested_again: a callback requested the page again, or its representative failed.
+    :param no_retry: why the page could not be requested again if its representative failed, or
+        None.
     """
 
     preferred: bool = False
@@ -74,10 +74,10 @@ class Policy:
     """The rules that map a verdict and its context to an action.
 
     :param action: ``drop`` hides seen content from the spider, ``tag`` marks it.
-    :param follow: follow the links on pages with seen content. To follow the links of a dropped
-        page, its callback must run; its items are dropped instead.
-    :param incremental: count content of earlier crawls as seen, so that unchanged pages are
-        treated like near-duplicates.
+    :param follow: follow the links on pages with seen content. The callback of a dropped page must
+        run to find its links, so its items are dropped instead.
+    :param incremental: content of earlier crawls counts as seen: unchanged pages are treated like
+        near-duplicates.
     """
 
     action: PolicyAction = "drop"
@@ -85,7 +85,7 @@ class Policy:
     incremental: bool = False
 
     def seen(self, verdict: Verdict) -> bool:
-        """Return True if the content counts as seen. A page that is only similar does not."""
+        """Return True if the content of a page was seen. Similar content does not count."""
         return verdict.kind == "near-duplicate" or (
             self.incremental and verdict.kind == "unchanged"
         )
@@ -93,7 +93,7 @@ class Policy:
     def decide(
         self, verdict: Verdict, context: Context = NO_CONTEXT
     ) -> tuple[Action, KeptReason | None]:
-        """Return the action, and why the page passes although its content was seen."""
+        """Return the action; and if a page with seen content passes, the reason."""
         action = self._action(verdict)
         reason = None if action == PASS else _reason_to_keep(verdict, action, context)
         return (action, None) if reason is None else (PASS, reason)

@@ -1,10 +1,9 @@
 """Compute the exact resemblance of two texts from their words, without fingerprints.
 
-Resemblance is Broder's: the Jaccard coefficient of the two sets of shingles. A shingle is a run of
-5 consecutive tokens. Tokens are lower-case words of the text in NFKC. In Chinese, Japanese and
+Resemblance is Broder's: the Jaccard coefficient of two sets of shingles. A shingle is a run of 5
+consecutive tokens. Tokens are lower-case words of the text in NFKC. In Chinese, Japanese and
 Korean, each character is a token, and texts that mostly consist of these have shingles of 8 tokens.
-A text shorter than a shingle is a single shingle. The benchmarks use the same definition on texts
-that people cleaned.
+A text shorter than a shingle is a single shingle. The benchmarks use the same definition.
 
     >>> resemblance("The boat leaves at nine.", "the BOAT leaves, at nine!")
     1.0
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 WORD_SHINGLE = 5
 CHARACTER_SHINGLE = 8
-# A pair with at least the first should be found; a pair below the second should not.
+# Pairs from NEAR_DUPLICATE up should be found. Pairs below DIFFERENT should not.
 NEAR_DUPLICATE = 0.8
 DIFFERENT = 0.2
 

@@ -1,8 +1,8 @@
-"""Scheme: how a page becomes a fingerprint; and presets, which are data.
+"""Scheme: how text becomes a fingerprint. Presets: schemes by name, with their distance.
 
-`wide` is the default; `classic` is the literature's. The other presets are algorithms that were
-published elsewhere and run here as their authors wrote them, so that their fingerprints and
-figures can be reproduced and people can move over: each names its source.
+`wide` is the default, and `classic` follows the literature. The other presets run published
+algorithms exactly as their authors wrote them, so that users can reproduce their fingerprints and
+migrate. Each preset names its source.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import EmptyText, SchemeError
 from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.features import idf_table, weighted_features, weighted_occurrences
-from scrapy_simhash.fingerprint import Fingerprint, simhash, simhash_in_order, simhash_of_hashes
+from scrapy_simhash.fingerprint import Fingerprint, simhash, simhash_of_hashes
 from scrapy_simhash.hashes import JOINER, shingle_hashes, token_hashes
 from scrapy_simhash.parameters import SchemeParameters
 from scrapy_simhash.parts import select_parts
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 class Scheme(SchemeParameters):
     """A recipe that turns a page into a fingerprint; see `SchemeParameters` for the parameters.
 
-    Two schemes with equal `id` give equal fingerprints from equal tokens, on every machine, in
+    Two schemes with equal `id` make equal fingerprints from equal tokens, on every machine, in
     every process and Python version.
     """
 
     @property
     def selectors(self) -> Selectors:
-        """`select` and `remove`, for extraction."""
+        """Return `select` and `remove`, for extraction."""
         return Selectors(self.select, self.remove)
 
     @classmethod
@@ -65,21 +65,21 @@ class Scheme(SchemeParameters):
     def fingerprint(self, text: str, title: str = "") -> int:
         """Return the fingerprint of a plain text, ``0 <= fp < 2**bits``.
 
-        :raises EmptyText: no feature is left of it.
-        :raises UnsupportedText: the hash cannot take it.
+        :raises EmptyText: the text has no features.
+        :raises UnsupportedText: the hash does not support the text.
         """
         return self.fingerprint_tokens(self.tokens(text, title))
 
     def fingerprint_tokens(self, tokens: Sequence[str]) -> int:
-        """Return the fingerprint of ready tokens."""
+        """Return the fingerprint of tokens."""
         return self.certain_fingerprint(tokens).value
 
     def certain_fingerprint(
         self, tokens: Sequence[str], hashes: NDArray[np.uint64] | None = None
     ) -> Fingerprint:
-        """Return the fingerprint of ready tokens, and how certain each of its bits is.
+        """Return the fingerprint of tokens, and how certain each of its bits is.
 
-        :param hashes: the tokens' `token_hashes`, where the caller has them.
+        :param hashes: the `token_hashes` of the tokens, if the caller has them.
         """
         if self._adds_occurrences:
             return self._of_features(weighted_occurrences(tokens))
@@ -99,7 +99,7 @@ class Scheme(SchemeParameters):
 
     @property
     def _takes_hashes(self) -> bool:
-        """True if features are shingles of all tokens, each of weight 1, with a mixed hash."""
+        """Return True if features are shingles of all tokens, of weight 1, with a mixed hash."""
         return (
             self.feature_hash == "xxh3-mix"
             and self.weighting == "uniform"
@@ -110,7 +110,7 @@ class Scheme(SchemeParameters):
 
     @property
     def _adds_occurrences(self) -> bool:
-        """True if each occurrence of a word is added separately, as linyiqun's Java does."""
+        """Return True if each occurrence of a word is added separately, as linyiqun's Java does."""
         return (
             self.sums == "in-order"
             and self.weighting == "tf-squared"
@@ -126,9 +126,9 @@ class Scheme(SchemeParameters):
         return self.certain_record(record).value
 
     def certain_record(self, record: Mapping[str, str]) -> Fingerprint:
-        """Return the same, and how certain each of its bits is."""
+        """Return the fingerprint of a record, and how certain each of its bits is."""
         if not self.field_weights:
-            raise SchemeError("field_weights are needed to fingerprint a record")
+            raise SchemeError("a scheme needs field_weights to fingerprint a record")
         total: dict[str, float] = {}
         for name, field_weight in self.field_weights:
             text = record.get(name)
@@ -139,16 +139,14 @@ class Scheme(SchemeParameters):
         return self._of_features(total.items())
 
     def fingerprint_features(self, features: Mapping[str, float]) -> int:
-        """Return the fingerprint of ready features and their weights (finite, ≥ 0)."""
+        """Return the fingerprint of features and their weights (finite, ≥ 0)."""
         return self._of_features(features.items()).value
 
     def _of_features(self, features: Iterable[tuple[str, float]]) -> Fingerprint:
         try:
-            if self.sums == "in-order":
-                return simhash_in_order(
-                    features, self.bits, feature_hash=self.feature_hash, tie=self.tie
-                )
-            return simhash(dict(features), self.bits, feature_hash=self.feature_hash, tie=self.tie)
+            return simhash(
+                features, self.bits, feature_hash=self.feature_hash, tie=self.tie, sums=self.sums
+            )
         except EmptyText:
             if self.empty == "error":
                 raise
@@ -162,7 +160,7 @@ class Scheme(SchemeParameters):
         return fingerprint
 
 
-# Of jieba's keyword extraction.
+# The stop words of jieba's keyword extraction.
 _JIEBA_STOP_WORDS = tuple(
     "the of is and to in that we for an are by be as on with can if from which you it this then "
     "at have all not one has or that".split()
@@ -171,13 +169,13 @@ _JIEBA_STOP_WORDS = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A scheme with the distance that goes with it, and where it comes from.
+    """A scheme with its distance, and its source.
 
     :param max_distance: k, inclusive.
-    :param confirmation: what a page within k bits must show to count as a copy; the published
-        algorithms ask for nothing.
-    :param has_tables: permuted tables find pairs at that distance, so that it can drive a crawl;
-        else only a linear scan does, such as the index ``memory:``.
+    :param confirmation: what confirms that a page within k bits is a copy; the published
+        algorithms need no confirmation.
+    :param has_tables: permuted tables find pairs at that distance, so the preset can drive a crawl.
+        Otherwise only a linear scan finds them, such as the index ``memory:``.
     """
 
     scheme: Scheme
@@ -279,11 +277,11 @@ def preset(name: str) -> Preset:
     try:
         return PRESETS[name]
     except (KeyError, TypeError):
-        raise SchemeError(f"no preset {name!r}; there are {', '.join(PRESETS)}") from None
+        raise SchemeError(f"no preset {name!r}: choose one of {', '.join(PRESETS)}") from None
 
 
 def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sort hashes, and return the distinct ones; numpy's own `unique` takes three times as long."""
+    """Return the distinct hashes, sorted in place: three times as fast as numpy's `unique`."""
     import numpy as np
 
     hashes.sort()

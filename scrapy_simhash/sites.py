@@ -14,7 +14,7 @@ def hostname_of(key: str) -> str:
     """Return the host, without a port, of the first URL in a page's key; empty if it has none."""
     for part in key.split():
         if "://" in part:
-            # Without its path, a URL is one of few, which `urlsplit` remembers.
+            # `urlsplit` caches its results, and a crawl has few URLs without their paths.
             end = part.find("/", part.index("://") + len("://"))
             try:
                 return urlsplit(part if end < 0 else part[:end]).hostname or ""

@@ -29,7 +29,7 @@ _VALUES = 255
 def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
     """Return the sketch of a text, `SKETCH_BYTES` long, or ``b""`` for a text without tokens.
 
-    :param token_hashes: of all tokens in order, see `scrapy_simhash.hashes.token_hashes`.
+    :param token_hashes: all tokens in order, from `scrapy_simhash.hashes.token_hashes`.
     """
     import numpy as np
 

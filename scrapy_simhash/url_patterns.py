@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# With fewer pages, or a smaller share of similar ones, a pattern is not called a template.
+# A pattern with fewer pages, or a smaller share of similar pages, is no template.
 MIN_PAGES = 20
 MIN_SHARE = 1 / 3
 _MAX_PATTERNS = 5_000

@@ -29,8 +29,8 @@ class Verdict:
     :param similarity: estimated resemblance to the same page, from 0 to 1; None if unknown.
     :param similar_to: for a new or changed page, the key of the nearest page within k bits that
         confirmation rejected. The page passes and is stored as new content.
-    :param reason: why the page was skipped; for an error page, the URL that does not exist whose
-        answer it is like.
+    :param reason: why the page was skipped; for an error page, the impossible URL whose answer it
+        is like.
     :param canonical: for a near-duplicate, ``representative`` if the page names it as its canonical
         URL (rel=canonical), ``page`` if the representative names the page; None otherwise.
     :param index_ms: wall-clock time spent in the index.

@@ -22,7 +22,7 @@ def test_a_page_that_makes_the_parser_fail_has_none(monkeypatch):
     def fail(_root):
         raise ValueError("no")
 
-    monkeypatch.setattr("scrapy_simhash.inspection.content_lines", fail)
+    monkeypatch.setattr("scrapy_simhash.extraction.extractors.content_lines", fail)
     assert content_text(PAGE) == ""
 
 

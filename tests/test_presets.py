@@ -88,16 +88,6 @@ class TestTable:
             with pytest.raises(PlanError):
                 choose_plan(found.scheme.bits, found.max_distance)
 
-    @pytest.mark.parametrize("name", PRESETS)
-    def test_what_it_says_of_tables_is_true(self, name):
-        known = PRESETS[name]
-        try:
-            choose_plan(known.scheme.bits, known.max_distance)
-        except PlanError:
-            assert not known.has_tables
-        else:
-            assert known.has_tables
-
     @pytest.mark.parametrize("name", ["", "Classic", "none", None, ["classic"]])
     def test_an_unknown_name_is_refused_with_those_there_are(self, name):
         for ask in (preset, Scheme.preset):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from scrapy_simhash.errors import SchemeError
-from scrapy_simhash.scheme import PRESETS, Scheme
+from scrapy_simhash.scheme import Scheme
 from tests.samples import TOKENS
 from tests.schemes import schemes
 
@@ -220,14 +220,6 @@ class TestDict:
         assert back == scheme
         assert back.id == scheme.id
         assert pickle.loads(pickle.dumps(scheme)) == scheme
-
-    @pytest.mark.parametrize("name", PRESETS)
-    def test_every_preset_comes_back_from_json(self, name):
-        scheme = Scheme.preset(name)
-        back = Scheme.from_dict(json.loads(json.dumps(scheme.to_dict())))
-        assert back == scheme
-        assert back.id == scheme.id
-        assert hash(back) == hash(scheme)
 
     def test_the_dict_holds_every_parameter(self):
         assert set(Scheme().to_dict()) == {field.name for field in dataclasses.fields(Scheme)}

@@ -17,7 +17,7 @@ from scrapy_simhash.features import (
     weighted_features,
     weighted_occurrences,
 )
-from scrapy_simhash.fingerprint import simhash, simhash_in_order
+from scrapy_simhash.fingerprint import simhash
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.parts import select_parts
 from scrapy_simhash.scheme import PRESETS, Scheme
@@ -55,14 +55,18 @@ class TestSteps:
         assert scheme.features(tokens) == features
         assume(any(features.values()))  # else every word is a stop word
         names = {"feature_hash": scheme.feature_hash, "tie": scheme.tie}
-        if scheme.sums == "exact":
-            by_features = expected = simhash(features, scheme.bits, **names)
-        else:
-            by_features = expected = simhash_in_order(features.items(), scheme.bits, **names)
-            plain = not (scheme.pairs or scheme.stop_words or scheme.top)
-            if scheme.weighting == "tf-squared" and scheme.shingle_length == 1 and plain:
-                # As lyq: each occurrence is added by itself.
-                expected = simhash_in_order(weighted_occurrences(tokens), scheme.bits, **names)
+        by_features = expected = simhash(features.items(), scheme.bits, sums=scheme.sums, **names)
+        as_lyq = ("in-order", "tf-squared", 1, False, (), 0)
+        if as_lyq == (
+            scheme.sums,
+            scheme.weighting,
+            scheme.shingle_length,
+            scheme.pairs,
+            scheme.stop_words,
+            scheme.top,
+        ):
+            occurrences = weighted_occurrences(tokens)  # each is added by itself
+            expected = simhash(occurrences, scheme.bits, sums="in-order", **names)
         assert scheme.fingerprint_features(features) == by_features.value
         assert scheme.fingerprint(ARTICLE, "A title") == expected.value
         assert scheme.fingerprint_tokens(tokens) == expected.value
@@ -89,7 +93,9 @@ class TestSteps:
             empty=empty,
         )
         if tokens:
-            expected = simhash(scheme.features(tokens), 256, feature_hash="xxh3-mix", tie=tie)
+            expected = simhash(
+                scheme.features(tokens).items(), 256, feature_hash="xxh3-mix", tie=tie
+            )
             assert scheme.certain_fingerprint(tokens) == expected
         elif empty == "error":
             with pytest.raises(EmptyText):
@@ -116,7 +122,7 @@ class TestSteps:
     @pytest.mark.parametrize("tie", ["zero", "one"])
     def test_one_feature_gives_its_own_hash_however_often(self, weighting, tie):
         scheme = dataclasses.replace(with_table(weighting), tie=tie)
-        expected = simhash({"ferry": 1.0}, 256).value
+        expected = simhash([("ferry", 1.0)], 256).value
         for count in (1, 2, 7, 1000):
             assert scheme.fingerprint_tokens(["ferry"] * count) == expected
 

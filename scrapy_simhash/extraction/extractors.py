@@ -1,10 +1,10 @@
 """Extractors by name, and the choice between readability and segments.
 
-readability is made for articles. On other pages, such as documentation, it often returns a
-sidebar or next to nothing, and different pages with the same remainder would look like copies. So
-its answer is compared with that of `scrapy_simhash.extraction.segments`: if it has less than
-`MIN_SHARE_OF_SEGMENTS` of those words, the segments are the text. The rule looks at the page alone,
-so a page has the same text tomorrow. ``docs/decisions/extraction.md`` has the figures.
+readability is made for articles. On other pages, such as documentation, it often returns a sidebar
+or almost nothing. Different pages with the same sidebar would then look like copies. Therefore, if
+readability finds fewer than `MIN_SHARE_OF_SEGMENTS` of the words that
+`scrapy_simhash.extraction.segments` finds, the segments are the text. The rule looks at the page
+alone, so the same page always has the same text. ``docs/decisions/extraction.md`` has the figures.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def extract(
     :param html: a decoded page; it may be broken, empty, or not HTML at all.
     :param extractor: a name in `EXTRACTORS`, or the import path of a function from HTML to text.
     :raises ExtractionError: the extractor gave up on the page.
-    :raises SchemeError: there is no such extractor, or a selector makes no sense.
+    :raises SchemeError: there is no such extractor, or a selector is not valid.
     """
     find = find_extractor(extractor)
     content = prepared(html)
@@ -62,7 +62,7 @@ def _readability(page: Page) -> tuple[str, str]:
     if page.root is None:
         return "", "readability"
     segments = content_lines(page.lines)
-    article = lines_of(article_of(page.root, page.parse_again, drop_consent=True), clean=True)
+    article = lines_of(article_of(page.root, page.parse, drop_consent=True), clean=True)
     if words_of(article) < MIN_SHARE_OF_SEGMENTS * words_of(segments):
         return join(segments), "segments"
     heading = own_heading(page.lines)
@@ -74,7 +74,7 @@ def _readability(page: Page) -> tuple[str, str]:
 def _plain_readability(page: Page) -> tuple[str, str]:
     if page.root is None:
         return "", "readability-only"
-    article = article_of(page.root, page.parse_again)
+    article = article_of(page.root, page.parse)
     return join(lines_of(article, clean=True)), "readability-only"
 
 
@@ -109,13 +109,11 @@ EXTRACTORS: Mapping[str, Callable[[Page], tuple[str, str]]] = {
     "resiliparse": _resiliparse,
 }
 """Functions from page to (text, way), by name."""
-
-
 _EXTRAS = ("trafilatura", "resiliparse")
 
 
 def is_extractor(name: str) -> bool:
-    """Return True if a name could be that of an extractor; import paths are not tried."""
+    """Return True for a name in `EXTRACTORS`, and for an import path, which is not tried."""
     return name in EXTRACTORS or _IMPORT_PATH.fullmatch(name) is not None
 
 
@@ -154,5 +152,5 @@ def visible_text(html: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return a text; if it holds markup, what a browser would show of it."""
+    """Return the text itself or, if it contains markup, the text that a browser would show."""
     return visible_text(text) if _MARKUP.search(text) else text

@@ -1,8 +1,8 @@
-"""A page as the lines of text that a browser would show, with what tells content from chrome.
+"""Make lines of text from a page, as a browser would show them, and mark links and chrome.
 
-One walk in C: an XSLT stylesheet writes the text of the tree with marks where blocks end and where
-links and chrome begin and end; Python only splits at the marks. Chrome is what surrounds the
-content of a page: navigation, footers, sidebars, dialogs, cookie banners.
+Chrome is what surrounds the content of a page: navigation, footers, sidebars, dialogs, cookie
+banners. lxml walks the page once, in C: an XSLT stylesheet writes the text of the tree, with marks
+where blocks, links and chrome begin and end. Python only splits the text at these marks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-# What a browser shows on lines of its own; elsewhere tags don't separate words.
+# A browser shows these on lines of their own. Other tags do not separate words.
 _BLOCK_TAGS = (
     "address article blockquote body br caption center details dir div dl fieldset figcaption "
     "figure form frameset h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol optgroup "
@@ -28,7 +28,7 @@ _ROW_TAGS = ("tr", "dt", "dd")
 _CELL_TAGS = ("td", "th")
 _LINK_TAGS = ("a", "button")
 _CHROME_TAGS = ("nav", "footer", "aside", "dialog")
-# Not `embed`: it has no end tag, and the parser puts what follows into it.
+# Not `embed`: it has no end tag, so the parser puts the following text into it.
 _INVISIBLE_TAGS = (
     "applet audio canvas head iframe math noframes noscript object script style svg "
     "template textarea video".split()
@@ -37,7 +37,7 @@ _CHROME_ROLES = frozenset(
     "alertdialog banner complementary contentinfo dialog menu menubar navigation search".split()
 )
 _SECTION_TAGS = frozenset(("article", "main", "section"))
-# Whatever their role or class, these hold the content.
+# These contain the content, whatever their role or class.
 _NEVER_CHROME = frozenset(("html", "body", "main", "article"))
 
 _HIDES = re.compile(
@@ -47,40 +47,39 @@ _LOGO = re.compile(
     r"(?:^|[-_])(?:logo|masthead|branding|navbar-brand|site-?(?:title|name|header))(?:[-_]|$)"
     r"|^(?:header|brand)$"
 )
-# One of them is in all that `_LOGO` finds.
+# Every match of `_LOGO` contains one of these.
 _LOGO_WORDS = ("logo", "masthead", "brand", "site", "header")
 # A form with one of these may be a whole page.
 _CONTENT_TAGS = ("p", "h1", "h2", "h3", "table", "article")
 _DIALOG_ROLES = frozenset(("dialog", "alertdialog"))
 _CONSENT_TAGS = ("div", "section", "aside", "form", "dialog")
 _CONSENT_WORDS = ("cookie", "consent", "gdpr")
-# Names that say something about cookies, but are no banner: of a state, or of a topic.
+# Names about cookies that are no banner: a state (no-cookies), or a topic (category-cookies).
 _NO_CONSENT = re.compile(
     r"(?:^|[-_])(?:not?|has|category|tag|topic|set|accepted|allowed|enabled|disabled)(?:[-_]|$)"
 )
 _HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
 
-# Private-use characters, which `prepared` takes out of pages.
-# One mark stands at both ends of a link.
+# Private-use characters, which `prepared` removes from pages. `_LINK` marks both ends of a link.
 _BREAK, _CHROME, _END_CHROME, _HEADING, _ROW, _LINK = map(chr, range(0xE000, 0xE006))
 _MARK_BYTES = re.compile(b"\xee\x80[\x80-\x86]")
 
-# Characters of scripts that write no spaces, two of which count as a word.
+# Characters of scripts without spaces. Two of them count as a word.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _WORD = re.compile(f"[^\\W_{_UNSPACED}]+")
-# Bytes that begin no character of those scripts in UTF-8.
+# UTF-8 bytes that begin no character of those scripts.
 _SPACED_BYTES = bytes(range(0xE0)) + b"\xe2" + bytes(range(0xEA, 0x100))
 
 
 class Line(NamedTuple):
     """One line of a page.
 
-    :param words: number of words; two characters of a script without spaces count as one.
-    :param link_characters: how many of its characters are links.
-    :param chrome: it belongs to the chrome of the page.
-    :param row: it is a row of a table, or a term or description of a list of terms.
-    :param heading: it is an ``h1``, and not the site's logo.
+    :param words: number of words, see `count_words`.
+    :param link_characters: number of characters in links.
+    :param chrome: the line belongs to the chrome of the page.
+    :param row: the line is a row of a table, or a term or description in a list of terms.
+    :param heading: the line is an ``h1``, and not the site's logo.
     """
 
     text: str
@@ -91,15 +90,15 @@ class Line(NamedTuple):
     heading: bool
 
 
-# `Line(…)` itself takes twice the time.
+# Twice as fast as `Line(…)`.
 _new_line = partial(tuple.__new__, Line)
 
 
 def lines_of(root: HtmlElement, *, clean: bool = False) -> list[Line]:
     """Return the visible lines below an element, in order, with white space collapsed.
 
-    :param root: parsed from a page that has been through `scrapy_simhash.extraction.prepared`.
-    :param clean: nothing below it is hidden, and what of it is chrome does not matter.
+    :param root: parsed from the result of `scrapy_simhash.extraction.prepared`.
+    :param clean: the element contains nothing hidden, and the caller does not need `Line.chrome`.
     """
     renamed = [] if clean else _rename(root)
     try:
@@ -111,25 +110,25 @@ def lines_of(root: HtmlElement, *, clean: bool = False) -> list[Line]:
 
 
 def join(lines: Iterable[Line]) -> str:
-    """Return the text of lines, one a line."""
+    """Return the text of lines, joined by line breaks."""
     return "\n".join(line.text for line in lines)
 
 
 def hidden_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the elements that a browser does not show, by attribute, in the document's order."""
+    """Return the elements that attributes hide, in document order."""
     attributes = _path("descendant-or-self::*/@hidden | descendant-or-self::*/@style")(root)
     return list(dict.fromkeys(value.getparent() for value in attributes if _hides(value)))
 
 
 def is_hidden(style: str) -> bool:
-    """Return whether an element of that style is not shown."""
+    """Return True if an element with that style is not shown."""
     lowered = style.lower()
-    # Most styles have neither, and the search is slow.
+    # Most styles contain neither, and the search is slow.
     return ("none" in lowered or "hidden" in lowered) and _HIDES.search(lowered) is not None
 
 
 def _hides(attribute: Any) -> bool:
-    """Return whether an attribute that XPath found hides its element."""
+    """Return True if an attribute that XPath found hides its element."""
     return attribute.attrname == "hidden" or (
         attribute.attrname == "style" and is_hidden(attribute)
     )
@@ -141,21 +140,18 @@ def own_heading(lines: Iterable[Line]) -> Line | None:
 
 
 def without_marks(html: bytes) -> bytes:
-    """Replace by spaces the characters that mark places in the text.
-
-    :param html: in UTF-8.
-    """
-    # A search for one byte is several times faster, and hardly a page has it.
+    """Return a page in UTF-8, with spaces instead of the characters that `lines_of` uses."""
+    # A search for one byte is several times faster. Few pages contain it.
     return _MARK_BYTES.sub(b" ", html) if b"\xee" in html else html
 
 
 def consent_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the cookie banners and consent dialogs of a page, in the order of the document."""
+    """Return the cookie banners and consent dialogs of a page, in document order."""
     return _unless_headed(root, [e for e in root.iter(*_CONSENT_TAGS) if _is_consent(e)])
 
 
 def count_words(text: str) -> int:
-    """Return the number of words in a line, which has single spaces between them.
+    """Return the number of words in a line with collapsed white space.
 
     Two characters of a script without spaces count as one word.
     """
@@ -165,9 +161,9 @@ def count_words(text: str) -> int:
 
 
 def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
-    """Give elements tags that say what they are, and return them with the tags they had.
+    """Change the tags of hidden elements, chrome and logos; return (element, former tag).
 
-    The stylesheet goes by tags alone: tests of attributes would take it most of its time.
+    The stylesheet matches tags alone, because matching attributes would take most of its time.
     """
     renamed = []
 
@@ -176,7 +172,7 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
             renamed.append((element, element.tag))
             element.tag = tag
 
-    # One search for all three takes less time than one for each.
+    # One search is faster than three.
     attributes = _path(
         "descendant-or-self::*/@hidden | descendant-or-self::*/@style | descendant-or-self::*/@role"
     )(root)
@@ -186,10 +182,10 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
     for value in attributes:
         if value in _CHROME_ROLES and value.attrname == "role":
             rename(value.getparent(), "nav")
-    # Others that `_is_consent` knows are chrome by their tag, or by their role.
+    # `_is_consent` knows others, which are chrome by their tag or role already.
     for element in _unless_headed(root, _named_for_consent(root, "div", "section", "form")):
         rename(element, "nav")
-    # Each element is asked once, however deep the page is: else nests of them take minutes.
+    # Each element is tested once. Otherwise deeply nested pages take minutes.
     named_as_logo = _Ancestry(_is_named_as_logo)
     in_section = _Ancestry(lambda element: element.tag in _SECTION_TAGS)
     for element in root.iter("h1", "header", "form"):
@@ -198,8 +194,7 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
             if named_as_logo(element) or _is_link_home(element):
                 rename(element, "h2")
         elif tag == "header":
-            # An article may have a header of its own.
-            if not in_section(element):
+            if not in_section(element):  # an article may have a header of its own
                 rename(element, "nav")
         # A form may wrap a whole page.
         elif next(element.iter(*_CONTENT_TAGS), None) is None:
@@ -208,7 +203,7 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
 
 
 class _Ancestry:
-    """Tells of elements whether they or one above them have a quality."""
+    """A function that returns True if an element or one above it passes a test."""
 
     def __init__(self, has: Callable[[HtmlElement], bool]) -> None:
         self._has = has
@@ -232,7 +227,7 @@ class _Ancestry:
 
 
 def _holders(root: HtmlElement, *tags: str) -> set[HtmlElement]:
-    """Return the elements that have one of these tags inside."""
+    """Return the elements that contain one with these tags."""
     holders: set[HtmlElement] = set()
     for element in root.iter(*tags):
         above = element.getparent()
@@ -243,14 +238,15 @@ def _holders(root: HtmlElement, *tags: str) -> set[HtmlElement]:
 
 
 def _unless_headed(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlElement]:
+    """Return the elements that do not contain an ``h1``."""
     headed = _holders(root, "h1") if elements else ()
     return [element for element in elements if element not in headed]
 
 
 def _is_consent(element: HtmlElement) -> bool:
-    """Return whether an element is a consent dialog, unless the heading of the page is inside.
+    """Return True for a consent dialog.
 
-    A policy about cookies has such classes, too.
+    A page about cookies may look like one. Therefore callers use `_unless_headed`, too.
     """
     return (
         element.tag == "dialog"
@@ -261,7 +257,7 @@ def _is_consent(element: HtmlElement) -> bool:
 
 def _named_for_consent(root: HtmlElement, *tags: str) -> list[HtmlElement]:
     elements = list(root.iter(*tags))
-    # Most pages have no such name, which one search of all of them shows.
+    # Most pages have no such name, and one search of all names shows that.
     if not _has_one_of(_CONSENT_WORDS, " ".join(map(_names, elements)).lower()):
         return []
     return [element for element in elements if _is_named_for_consent(element)]
@@ -288,12 +284,12 @@ def _names(element: HtmlElement) -> str:
 
 
 def _has_one_of(words: Iterable[str], names: str) -> bool:
-    """Return whether names hold one of the words; most do not, and need no closer look."""
+    """Return True if the names contain one of the words. Callers use it before slower tests."""
     return any(word in names for word in words)
 
 
 def _is_link_home(heading: HtmlElement) -> bool:
-    """Return whether a heading has one link, which leads to the front page."""
+    """Return True if a heading has a single link, and it leads to the front page."""
     hrefs: list[str] = []
     for element in heading.iterdescendants("a", "h1"):
         href = element.get("href")
@@ -315,10 +311,11 @@ def _leads_home(href: str) -> bool:
 
 
 def _split(marked: str) -> list[Line]:
+    """Return the lines of the text that the stylesheet wrote."""
     lines = []
     chrome = 0
     in_link = False
-    # Collapsing the white space of all lines at once takes less time than line by line.
+    # Collapsing the white space of all lines at once is faster.
     marked = " ".join(marked.split())
     spaced = not marked.encode().translate(None, _SPACED_BYTES)
     for raw in marked.split(_BREAK):
@@ -326,8 +323,7 @@ def _split(marked: str) -> list[Line]:
         if not text:
             continue
         row = heading = False
-        # The stylesheet writes these right behind a break.
-        mark = text[0]
+        mark = text[0]  # the stylesheet writes the other marks right after a break
         if _CHROME <= mark <= _ROW:
             if mark == _CHROME:
                 chrome += 1
@@ -378,7 +374,7 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
         "</xsl:template>"
         f'<xsl:template mode="heading" match="{"|".join(_INVISIBLE_TAGS)}"/>'
         + template(_LINK_TAGS, _LINK, _LINK)
-        # Two marks keep the state, and divide white space as the marks of other links do.
+        # Two marks leave the state as it is, and separate words like those of other links.
         + template(nested_links, 2 * _LINK, 2 * _LINK)
         + template(_CHROME_TAGS, _BREAK + _CHROME, _BREAK + _END_CHROME)
         + f'<xsl:template match="{"|".join(_INVISIBLE_TAGS)}"/></xsl:stylesheet>'

@@ -1,4 +1,4 @@
-"""A page before its main text is chosen: cleaned, parsed, and what it says of itself."""
+"""Clean and parse a page, and read its title, heading, canonical URL and site."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _CONTROLS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
 _TO_SPACES = bytes.maketrans(_CONTROLS, b" " * len(_CONTROLS))
-# References to those, to noncharacters, and to the marks of `scrapy_simhash.extraction.lines`.
+# Character references to these, to noncharacters, and to the marks of `lines_of`.
 _REFERENCES = re.compile(
     rb"&#(?:"
     rb"0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|5734[4-9]|57350|6553[45])(?![0-9])"
@@ -31,17 +31,16 @@ _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
 
 @dataclass(frozen=True)
 class Extraction:
-    """The main text of a page, blocks on lines of their own.
+    """The main text of a page, one block a line, and what the page says of itself.
 
-    :param title: of the page; empty if it has none.
-    :param heading: the page's own ``h1``; empty if it has none.
-    :param way: ``readability``, ``segments`` (also its fallback), ``selected``, or the extractor's
-        name.
-    :param canonical: what the page names as its canonical URL (RFC 6596), as written there; empty
-        if it names none.
-    :param site: what the page itself says of the site it belongs to; empty if it says nothing.
-        Pages of one template say the same.
-    :param unmatched: selectors that found nothing on the page.
+    :param title: the page's title, or empty.
+    :param heading: the page's own ``h1``, or empty.
+    :param way: how the text was extracted: ``readability``, ``segments`` (also its fallback),
+        ``selected``, or the extractor's name.
+    :param canonical: the page's canonical URL (RFC 6596), as written there, or empty.
+    :param site: a name for the site by the page's own statements, or empty. Pages of one template
+        have the same.
+    :param unmatched: selectors that matched nothing on the page.
     """
 
     text: str
@@ -54,25 +53,27 @@ class Extraction:
 
 
 def prepared(html: str) -> bytes:
-    """Return a page in UTF-8 without what a parser or `lines_of` could stumble over.
+    """Return a page in UTF-8, without characters that the parser or `lines_of` cannot handle.
 
-    Control characters, written out or as references, become spaces: lxml refuses to move them
-    about, and browsers show nothing for them.
+    Control characters, literal or as references, become spaces: lxml refuses to move text that
+    contains them, and browsers show nothing for them.
     """
     try:
         data = html.encode()
     except UnicodeEncodeError:  # lone surrogates, from a broken page
         data = html.encode("utf-8", "replace")
     data = _REFERENCES.sub(b" ", data.replace(b"\0", b"").translate(_TO_SPACES))
-    # A search for one byte is several times faster, and hardly a page in Latin script has it.
+    # A search for one byte is several times faster. Few pages in Latin script contain it.
     if b"\xef" in data:
         data = _NONCHARACTERS.sub(b" ", data)
-    data = without_marks(data)
-    return data.strip()
+    return without_marks(data).strip()
 
 
 class Page:
-    """A page that is parsed when somebody asks for its tree.
+    """A parsed page, without the elements that the selectors remove.
+
+    `root` is its tree, or None if it has no element. `selected` is the text of the elements that
+    the selectors select, or None.
 
     :param html: from `prepared`, not empty.
     """
@@ -80,7 +81,7 @@ class Page:
     def __init__(self, html: bytes, selectors: Selectors) -> None:
         self._bytes = html
         self._remove = selectors.remove
-        # For `id("…")` in XPath, and for nothing else.
+        # Needed for `id("…")` in XPath only.
         self._collect_ids = bool(selectors.select or selectors.remove)
         self._unmatched: dict[str, None] = {}
         self.root = self.parse()
@@ -89,43 +90,36 @@ class Page:
             found = [
                 element for text in selectors.select for element in self._select(self.root, text)
             ]
-            # Of nested ones the outer, and each once.
+            # Each element once, and not again as part of another one.
             known = dict.fromkeys(found)
             outer = [e for e in known if not any(above in known for above in e.iterancestors())]
             if outer:
                 self.selected = "\n".join(join(lines_of(element)) for element in outer)
 
     def parse(self) -> HtmlElement | None:
-        """Return a new tree without what is to be removed; None if the page has no element."""
+        """Return a new tree without the removed elements; None if the page has no element."""
         from lxml import etree
         from lxml.html import document_fromstring
 
         try:
-            # Bytes, for lxml refuses strings with an encoding declaration of their own.
+            # Bytes, because lxml refuses strings with an encoding declaration.
             root: HtmlElement = document_fromstring(
                 self._bytes, parser=_parser(collect_ids=self._collect_ids)
             )
-        except etree.ParserError:  # no element at all: empty, or comments alone
+        except etree.ParserError:  # no element: empty, or only comments
             return None
         for text in self._remove:
             drop_all(self._select(root, text))
         return root
 
     def _select(self, root: HtmlElement, selector: str) -> list[HtmlElement]:
-        found = [e for e in compiled_selector(selector)(root) if hasattr(e, "drop_tree")]
+        found = compiled_selector(selector)(root)
         if not found:
             self._unmatched[selector] = None
         return found
 
-    def parse_again(self) -> HtmlElement:
-        """Return a new tree of a page that has one."""
-        root = self.parse()
-        if root is None:  # pragma: no cover - the same bytes gave one before
-            raise ValueError("the page has no element")
-        return root
-
     def html(self) -> str:
-        """Return the page as text, without what is to be removed."""
+        """Return the page as HTML, without the removed elements."""
         from lxml.html import tostring
 
         if not self._remove or self.root is None:
@@ -135,18 +129,18 @@ class Page:
 
     @cached_property
     def lines(self) -> list[Line]:
-        """All visible lines of the page."""
+        """Return all visible lines of the page."""
         return [] if self.root is None else lines_of(self.root)
 
     @property
     def about(self) -> Extraction:
-        """What the page says of itself, without its text."""
+        """Return the title, heading, canonical URL and site of the page, without its text."""
         if self.root is None:
             return Extraction("")
         heading = own_heading(self.lines)
         title = canonical = ""
         stylesheets = set()
-        # In all of the page, for the parser ends the head at the first element of a body.
+        # Search the whole page: the parser ends the head at the first element of a body.
         for element in self.root.iter("title", "link"):
             if element.tag == "title":
                 above = element.getparent()
@@ -169,7 +163,7 @@ class Page:
 
 
 def _declared_host(root: HtmlElement) -> str:
-    """Return the first host that a ``base`` or an ``og:url`` names, or nothing."""
+    """Return the first host that a ``base`` or an ``og:url`` names, or ``""``."""
     for element in root.iter("base", "meta"):
         if element.tag == "base":
             url = element.get("href", "")
@@ -190,8 +184,10 @@ def _host(url: str) -> str:
 
 
 def _parser(*, collect_ids: bool) -> Any:
-    """Return a parser whose elements are all of one class: lxml.html's own asks Python for the
-    class of each one, which costs as much as the parsing.
+    """Return a parser that gives all elements one class.
+
+    The parser of lxml.html calls Python for the class of each element, which takes as long as the
+    parsing.
     """
     from lxml import etree
 

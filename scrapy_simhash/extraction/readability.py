@@ -2,11 +2,11 @@
 
 `readability.Document.summary` spends most of its time on rewriting links, cleaning attributes,
 serializing each ``div`` and measuring white space. `LeanDocument` replaces these steps by cheaper
-ones with the same decisions; `benchmarks/fingerprints.py --extraction` compares the texts.
+ones that make the same decisions. `benchmarks/fingerprints.py --extraction` compares the texts.
 
-Some remaining steps take quadratic time, such as the search for text around a picture, or depend
-on the depth of the page. A budget of work limits them. It is counted, not timed, so the result of a
-page is deterministic. Ordinary pages need about a hundredth of the budget.
+Some of the other steps take quadratic time, such as the search for text around a picture, or depend
+on the depth of the page. A budget of work limits them. Work is counted, not timed, so a page always
+has the same result. Ordinary pages need about a hundredth of the budget.
 """
 
 from __future__ import annotations
@@ -63,17 +63,17 @@ def _spend(work: float) -> None:
 
 
 def article_of(
-    root: HtmlElement, parse_again: Callable[[], HtmlElement], *, drop_consent: bool = False
+    root: HtmlElement, parse_again: Callable[[], Any], *, drop_consent: bool = False
 ) -> HtmlElement:
     """Return the element that readability takes for the article, cleaned.
 
-    It is empty where that is too much work for what the page is.
+    The element is empty if the page exceeds its budget of work.
 
     :param root: a parsed page of `element_class`, without comments; it is changed.
-    :param parse_again: gives the same page anew, for a second try that cuts away less.
-    :param drop_consent: take cookie banners and consent dialogs out first, which readability
-        would take for the article where they are long.
-    :raises readability.readability.Unparseable: it gives up.
+    :param parse_again: returns a new tree of the page, for a second attempt that removes less.
+    :param drop_consent: first remove cookie banners and consent dialogs. readability would take
+        long ones for the article.
+    :raises readability.readability.Unparseable: readability gives up.
     """
     characters = len(root.text_content())
 
@@ -183,7 +183,7 @@ def _lean_document() -> type[Any]:
 
         article: HtmlElement | None = None
 
-        def __init__(self, root: HtmlElement, parse_again: Callable[[], HtmlElement]) -> None:
+        def __init__(self, root: HtmlElement, parse_again: Callable[[], Any]) -> None:
             super().__init__(root)
             self._parse_again = parse_again
             self._leads_asked: int | None = None

@@ -1,9 +1,9 @@
-"""The lines of a page that are its content: the best contiguous run of lines.
+"""Find the content of a page: the best contiguous run of lines.
 
 Maximum subsequence segmentation (Pasternack and Roth, "Extracting Article Text from the Web with
-Maximum Subsequence Segmentation", WWW 2009): lines of running text score their words, all others
-score below zero, and the content is the run of lines with the largest sum. It takes one pass. The
-figures behind the constants are in ``docs/decisions/extraction.md``.
+Maximum Subsequence Segmentation", WWW 2009): a line of running text scores its words, and any other
+line scores below zero. The content is the run of lines with the largest sum, found in one pass.
+``docs/decisions/extraction.md`` has the figures behind the constants.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.extraction.lines import Line
 
-# A line of so many words is running text. One very long line is no better than several.
+# A line with fewer words is no running text.
 _MIN_TEXT_WORDS = 8
+# One very long line is no better than several lines.
 _MAX_SCORE = 80
 _SHORT_SCORE = -6
 _LINKS_SCORE = -10
 _CHROME_SCORE = -12
 _MAX_LINK_SHARE = 0.4
-# Fewer words say too little of a page.
+# Fewer words do not represent a page.
 MIN_CONTENT_WORDS = 60
-# A run that is short, and a small part of the page, is the introduction to a list.
+# A short run that is a small part of the page is the introduction to a list.
 _SHORT_CONTENT_WORDS = 150
 _MIN_SHARE = 0.4
 _MAX_LINES_BETWEEN = 10
 
 
 def content_lines(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines that are the content of a page, in order, its own heading included.
+    """Return the lines that are the content of a page, in order, with the page's own heading.
 
-    :param lines: all of the page, see `scrapy_simhash.extraction.lines.lines_of`.
+    :param lines: all lines of the page, from `scrapy_simhash.extraction.lines.lines_of`.
     """
     found = _widened(lines)
     heading = own_heading(lines)
@@ -43,7 +44,7 @@ def content_lines(lines: Sequence[Line]) -> list[Line]:
         return found
     between: list[Line] = []
     if found:
-        # What stands between them, such as a price, is no running text, and yet content.
+        # Lines between the two, such as a price, are content, too.
         start, end = lines.index(heading) + 1, lines.index(found[0])
         if end - start <= _MAX_LINES_BETWEEN:
             between = [line for line in lines[start:end] if _is_content(line)]
@@ -56,7 +57,7 @@ def words_of(lines: Iterable[Line]) -> int:
 
 
 def _widened(lines: Sequence[Line]) -> list[Line]:
-    """Return the best run, or where that is too short, more of the page in steps."""
+    """Return the content of the best run or, if it is too short, of more of the page."""
     found = [line for line in _best_run(lines) if _is_content(line)]
     words = words_of(found)
     if words >= _SHORT_CONTENT_WORDS:
@@ -71,6 +72,7 @@ def _widened(lines: Sequence[Line]) -> list[Line]:
 
 
 def _best_run(lines: Sequence[Line]) -> Sequence[Line]:
+    """Return the run of lines with the largest sum of scores."""
     best = total = start = 0
     run = (0, 0)
     for number, (text, words, link_characters, chrome, row, _) in enumerate(lines):

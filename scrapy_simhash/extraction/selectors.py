@@ -1,4 +1,4 @@
-"""Compile selectors for the content of pages, and for what is not content."""
+"""Compile the user's selectors: what is content, and what is not."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Selectors:
     """The content selectors of a scheme: CSS, or XPath if they begin with ``/`` or ``(``.
 
-    :param select: select the content, instead of an extractor.
-    :param remove: select elements to remove first.
+    :param select: what is the content; used instead of an extractor.
+    :param remove: elements to remove first.
     """
 
     select: tuple[str, ...] = ()
@@ -28,7 +28,9 @@ class Selectors:
 
 @lru_cache(maxsize=256)
 def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
-    """Return a function that returns the elements that a CSS selector or an XPath matches.
+    """Return a function that finds the elements that a CSS selector or an XPath matches.
+
+    Texts, attributes and numbers that an XPath returns are no elements, so it leaves them out.
 
     :raises SchemeError: the text is neither.
     """
@@ -45,6 +47,6 @@ def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
 
     def find(root: HtmlElement) -> list[HtmlElement]:
         found = compiled(root)
-        return found if isinstance(found, list) else []
+        return list(filter(etree.iselement, found)) if isinstance(found, list) else []
 
     return find

@@ -28,31 +28,6 @@ each_of_ours = pytest.mark.parametrize("extractor", OURS)
 
 class TestVisibleText:
     @pytest.mark.parametrize(
-        ("html", "text"),
-        [
-            ("<p>one</p><p>two</p>", "one\ntwo"),
-            ("<p>one<p>two", "one\ntwo"),
-            ("<div>one<div>two</div>three</div>", "one\ntwo\nthree"),
-            ("one<br>two<br/>three<hr>four", "one\ntwo\nthree\nfour"),
-            ("<h1>one</h1>two<h2>three</h2>", "one\ntwo\nthree"),
-            ("<ul><li>one<ul><li>two</li></ul>three</li><li>four</ul>", "one\ntwo\nthree\nfour"),
-            ("<ol><li>one<li>two</ol><dl><dt>three<dd>four</dl>", "one\ntwo\nthree\nfour"),
-            (
-                (
-                    "<table><caption>one</caption><tr><th>two<th>three<tr><td>four"
-                    "<td><table><tr><td>five</td><td>six</td></tr></table></td></table>seven"
-                ),
-                "one\ntwo three\nfour\nfive six\nseven",
-            ),
-            ("<select><option>one<option>two</select>", "one\ntwo"),
-            ("<article><header>one</header><section>two</section></article>", "one\ntwo"),
-            ("<blockquote>one</blockquote><pre>two</pre><figcaption>three", "one\ntwo\nthree"),
-        ],
-    )
-    def test_blocks_stand_on_lines_of_their_own(self, html, text):
-        assert visible_text(html) == text
-
-    @pytest.mark.parametrize(
         "html",
         [
             "wo<b>rd</b>s",
@@ -88,19 +63,6 @@ class TestVisibleText:
     def test_the_head_is_left_out(self):
         html = "<html><head><title>hidden</title><meta name=a content=hidden></head><body>text"
         assert visible_text(html) == "text"
-
-    @pytest.mark.parametrize(
-        ("html", "text"),
-        [
-            ("<p>  one \t two&nbsp; three　four</p>", "one two three four"),
-            ("<p> </p>\n\n<div>\n</div><p>&nbsp;</p>one", "one"),
-            ("<p>caf&eacute; &lt;b&gt; &amp;amp; &nope; &#x6e21;</p>", "café <b> &amp; &nope; 渡"),
-            ("just text", "just text"),
-            ("1 < 2 > 0", "1 < 2 > 0"),
-        ],
-    )
-    def test_white_space_and_references(self, html, text):
-        assert visible_text(html) == text
 
 
 class TestOddPages:
@@ -322,9 +284,6 @@ class TestFallback:
         found = extract(page)
         assert found.way == "readability"
         assert found.text == extract(article_page()).text
-
-    def test_it_is_the_same_again(self):
-        assert extract(REFERENCE_PAGE) == extract(REFERENCE_PAGE)
 
 
 def test_what_a_page_hides_is_no_text_of_it():
