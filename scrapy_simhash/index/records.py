@@ -29,8 +29,7 @@ as they are).
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
@@ -52,10 +51,12 @@ _SIDE_HEADS: Mapping[SideKind, bytes] = {
 }
 RUNS_KEY = b"R"
 REMOVED_END = b"Y"
-# Beyond all rows, and the lengths of rows of entries and of the near-duplicate log.
+# Beyond all rows.
 END = b"\xff" * 64
 ENTRY_ROW_BYTES = 5
 LOG_ROW_BYTES = 6
+_ROW_BYTES = {b"E": ENTRY_ROW_BYTES, b"N": LOG_ROW_BYTES, b"R": 1, b"S": 1, b"X": ENTRY_ROW_BYTES}
+_HEADS_OF_ANY_LENGTH = {b"K", b"T", *_SIDE_HEADS.values()}
 MAX_ORDINAL = (1 << 32) - 1
 # Of the hash of a page's key: what its bucket is found by, and what a record holds.
 KEY_PREFIX_BITS = 16
@@ -79,8 +80,7 @@ _LOG_HEAD = struct.Struct(">IHBB")
 _FINGERPRINT_AT = _SEQUENCE_BYTES + _TIME_BYTES
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """The state row, as last written.
 
     Entries with ordinals from `next_ordinal` on are newer than the row. Entries from
@@ -125,21 +125,14 @@ def removed_row(ordinal: int) -> bytes:
 
 
 def rows_of_no_kind(database: Database) -> Iterator[bytes]:
-    """Return keys of rows that this format does not have, apart from those of buckets."""
-    for start, stop, row_bytes in (
-        *((b"", b"C", -1), (b"D", b"E", -1), (b"E", b"F", ENTRY_ROW_BYTES), (b"F", b"H", -1)),
-        *(
-            (b"I", b"K", -1),
-            (b"L", b"M", -1),
-            (b"N", b"O", LOG_ROW_BYTES),
-            (b"O", b"R", -1),
-            (b"R\0", b"S", -1),
-        ),
-        *((b"S\0", b"T", -1), (b"V", b"X", -1), (b"X", REMOVED_END, ENTRY_ROW_BYTES)),
-        (REMOVED_END, END, -1),
-    ):
-        for row, _ in database.rows(start, stop):
-            if len(row) != row_bytes:
+    """Return the keys of rows that this format does not have; buckets are not read."""
+    for first in range(0x100):
+        head = bytes((first,))
+        if head in _HEADS_OF_ANY_LENGTH:
+            continue
+        stop = bytes((first + 1,)) if first < 0xFF else END  # noqa: PLR2004 - the last byte
+        for row, _ in database.rows(head if first else b"", stop):
+            if len(row) != _ROW_BYTES.get(head):
                 yield row
 
 
@@ -350,8 +343,8 @@ def decode_near_duplicate_of_format_2(
 
 
 def encode_state(state: State) -> bytes:
-    """Value of the state row."""
-    return _STATE.pack(state.next_sequence, state.entries, state.next_ordinal, state.first_buffered)
+    """Return the value of the state row."""
+    return _STATE.pack(*state)
 
 
 def decode_state(value: bytes) -> State:

@@ -1,4 +1,4 @@
-"""The contract of `Database` and `DatabaseKind`, over every kind of database."""
+"""The contract of `Database`, over every kind of database."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.index.base import Entry, Observation
-from scrapy_simhash.index.pending import Pending, PendingPages
+from scrapy_simhash.index.shared import Pending, PendingPages
 
 
 def pending(sequence, key, fingerprint):
