@@ -1,9 +1,9 @@
 """TableStore: entries and permuted tables as rows of an ordered key-value database.
 
-An entry is one row, written when its page is confirmed: after a crash it is there or it is not.
-The tables say in which buckets its fingerprint is, and follow from the entries: their youngest
-records are in memory (`Buffer`), and are read again from the entries when an index is opened that
-was not closed. `scrapy_simhash.index.records` describes the rows.
+An entry is one row, written when its page is confirmed, so a crash leaves all of it or nothing.
+The tables hold a record of the entry in each of its buckets. The youngest records are in memory
+(`Buffer`). If an index was not closed, they are made again from the entries when it is opened.
+`scrapy_simhash.index.records` describes the rows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TableStore:
 
     :param database: open, and closed by this store.
     :param plan: which bits the tables look up.
-    :param check_bits: of a fingerprint's check in a record; a multiple of 32.
+    :param check_bits: width of the fingerprint check in a record; a multiple of 32.
     :param location: of the index, for errors.
     :param sync: see `SyncPolicy`.
     :param buffer_bytes: see `Buckets`.
@@ -121,7 +121,7 @@ class TableStore:
         return found
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """Return the same, each as soon as a table finds it: not the nearest first."""
+        """Yield the result of `within`, each entry as soon as a table finds it."""
         known: set[int] = set()
         for ordinals in self._buckets.find_near_in_turn(fingerprint, max_distance):
             for entry in self._entries_of(ordinals - known):
