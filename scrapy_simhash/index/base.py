@@ -7,7 +7,7 @@ don't drift, and the index grows with distinct content alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
 
 from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 
@@ -22,7 +22,7 @@ ObservationKind = Literal["new", "near-duplicate", "unchanged", "changed"]
 Action = Literal["", "dropped", "tagged", "followed", "passed"]
 """What was done with a page that is like another; empty if it is not known."""
 
-ACTIONS: tuple[Action, ...] = ("", "dropped", "tagged", "followed", "passed")
+ACTIONS: tuple[Action, ...] = get_args(Action)
 
 SideKind = Literal["url-rules", "history", "validators", "sitemaps"]
 """A kind of small rows beside the entries, each with a name: the rules of URLs of a site

@@ -62,7 +62,6 @@ class Buckets:
         # Each mask flips one bit of every block. Only where a prefix is one block.
         step = -(-plan.bits // plan.blocks) if plan.chosen == 1 and not plan.inner_blocks else 0
         self._flips = [sum(1 << i for i in range(at, plan.bits, step)) for at in range(step)]
-        self._prefixes = plan.prefixes
         self._capacity = max(self._buffer.capacity(held_bytes), _MIN_CAPACITY)
         self._slots_per_spill = 0
 
@@ -103,7 +102,7 @@ class Buckets:
         prefixes, check = self._looked_up(fingerprint)
         found = self._find(0, prefixes)
         for mask in self._flips if flipped else ():
-            found += self._find(0, self._prefixes(fingerprint ^ mask))
+            found += self._find(0, self._plan.prefixes(fingerprint ^ mask))
         return self._near_ordinals(found, check, self._check_bits, max_distance) if found else set()
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:

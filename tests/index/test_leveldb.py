@@ -120,18 +120,6 @@ def test_a_changed_bit_in_its_log_is_no_row_after_a_repair(tmp_path):
     assert len(rows) - 24 <= len(kept) < len(rows)
 
 
-def test_to_destroy_it_deletes_what_its_repair_set_aside(tmp_path):
-    path = tmp_path / "database"
-    database = LevelDB(LOCATION, path)
-    database.write([(b"a", b"1")])
-    database.close()
-    (path / "CURRENT").unlink()
-    LevelDB.salvage(LOCATION, path)
-    assert list((path / "lost").iterdir())
-    LevelDB.destroy(LOCATION, path)
-    assert not path.exists()
-
-
 def test_to_destroy_it_leaves_what_somebody_else_put_there(tmp_path):
     path = tmp_path / "database"
     LevelDB(LOCATION, path).close()

@@ -10,7 +10,6 @@ from scrapy_simhash import Scheme, open_index  # noqa: E402 - needs the package
 from scrapy_simhash.errors import (  # noqa: E402
     IndexClosed,
     IndexCorrupt,
-    IndexForeign,
     IndexLocked,
     StorageError,
 )
@@ -139,19 +138,3 @@ def test_what_it_can_do_without_may_be_missing_or_damaged(tmp_path):
                 file.unlink() if content is None else file.write_bytes(content)
         with open_index(url) as index:
             assert [match.key for match in index.query(1)] == ["a"]
-
-
-def test_to_destroy_it_deletes_what_its_repair_set_aside(filled):
-    (table,) = filled.glob("*.sst")
-    table.write_bytes(b"")
-    RocksDB.salvage(LOCATION, filled)
-    RocksDB.destroy(LOCATION, filled)
-    assert not filled.exists()
-
-
-def test_to_destroy_it_leaves_what_somebody_else_put_there(filled):
-    (filled / "notes.txt").write_text("mine", encoding="utf-8")
-    before = sorted(file.name for file in filled.iterdir())
-    with pytest.raises(IndexForeign, match=r"notes\.txt"):
-        RocksDB.destroy(LOCATION, filled)
-    assert sorted(file.name for file in filled.iterdir()) == before

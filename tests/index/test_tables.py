@@ -452,6 +452,7 @@ def test_a_state_row_that_makes_no_sense_is_corrupt(closed_rows, value, match):
     with pytest.raises(IndexCorrupt, match=match) as caught:
         made(database)
     assert caught.value.location == LOCATION
+    assert "nothing was deleted" in str(caught.value)
     assert database.writes == []
 
 
