@@ -13,7 +13,6 @@ from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -182,12 +181,7 @@ class Index(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
 
 
 class Entry(NamedTuple):
