@@ -8,12 +8,20 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
-from scrapy_simhash.errors import IndexMismatch, PlanError, SchemeError, StorageError
+from scrapy_simhash.errors import (
+    IndexCorrupt,
+    IndexLocked,
+    IndexMismatch,
+    PlanError,
+    SchemeError,
+    StorageError,
+)
 from scrapy_simhash.index.base import Index, Match, NearDuplicate, Observation, SyncPolicy
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
@@ -58,19 +66,77 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 
+_INSTEAD = {
+    "database": "`scrapy simhash rebuild --database …` converts it to another kind",
+    "scheme": "`scrapy simhash rebuild --preset …` recomputes its fingerprints if texts were "
+    "stored (SIMHASH_KEEP_TEXT)",
+    "tables": "`scrapy simhash rebuild --tables …` replaces its tables",
+}
+
+
 @dataclass(frozen=True)
-class _Options:
-    """The arguments of `open_index`."""
+class _Wanted:
+    """What a caller wants of an index. None accepts what an existing index was created with."""
 
     kind: str
     scheme: Scheme | None
-    plan: TablePlan | None
     max_distance: int | None
-    expected_pages: int
+    plan: TablePlan | None = None
+    expected_pages: int = DEFAULT_EXPECTED_PAGES
     confirmation: Confirmation | None = None
-    sync: SyncPolicy = "everysec"
-    buffer_bytes: int | None = None
     probing: bool = True
+
+    def new(self) -> Manifest:
+        """Return the manifest of a new index. :raises PlanError: no tables find enough pairs."""
+        scheme, max_distance = known_scheme(self.scheme, self.max_distance)
+        plan, scans = self.plan, self.kind == "memory"
+        if plan is not None:
+            check_plan(plan, scheme, max_distance, exact=scans)
+        elif scans:  # needs no tables, and works at any distance
+            plan = TablePlan(scheme.bits, min(max_distance + 1, scheme.bits))
+        else:
+            plan = choose_plan(scheme.bits, max_distance, self.expected_pages, probing=self.probing)
+        confirmation = self.confirmation
+        return Manifest(
+            scheme,
+            plan,
+            max_distance,
+            environment(),
+            check_bits(scheme.bits, max_distance),
+            self.kind,
+            confirmation=preset_confirmation(scheme) if confirmation is None else confirmation,
+        )
+
+    def require(self, directory: Path, made: Manifest) -> None:
+        """Raise an error if an existing index does not fit.
+
+        :raises IndexMismatch: it was created with another database, scheme or plan.
+        :raises PlanError: its tables find too few pairs at `max_distance`.
+        """
+        for what, made_with, wanted in (
+            ("database", made.database, self.kind),
+            ("scheme", made.scheme.id, self.scheme.id if self.scheme else None),
+            ("tables", repr(made.plan), repr(self.plan) if self.plan else None),
+        ):
+            if wanted is not None and made_with != wanted:
+                raise IndexMismatch(
+                    str(directory),
+                    f"it was made with the {what} {made_with}, not {wanted}: {_INSTEAD[what]}; or "
+                    "choose another directory with SIMHASH_DIR; or start over with "
+                    "SIMHASH_RESET = True; nothing was changed",
+                )
+        distance = self.max_distance
+        if distance is None:
+            return
+        _require_distance(distance, made.plan.bits)
+        # The index may have been created with tables of lower recall on purpose.
+        if distance > made.max_distance and (recall := made.plan.recall(distance)) < MIN_RECALL:
+            raise PlanError(
+                f"{made.plan} find {recall:.0%} of the pairs at distance {distance}, less than "
+                f"{MIN_RECALL:.0%}: replace the tables with `scrapy simhash rebuild "
+                f"--max-distance {distance}`, which keeps the pages; or lower the distance; or "
+                "start over with SIMHASH_RESET = True"
+            )
 
 
 # A database can be opened only once, so all its users in this process share one handle.
@@ -114,24 +180,33 @@ def open_index(
         index do not.
     :raises StorageError: the index is locked, foreign, corrupt, or cannot be read or written.
     """
-    if url == "memory:":
-        options = _Options("memory", scheme, plan, max_distance, expected_pages, confirmation)
-        shared = SharedStore(MemoryStore(), _new_manifest(options), "memory")
-        return _share(shared, options, incremental=incremental, crawl_start=crawl_start)
-    kind, directory = _parsed(url)
-    options = _Options(
-        kind, scheme, plan, max_distance, expected_pages, confirmation, sync, buffer_bytes
-    )
-    name = os.path.realpath(directory)
+    kind, directory = ("memory", Path()) if url == "memory:" else _parsed(url)
+    wanted = _Wanted(kind, scheme, max_distance, plan, expected_pages, confirmation)
     with _lock:
-        known = _shared_stores.get(name)
-        if known is None:
-            shared = _open(directory, options)
+        if kind == "memory":
+            shared = SharedStore(MemoryStore(), wanted.new(), "memory")
         else:
-            shared = known
-            _check_same(directory, shared.manifest, options)
-        _shared_stores[name] = shared
-        return _share(shared, options, incremental=incremental, crawl_start=crawl_start)
+            name = os.path.realpath(directory)
+            known = _shared_stores.get(name)
+            if known is not None:
+                shared = known
+                wanted.require(directory, shared.manifest)
+            else:
+                store, made = _open_tables(directory, wanted, sync, buffer_bytes)
+                shared = _shared_stores[name] = SharedStore(store, made, str(directory))
+        made = shared.manifest
+        rules = Rules(
+            made.max_distance if max_distance is None else max_distance,
+            made.confirmation if confirmation is None else confirmation,
+        )
+        shared.users += 1
+        return ObservingIndex(
+            shared,
+            rules=rules,
+            incremental=incremental,
+            on_close=_release,
+            crawl_start=crawl_start,
+        )
 
 
 def open_tables(
@@ -141,17 +216,8 @@ def open_tables(
 
     For the errors see `open_index`.
     """
-    options = _Options(
-        kind,
-        scheme,
-        None,
-        max_distance,
-        DEFAULT_EXPECTED_PAGES,
-        confirmation=UNCONFIRMED,
-        sync=sync,
-        probing=False,
-    )
-    return _open_tables(directory, options)[0]
+    wanted = _Wanted(kind, scheme, max_distance, confirmation=UNCONFIRMED, probing=False)
+    return _open_tables(directory, wanted, sync)[0]
 
 
 def new_manifest(
@@ -169,22 +235,18 @@ def new_manifest(
     :raises PlanError: no tables find 95 % of the pairs at `max_distance`.
     """
     kind = default_kind_name() if kind is None else kind
-    return _new_manifest(
-        _Options(kind, scheme, None, max_distance, expected_pages, confirmation=confirmation)
-    )
+    return _Wanted(kind, scheme, max_distance, None, expected_pages, confirmation).new()
 
 
 def known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Scheme, int]:
-    """Return the scheme and the distance of an index, those of a preset where there is none."""
+    """Return the scheme and the distance of a new index; those of a preset replace None."""
     if scheme is None:
         scheme = preset(DEFAULT_PRESET).scheme
     if max_distance is None:
-        known = [p.max_distance for p in PRESETS.values() if p.scheme == scheme]
-        if not known:
+        max_distance = next((p.max_distance for p in PRESETS.values() if p.scheme == scheme), None)
+        if max_distance is None:
             raise SchemeError(f"max_distance is needed: no preset has the scheme {scheme.id}")
-        max_distance = known[0]
-    if not 0 <= max_distance < scheme.bits:
-        raise PlanError(f"distance {max_distance} of {scheme.bits} bits: 0 to {scheme.bits - 1}")
+    _require_distance(max_distance, scheme.bits)
     return scheme, max_distance
 
 
@@ -207,12 +269,10 @@ def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int, *, exact: boo
 
 def preset_confirmation(scheme: Scheme) -> Confirmation:
     """Return the confirmation of the preset with that scheme, ignoring extraction, or none."""
-    known = [
-        p.confirmation
-        for p in PRESETS.values()
-        if p.scheme == replace(scheme, extractor=p.scheme.extractor, select=(), remove=())
-    ]
-    return known[0] if known else UNCONFIRMED
+    for known in PRESETS.values():
+        if known.scheme == replace(scheme, extractor=known.scheme.extractor, select=(), remove=()):
+            return known.confirmation
+    return UNCONFIRMED
 
 
 def reset_index(url: str) -> bool:
@@ -221,27 +281,23 @@ def reset_index(url: str) -> bool:
     :raises IndexForeign: the directory holds files that are not an index.
     :raises IndexLocked: the index is open.
     """
-    from scrapy_simhash.errors import IndexCorrupt, IndexLocked
-
     _, directory = _parsed(url)
     with _lock:
         if os.path.realpath(directory) in _shared_stores:
             raise IndexLocked(str(directory), "a crawl of this process has it open: not deleted")
         try:
-            try:
-                existed = Manifest.read(directory) is not None
-            except (IndexCorrupt, IndexMismatch):
-                existed = True
-            if existed:
-                texts = (texts_path(directory, kind) for kind in DATABASES)
-                for path in (*databases(directory), *filter(Path.is_dir, texts)):
-                    kind = database_kind(path.name.partition("-")[0])
-                    kind.destroy(str(directory), path)
-                (directory / REPAIRING).unlink(missing_ok=True)
-                (directory / FILE_NAME).unlink()
+            with suppress(IndexCorrupt, IndexMismatch):  # those are deleted, too
+                if Manifest.read(directory) is None:
+                    return False
+            texts = (texts_path(directory, kind) for kind in DATABASES)
+            for path in (*databases(directory), *filter(Path.is_dir, texts)):
+                kind = database_kind(path.name.partition("-")[0])
+                kind.destroy(str(directory), path)
+            (directory / REPAIRING).unlink(missing_ok=True)
+            (directory / FILE_NAME).unlink()
         except OSError as error:
             raise _unusable(directory, error) from error
-    return existed
+    return True
 
 
 def index_url(directory: Path, kind: str | None = None) -> str:
@@ -275,95 +331,29 @@ def _unusable(directory: Path, error: OSError) -> StorageError:
     )
 
 
-def _new_manifest(options: _Options) -> Manifest:
-    plan = options.plan
-    scheme, max_distance = known_scheme(options.scheme, options.max_distance)
-    if plan is None:
-        # A linear scan needs no tables and works at any distance.
-        plan = (
-            TablePlan(scheme.bits, min(max_distance + 1, scheme.bits))
-            if options.kind == "memory"
-            else choose_plan(
-                scheme.bits, max_distance, options.expected_pages, probing=options.probing
-            )
-        )
-    else:
-        check_plan(plan, scheme, max_distance, exact=options.kind == "memory")
-    checks = check_bits(scheme.bits, max_distance)
-    confirmation = options.confirmation
-    if confirmation is None:
-        confirmation = preset_confirmation(scheme)
-    return Manifest(
-        scheme,
-        plan,
-        max_distance,
-        environment(),
-        checks,
-        options.kind,
-        confirmation=confirmation,
-    )
+def _require_distance(max_distance: int, bits: int) -> None:
+    if not 0 <= max_distance < bits:
+        raise PlanError(f"distance {max_distance} of {bits} bits: 0 to {bits - 1}")
 
 
-def _check_distance(made: Manifest, max_distance: int) -> None:
-    if not 0 <= max_distance < made.plan.bits:
-        raise PlanError(
-            f"distance {max_distance} of {made.plan.bits} bits: 0 to {made.plan.bits - 1}"
-        )
-    # The index may have been created with tables of lower recall on purpose.
-    if max_distance > made.max_distance and (recall := made.plan.recall(max_distance)) < MIN_RECALL:
-        raise PlanError(
-            f"{made.plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
-            f"{MIN_RECALL:.0%}: replace the tables with `scrapy simhash rebuild --max-distance "
-            f"{max_distance}`, which keeps the pages; or lower the distance; or start over with "
-            "SIMHASH_RESET = True"
-        )
-
-
-_INSTEAD = {
-    "database": "`scrapy simhash rebuild --database …` converts it to another kind",
-    "scheme": "`scrapy simhash rebuild --preset …` recomputes its fingerprints if texts were "
-    "stored (SIMHASH_KEEP_TEXT)",
-    "tables": "`scrapy simhash rebuild --tables …` replaces its tables",
-}
-
-
-def _check_same(directory: Path, made: Manifest, options: _Options) -> None:
-    for what, made_with, wanted in (
-        ("database", made.database, options.kind),
-        ("scheme", made.scheme.id, options.scheme.id if options.scheme else None),
-        ("tables", repr(made.plan), repr(options.plan) if options.plan else None),
-    ):
-        if wanted is not None and made_with != wanted:
-            raise IndexMismatch(
-                str(directory),
-                f"it was made with the {what} {made_with}, not {wanted}: {_INSTEAD[what]}; or "
-                "choose another directory with SIMHASH_DIR; or start over with "
-                "SIMHASH_RESET = True; nothing was changed",
-            )
-    if options.max_distance is not None:
-        _check_distance(made, options.max_distance)
-
-
-def _open(directory: Path, options: _Options) -> SharedStore:
-    store, made = _open_tables(directory, options)
-    return SharedStore(store, made, str(directory))
-
-
-def _open_tables(directory: Path, options: _Options) -> tuple[TableStore, Manifest]:
+def _open_tables(
+    directory: Path, wanted: _Wanted, sync: SyncPolicy, buffer_bytes: int | None = None
+) -> tuple[TableStore, Manifest]:
     from scrapy_simhash.index.tables import TableStore
 
-    opener = database_kind(options.kind)
+    opener = database_kind(wanted.kind)
+    location = str(directory)
     try:
         made = Manifest.read(directory)
         if made is None:
-            made = _new_manifest(options)
+            made = wanted.new()
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 made.write(directory)
             except FileExistsError:  # another process was faster
-                return _open_tables(directory, options)
+                return _open_tables(directory, wanted, sync, buffer_bytes)
         else:
-            _check_same(directory, made, options)
+            wanted.require(directory, made)
             require_whole(directory)
             require_database(directory, made)
             changed = differences(made.environment, environment())
@@ -374,20 +364,20 @@ def _open_tables(directory: Path, options: _Options) -> tuple[TableStore, Manife
                     directory,
                     "; ".join(changed),
                 )
-        location = str(directory)
-        database = opener(location, made.database_path(directory))
+        path = made.database_path(directory)
+        database = opener(location, path)
         try:
             if Manifest.read(directory) != made:  # another process has just rewritten it
                 database.close()
-                return _open_tables(directory, options)
+                return _open_tables(directory, wanted, sync, buffer_bytes)
             store = TableStore(
                 database,
                 made.plan,
                 made.check_bits,
                 location,
-                sync=options.sync,
-                buffer_bytes=options.buffer_bytes,
-                path=made.database_path(directory),
+                sync=sync,
+                buffer_bytes=buffer_bytes,
+                path=path,
             )
         except BaseException:
             database.close()
@@ -395,24 +385,6 @@ def _open_tables(directory: Path, options: _Options) -> tuple[TableStore, Manife
     except OSError as error:
         raise _unusable(directory, error) from error
     return store, made
-
-
-def _share(
-    shared: SharedStore, options: _Options, *, incremental: bool, crawl_start: int | None
-) -> ObservingIndex:
-    made = shared.manifest
-    rules = Rules(
-        made.max_distance if options.max_distance is None else options.max_distance,
-        made.confirmation if options.confirmation is None else options.confirmation,
-    )
-    shared.users += 1
-    return ObservingIndex(
-        shared,
-        rules=rules,
-        incremental=incremental,
-        on_close=_release,
-        crawl_start=crawl_start,
-    )
 
 
 def _release(shared: SharedStore) -> None:

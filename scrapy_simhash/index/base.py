@@ -7,13 +7,12 @@ don't drift, and the index grows with distinct content alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
 
 from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -22,7 +21,7 @@ ObservationKind = Literal["new", "near-duplicate", "unchanged", "changed"]
 Action = Literal["", "dropped", "tagged", "followed", "passed"]
 """What was done with a page that is like another; empty if it is not known."""
 
-ACTIONS: tuple[Action, ...] = ("", "dropped", "tagged", "followed", "passed")
+ACTIONS: tuple[Action, ...] = get_args(Action)
 
 SideKind = Literal["url-rules", "history", "validators", "sitemaps"]
 """A kind of small rows beside the entries, each with a name: the rules of URLs of a site
@@ -32,11 +31,11 @@ SideKind = Literal["url-rules", "history", "validators", "sitemaps"]
 """
 
 SyncPolicy = Literal["always", "everysec", "no"]
-"""When what was confirmed is forced to the disk. A killed process loses nothing at any level.
+"""When confirmed pages are synced to disk. A killed process loses nothing with any policy.
 
-A power loss or a crash of the operating system loses nothing with ``always``; with ``everysec``
-about the last second, as a write that comes a second after the last synced one is synced, and
-closing syncs; with ``no`` what the system had not written by itself.
+After a power loss or a crash of the operating system, ``always`` has lost nothing. ``everysec`` has
+lost about a second: it syncs the first write that comes a second or more after the last synced one,
+and syncs on closing. ``no`` has lost what the system had not written yet.
 """
 
 
@@ -66,8 +65,8 @@ class Observation:
     :param distance: to the representative or to `similar_to`; without these, to the key's own
         stored fingerprint; None if there is none.
     :param sequence: place in the order of all observations of the index.
-    :param provisional: of a near-duplicate, or an unchanged page: nothing that it is like is
-        stored yet, and if what is pending is discarded, this page is the content.
+    :param provisional: of a near-duplicate or an unchanged page: no copy of it is stored yet. If
+        the pending copies are discarded, this page is the content.
     :param similarity: estimated resemblance to the page that `distance` is measured to.
     :param similar_to: of a new or changed page: key of the nearest representative within k that
         was not confirmed to be a copy.
@@ -152,15 +151,15 @@ class Index(Protocol):
     def confirm(self, observed: Observation | str) -> None:
         """Store a page that was handled without an error: all of its rows, or none.
 
-        Given a key, all observations of that key that are pending through this index. Nothing
-        pending: does nothing.
+        :param observed: an observation, or a key: all of its observations that are pending through
+            this index. Without a pending one, this does nothing.
         """
 
     def discard(self, observed: Observation | str) -> None:
         """Forget the observation of a page that failed, so that a copy can take its place.
 
-        That it was similar to another page is taken out of the near-duplicate log.
-        What the index held under the key before stays. Nothing pending: does nothing.
+        Its line in the near-duplicate log is removed. The stored entry of the key stays. Without
+        a pending observation, this does nothing.
         """
 
     def acted(self, observed: Observation, action: Action) -> None:
@@ -182,12 +181,7 @@ class Index(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
 
 
 class Entry(NamedTuple):
@@ -210,16 +204,15 @@ class Entry(NamedTuple):
     evidence: Evidence = NO_EVIDENCE
 
 
-class Store(Protocol):
-    """A storage of entries. `ObservingIndex` makes the decisions.
+class Entries(Protocol):
+    """The entries of a store, and the sequence number that comes next.
 
-    Every write carries the sequence that comes next, so that a reopened store never gives twice
-    a number that it has seen. Callers serialize calls.
+    Every write carries that number, so that a reopened store never gives a number twice.
     """
 
     @property
     def next_sequence(self) -> int:
-        """The first sequence number that no write has seen."""
+        """The lowest sequence number that was never used."""
 
     def entry(self, key: str) -> Entry | None:
         """Return the entry of a key, or None."""
@@ -240,9 +233,17 @@ class Store(Protocol):
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
-        """Put an entry in the place of the stored one with its key (None if there is none), and
-        remove the stored entries that yield to it: all or none. Returns it as it is stored.
+        """Store an entry and remove others: all or none. Return the entry as it is stored.
+
+        :param replaced: the stored entry with the same key, or None.
+        :param outdated: stored entries that it replaces, too.
         """
+
+    def __len__(self) -> int: ...
+
+
+class Log(Protocol):
+    """The near-duplicate log of a store."""
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
         """Append to the near-duplicate log, or replace its line of that sequence."""
@@ -253,6 +254,10 @@ class Store(Protocol):
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
         """Return the log from a sequence on, in its order."""
 
+
+class SideRows(Protocol):
+    """The small rows that a store keeps beside the entries; see `SideKind`."""
+
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
         """Return (name, row) of all rows of a kind."""
 
@@ -260,12 +265,17 @@ class Store(Protocol):
         """Return a row, or None."""
 
     def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
-        """Put a row in the place of the one with its name, or delete that."""
+        """Replace or create the row of that name; None deletes it."""
+
+
+class Store(Entries, Log, SideRows, Protocol):
+    """What an index on disk or in memory keeps. `ObservingIndex` makes the decisions.
+
+    Callers serialize all calls but `sync`.
+    """
 
     def sync(self) -> None:
-        """Bring what was written to the disk, while other calls go on."""
+        """Sync earlier writes to disk, without blocking other calls."""
 
     def close(self) -> None:
         """Release the storage."""
-
-    def __len__(self) -> int: ...

@@ -35,11 +35,11 @@ _TABLES_IN_TURN = 4
 class Buckets:
     """The buckets of each table and, as one table more, of page keys.
 
-    What it changes in the database it gives back as rows to write; `dropped` and `removed` say
-    that they were written.
+    It writes nothing itself: `spill` and `removal` return rows, and the caller writes them and
+    confirms it by `dropped` and `removed`.
 
-    :param check_bits: of a fingerprint's check in a record; a multiple of 32.
-    :param buffer_bytes: of records in memory, in each of two generations; None for
+    :param check_bits: width of the fingerprint check in a record; a multiple of 32.
+    :param buffer_bytes: size of the records in memory, in each of two generations; defaults to
         `BUFFER_BYTES`.
     """
 
@@ -59,10 +59,9 @@ class Buckets:
         widths_bits = [*plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
         self._buffer = Buffer(widths_bits, self._record_bytes)
         held_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
-        # Each flips one bit of every block; blocks of one table are prefixes themselves.
+        # Each mask flips one bit of every block. Only where a prefix is one block.
         step = -(-plan.bits // plan.blocks) if plan.chosen == 1 and not plan.inner_blocks else 0
         self._flips = [sum(1 << i for i in range(at, plan.bits, step)) for at in range(step)]
-        self._prefixes = plan.prefixes
         self._capacity = max(self._buffer.capacity(held_bytes), _MIN_CAPACITY)
         self._slots_per_spill = 0
 
@@ -79,7 +78,7 @@ class Buckets:
         self._hashed = hashed
         self.frozen_below = 0
         """Entries with lower ordinals are in rows once `spilled` says so."""
-        # Whether there may be rows, and below which ordinal records may be in them already.
+        # Rows may exist, and may already hold records of entries below that ordinal.
         self._in_rows = False
         self._repeated_below = 0
 
@@ -103,11 +102,11 @@ class Buckets:
         prefixes, check = self._looked_up(fingerprint)
         found = self._find(0, prefixes)
         for mask in self._flips if flipped else ():
-            found += self._find(0, self._prefixes(fingerprint ^ mask))
+            found += self._find(0, self._plan.prefixes(fingerprint ^ mask))
         return self._near_ordinals(found, check, self._check_bits, max_distance) if found else set()
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
-        """Do the same, some tables at a time, for callers that may stop. Ordinals may repeat."""
+        """Yield the result of `find_near`, some tables at a time. Ordinals may repeat."""
         prefixes, check = self._looked_up(fingerprint)
         for first in range(0, self._key_table, _TABLES_IN_TURN):
             found = self._find(first, prefixes[first : first + _TABLES_IN_TURN])
@@ -115,7 +114,7 @@ class Buckets:
                 yield self._near_ordinals(found, check, self._check_bits, max_distance)
 
     def find_key(self, key: str) -> list[int]:
-        """Ordinals of the entries that may have that page key."""
+        """Return the ordinals of the entries that may have that page key."""
         prefix, check = self._hashed(key)
         found = self._find(self._key_table, (prefix,))
         return self._equal_ordinals(found, check.to_bytes(KEY_CHECK_BITS // 8, "little"))
@@ -138,7 +137,7 @@ class Buckets:
         return found
 
     def was_removed(self, ordinal: int) -> bool:  # noqa: ARG002 - see `Runs`
-        """False: removed entries are in no bucket."""
+        """Return False: removed entries are in no bucket."""
         return False
 
     def add(self, entry: Entry, ordinal: int) -> None:
@@ -153,10 +152,10 @@ class Buckets:
             self.freeze(ordinal + 1)
 
     def freeze(self, next_ordinal: int) -> None:
-        """Let all records wait to be spilled, if there are any."""
+        """Make all records wait to be spilled, if there are any and none wait already."""
         buffer = self._buffer
         if buffer.entries and not buffer.frozen:
-            # Done a little before the next generation is full.
+            # Spilling must end before the next generation is full.
             spills = max(self._capacity * 9 // 10 // SPILL_EVERY, 1)
             self._slots_per_spill = -(-buffer.slot_count // spills)
             buffer.freeze()
@@ -165,9 +164,7 @@ class Buckets:
     def spill(
         self, slot_count: int | None = None
     ) -> tuple[list[Slot], list[Row], list[bytes]] | None:
-        """Return the next slots to spill, the rows to put for them, and none to delete; None if
-        no slot is left.
-        """
+        """Return (next slots to spill, rows to put, rows to delete); None if no slot is left."""
         slots = self._buffer.take_slots(slot_count or self._slots_per_spill)
         if slots is None:
             return None
@@ -193,7 +190,7 @@ class Buckets:
         return slots, puts, []
 
     def _closing(self, bucket: bytes, value: bytes, record_bytes: int) -> tuple[Row, bytes]:
-        """Return (closed row that takes the open row's records, what is left of the open row)."""
+        """Return (closed row with the open row's records added, header of the empty open row)."""
         closed = int.from_bytes(value[:HEADER_BYTES], "little")
         kept = b""
         if closed:
@@ -225,13 +222,14 @@ class Buckets:
         )
 
     def dropped(self, slots: Sequence[Slot]) -> None:
-        """Note that the rows of these slots were written."""
+        """Forget slots in memory: their rows were written."""
         self._buffer.drop(slots)
         self._in_rows = True
 
     def may_repeat(self, below: int) -> None:
-        """Expect rows with records of entries below an ordinal, after a crash or a write whose
-        outcome is unknown. 0 means that there are none.
+        """Expect that rows already hold records of entries below an ordinal; 0 for none.
+
+        That happens after a crash, or after a write with an unknown outcome.
         """
         self._in_rows = below > 0
         self._repeated_below = below
@@ -241,7 +239,7 @@ class Buckets:
         return self._buffer.thaw()
 
     def removal(self, entries: Sequence[Entry]) -> tuple[list[Row], list[bytes]]:
-        """Rows to put and to delete so that no row holds records of these entries."""
+        """Return (rows to put, rows to delete) that remove all records of these entries."""
         changed: dict[bytes, bytes] = {}
         for entry in entries:
             for slot in enumerate(self._slots(entry)):
@@ -263,7 +261,7 @@ class Buckets:
         return puts, [row for row, value in changed.items() if value == NO_CLOSED_ROWS]
 
     def removed(self, entries: Sequence[Entry]) -> None:
-        """Note that the rows of their removal were written."""
+        """Remove entries from memory: the rows of their removal were written."""
         for entry in entries:
             for table, prefix in enumerate(self._slots(entry)):
                 self._buffer.remove(table, prefix, entry.ordinal)

@@ -1,12 +1,11 @@
 """The youngest records of all buckets, in memory, until they are spilled to the database.
 
-A record that is written to its bucket alone costs a read and a write of the whole bucket's last
-row in every table. Records that wait until several are in each bucket share that cost. Nothing
-is at stake: an entry's own row is in the database from the start, and what was in memory is read
-again from there after a crash.
+To add one record to its bucket, the database reads and writes the last row of the bucket, in every
+table. Records that wait until a bucket has several share that cost. A crash loses nothing: the
+entry has its own row from the start, and its records are made again from it.
 
-Two generations: `add` puts into the younger one; `freeze` makes it the older one, which is then
-spilled bit by bit while a new one fills, so that no page waits for all of it.
+There are two generations. `add` fills the young one. `freeze` makes it the old one, which is
+spilled in small steps while a new one fills, so that no page waits for all of it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Generation = list["list[Records] | _Sparse"]
 # Prefixes up to this width index a list; longer ones a dict, as most of them never occur.
 _MAX_LIST_BITS = 17
 _SPARSE_COST = 8
-# `bytes` are small, and grow by copying; a bucket of many records grows in place.
+# `bytes` are small, but grow by copying. Larger buckets are a `bytearray`, which grows in place.
 _MAX_BYTES = 4096
 
 
@@ -48,8 +47,8 @@ def without(records: Records, record_bytes: int, ordinal: int) -> bytes:
 class Buffer:
     """Records by table and prefix.
 
-    :param widths_bits: of the prefixes, by table.
-    :param record_bytes: of a record, by table.
+    :param widths_bits: width of the prefixes, by table.
+    :param record_bytes: size of a record, by table.
     """
 
     def __init__(self, widths_bits: Sequence[int], record_bytes: Sequence[int]) -> None:
@@ -73,7 +72,7 @@ class Buffer:
         return sum(len(slots) for slots in self._young)
 
     def capacity(self, buffer_bytes: int) -> int:
-        """Return how many entries fit into a generation of `buffer_bytes`; dicts need more."""
+        """Return how many entries fit into a generation; records in dicts count more."""
         entry_bytes = sum(
             width * (1 if isinstance(slots, list) else _SPARSE_COST)
             for width, slots in zip(self._record_bytes, self._young, strict=True)
@@ -115,14 +114,14 @@ class Buffer:
                 generation[table][prefix] = without(records, width, ordinal)
 
     def freeze(self) -> None:
-        """Make the young generation the old one. Only when there is no old one."""
+        """Make the young generation the old one. There must be no old one."""
         self._old, self._young = self._young, self._empty()
         self.entries = 0
         self._slots = self._all_slots()
 
     def take_slots(self, count: int) -> list[Slot] | None:
-        """Return those of the next `count` slots of the old generation that hold records, in the
-        order of the database's rows; None at the end.
+        """Return the slots with records among the next `count` of the old generation; None at the
+        end. Slots have the order of the database's rows.
         """
         taken = list(islice(self._slots, count))
         if not taken:
@@ -139,7 +138,7 @@ class Buffer:
             self._old[table][prefix] = b""
 
     def thaw(self) -> bool:
-        """Forget the old generation if it is empty. False: records are left, start over."""
+        """Forget the old generation if it is empty. If not, return False and start over."""
         if any(any(slots.values() if isinstance(slots, dict) else slots) for slots in self._old):
             self._slots = self._all_slots()
             return False

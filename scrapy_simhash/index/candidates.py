@@ -9,14 +9,14 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# The bits of so many words can be counted in a byte.
+# A byte can count the bits of this many words.
 _MAX_WORDS_IN_BYTE = 7
 
 
 def near_ordinals(
     buckets: Iterable[bytes | bytearray], check: int, check_bits: int, max_distance: int
 ) -> set[int]:
-    """Ordinals of the records whose check is within `max_distance` of `check`.
+    """Return the ordinals of the records whose check is within `max_distance` of `check`.
 
     A record is a check (`check_bits`, a multiple of 32) and an ordinal (32 bits), little-endian.
     """
@@ -38,7 +38,7 @@ def near_ordinals(
 
 
 def equal_ordinals(buckets: Iterable[bytes | bytearray], check: bytes) -> list[int]:
-    """Ordinals of the records with this check, whose length is a multiple of 4."""
+    """Return the ordinals of the records with this check, whose length is a multiple of 4."""
     found = []
     record_bytes = len(check) + 4
     for packed in buckets:

@@ -11,7 +11,6 @@ from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -59,12 +58,7 @@ class CrawlIndex:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def _counts(self, entry: Entry) -> bool:

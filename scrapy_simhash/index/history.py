@@ -106,7 +106,7 @@ def opened_by(process: CrawlRow, *, resumed: bool) -> Callable[[bytes | None], b
     """
 
     def change(row: bytes | None) -> bytes:
-        crawl = _readable(process.start, row) or CrawlRow(process.start, process.began_s)
+        crawl = _crawl_of(process, row)
         crawl.running = 1 if resumed else crawl.running + 1
         return encode_crawl(crawl)
 
@@ -117,7 +117,7 @@ def closed_by(process: CrawlRow) -> Callable[[bytes | None], bytes]:
     """Return the change of a crawl's row when a process closes the index."""
 
     def change(row: bytes | None) -> bytes:
-        crawl = _readable(process.start, row) or CrawlRow(process.start, process.began_s)
+        crawl = _crawl_of(process, row)
         crawl.absorb(process)
         crawl.finished = process.finished
         crawl.running = max(crawl.running - 1, 0)
@@ -185,6 +185,11 @@ def last_finished(rows: Iterable[tuple[str, bytes]], *, before: int) -> CrawlRow
     crawls = (_readable(int(name), row) for name, row in rows if name.isdecimal())
     found = [crawl for crawl in crawls if crawl and crawl.start < before and crawl.finished]
     return found[-1] if found else None
+
+
+def _crawl_of(process: CrawlRow, row: bytes | None) -> CrawlRow:
+    """Return the crawl that a process belongs to: that of the row, or a new one."""
+    return _readable(process.start, row) or CrawlRow(process.start, process.began_s)
 
 
 def _readable(start: int, row: bytes | None) -> CrawlRow | None:

@@ -17,13 +17,13 @@ def database_kind(name: str) -> DatabaseKind:
     """
     try:
         if name == "leveldb":
-            from scrapy_simhash.index.leveldb import LEVELDB
+            from scrapy_simhash.index.leveldb import LevelDB
 
-            return LEVELDB
+            return LevelDB
         if name == "rocksdb":
-            from scrapy_simhash.index.rocksdb import ROCKSDB
+            from scrapy_simhash.index.rocksdb import RocksDB
 
-            return ROCKSDB
+            return RocksDB
     except ImportError as error:
         package, other = {
             "leveldb": ("plyvel", "rocksdb"),

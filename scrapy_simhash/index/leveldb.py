@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import plyvel
 
-from scrapy_simhash.errors import IndexClosed, IndexLocked, StorageError
-from scrapy_simhash.index.database import corrupt, sync_logs
+from scrapy_simhash.errors import IndexClosed
+from scrapy_simhash.index.database import Database, corrupt, locked, unusable
 from scrapy_simhash.index.run_files import destroy_runs
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_simhash.errors import SimhashError
-    from scrapy_simhash.index.database import DatabaseKind, Row
+    from scrapy_simhash.index.database import Row
 
 _OPTIONS = {
-    # A damaged block is an error, and no compaction writes it out again as sound.
+    # A damaged block is an error; compaction must not write it out as valid.
     "paranoid_checks": True,
     # Fingerprints don't compress, and plyvel's small cache with snappy costs a factor of three.
     "compression": None,
@@ -30,186 +30,103 @@ _OPTIONS = {
     "block_size": 1024,
     "bloom_filter_bits": 10,
 }
-# Also what a closed database raises, as RuntimeError.
-_ERRORS = (plyvel.Error, RuntimeError)
 
 
-class LevelDB:
-    """A `Database` in LevelDB; see `DatabaseKind` for its parameters."""
+class LevelDB(Database):
+    """A `Database` in LevelDB."""
 
     name = "leveldb"
+    # Closed databases raise RuntimeError.
+    _errors = (plyvel.Error, RuntimeError)
 
     def __init__(self, location: str, path: Path) -> None:
-        self._location = location
-        self._path = path
-        self._closed = self._write_failed = self._unsynced = False
-        if not (path / "CURRENT").exists() and _has_data(path):
-            # LevelDB would take it for an empty database, and delete what it does not know.
-            raise corrupt(location, f"{path / 'CURRENT'} is missing")
-        path.mkdir(mode=0o700, exist_ok=True)
-        try:
-            self._db = self._open()
-        except plyvel.Error as error:
-            raise translated(location, error) from error
+        self._unsynced = False
+        self._reading = {"verify_checksums": True}
+        super().__init__(location, path)
 
     def _open(self) -> Any:
         return plyvel.DB(str(self._path), create_if_missing=True, **_OPTIONS)
 
-    def get(self, key: bytes) -> bytes | None:
-        """See `Database.get`."""
-        try:
-            value: bytes | None = self._database().get(key, verify_checksums=True)
-        except _ERRORS as error:
-            raise translated(self._location, error) from error
-        return value
+    def _get_all(self, database: Any, keys: Sequence[bytes]) -> list[bytes | None]:
+        get = database.get
+        return [get(key, verify_checksums=True) for key in keys]
 
-    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """See `Database.get_all`."""
-        try:
-            get = self._database().get
-            return [get(key, verify_checksums=True) for key in keys]
-        except _ERRORS as error:
-            raise translated(self._location, error) from error
+    def _rows(self, database: Any, start: bytes, stop: bytes) -> Iterator[Row]:
+        with database.iterator(start=start, stop=stop, verify_checksums=True) as rows:
+            yield from rows
 
-    def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
-        """See `Database.rows`."""
-        try:
-            with self._database().iterator(start=start, stop=stop, verify_checksums=True) as rows:
-                yield from rows
-        except _ERRORS as error:
-            raise translated(self._location, error) from error
-
-    def write(
-        self, puts: Sequence[Row], deletes: Sequence[bytes] = (), *, sync: bool = False
+    def _write(
+        self, database: Any, puts: Sequence[Row], deletes: Sequence[bytes], *, sync: bool
     ) -> None:
-        """See `Database.write`."""
-        try:
-            if self._write_failed:
-                # Part of a batch may stand in LevelDB's log, and what is written behind it
-                # would be lost: opening again cuts it off.
-                self._db.close()
-            database = self._database()
-            self._write_failed = False
-            if sync and self._unsynced:
-                # LevelDB syncs the log that it writes to; what was written before it began that
-                # one may stand in an earlier one.
-                sync_logs(self._path)
-            self._unsynced = not sync
-            if len(puts) == 1 and not deletes:
-                database.put(*puts[0], sync=sync)
-                return
-            with database.write_batch(transaction=True, sync=sync) as batch:
-                for key, value in puts:
-                    batch.put(key, value)
-                for key in deletes:
-                    batch.delete(key)
-        except _ERRORS as error:
-            self._write_failed = True
-            raise translated(self._location, error) from error
-        except OSError as error:
-            raise StorageError(self._location, f"it cannot be synced ({error})") from error
+        if sync and self._unsynced:
+            # LevelDB syncs its current log only; earlier writes may be in an older one.
+            self.sync()
+        self._unsynced = not sync
+        if len(puts) == 1 and not deletes:
+            database.put(*puts[0], sync=sync)
+            return
+        with database.write_batch(transaction=True, sync=sync) as batch:
+            for key, value in puts:
+                batch.put(key, value)
+            for key in deletes:
+                batch.delete(key)
 
-    def sync(self) -> None:
-        """See `Database.sync`."""
-        try:
-            sync_logs(self._path)
-        except OSError as error:
-            raise StorageError(self._location, f"it cannot be synced ({error})") from error
+    def _compact(self, database: Any) -> None:
+        database.compact_range()
 
-    def compact(self) -> None:
-        """See `Database.compact`."""
-        try:
-            self._database().compact_range()
-        except _ERRORS as error:
-            raise translated(self._location, error) from error
-
-    def close(self) -> None:
-        """See `Database.close`."""
-        self._closed = True
-        self._db.close()
-
-    def _database(self) -> Any:
-        if self._db.closed and not self._closed:
-            self._db = self._open()
-        return self._db
-
-
-class _LevelDBKind:
-    name = LevelDB.name
-
-    def __call__(self, location: str, path: Path) -> LevelDB:
-        return LevelDB(location, path)
-
-    def destroy(self, location: str, path: Path) -> None:
+    @classmethod
+    def destroy(cls, location: str, path: Path) -> None:
+        """See `Database.destroy`."""
         try:
             plyvel.destroy_db(str(path))
         except plyvel.Error as error:
-            raise translated(location, error) from error
+            raise cls.translated(location, error) from error
         destroy_runs(path)
         lost = path / "lost"
         for file in lost.iterdir() if lost.is_dir() else ():
             if file.suffix in {".ldb", ".sst", ".log"} or file.name.startswith("MANIFEST-"):
                 file.unlink()
         for emptied in (lost, path):
-            with suppress(OSError):  # it holds other things
+            with suppress(OSError):  # other files are left in it
                 emptied.rmdir()
 
-    def salvage(self, location: str, path: Path) -> None:
+    @classmethod
+    def salvage(cls, location: str, path: Path) -> None:
+        """See `Database.salvage`."""
         try:
-            # Opening it reads the log with its checksums; the repair reads it without.
+            # Opening it verifies the checksums of the log; repairing it does not.
             plyvel.DB(str(path), **{**_OPTIONS, "paranoid_checks": False}).close()
         except plyvel.Error as error:
             if _text(error).startswith("IO error: lock "):
-                raise _locked(location) from error
+                raise locked(location, "LevelDB") from error
         try:
-            # It takes no lock.
+            # LevelDB's repair takes no lock.
             with (path / "LOCK").open("a") as lock:
                 fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 plyvel.repair_db(str(path), **_OPTIONS)
         except BlockingIOError as error:
-            raise _locked(location) from error
+            raise locked(location, "LevelDB") from error
         except plyvel.Error as error:
-            raise translated(location, error) from error
+            raise cls.translated(location, error) from error
 
-
-LEVELDB: DatabaseKind = _LevelDBKind()
-
-
-def translated(location: str, error: Exception) -> SimhashError:
-    """Return our error for one of plyvel's, with what to do; raise anything else as it is."""
-    text = _text(error)
-    if isinstance(error, plyvel.CorruptionError):
-        return corrupt(location, text)
-    if isinstance(error, plyvel.IOError):
-        if text.startswith("IO error: lock "):
-            return _locked(location)
-        if text.endswith(("No such file or directory", "Invalid argument")):
-            # A file of the database is gone, or ends before what it is said to hold.
+    @staticmethod
+    def translated(location: str, error: Exception) -> SimhashError:
+        """See `Database.translated`."""
+        text = _text(error)
+        if isinstance(error, plyvel.IOError):
+            if text.startswith("IO error: lock "):
+                return locked(location, "LevelDB")
+            # If a file is missing or too short, the database is damaged.
+            if not text.endswith(("No such file or directory", "Invalid argument")):
+                return unusable(location, text)
+        if isinstance(error, plyvel.Error):
             return corrupt(location, text)
-        return StorageError(
-            location, f"it cannot be read or written ({text}): check disk space and rights"
-        )
-    if isinstance(error, plyvel.Error):
-        return corrupt(location, text)
-    if "closed" not in text.lower():
-        raise error
-    return IndexClosed(location, "used after close()")
-
-
-def _locked(location: str) -> IndexLocked:
-    return IndexLocked(
-        location,
-        "another process has it open (LevelDB allows one): wait for that crawl to end, or give "
-        "this one a directory of its own with SIMHASH_DIR",
-    )
+        if "closed" not in text.lower():
+            raise error
+        return IndexClosed(location, "used after close()")
 
 
 def _text(error: Exception) -> str:
     """Return LevelDB's message; plyvel passes it on as bytes."""
     detail = error.args[0] if error.args else ""
     return detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-
-
-def _has_data(path: Path) -> bool:
-    """Return True if there are files that LevelDB writes only once CURRENT exists."""
-    return path.exists() and any(file.suffix in {".ldb", ".sst", ".log"} for file in path.iterdir())

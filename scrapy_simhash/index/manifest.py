@@ -120,7 +120,8 @@ class Manifest:
         """
         path = directory / FILE_NAME
         try:
-            text = path.read_text(encoding="utf-8")
+            content = json.loads(path.read_text(encoding="utf-8"))
+            return cls._from_content(directory, content, older=older)
         except FileNotFoundError:
             others = directory.exists() and any(
                 not entry.name.startswith(f".{FILE_NAME}") for entry in directory.iterdir()
@@ -134,74 +135,63 @@ class Manifest:
                     "those away; nothing was changed",
                 ) from None
             return None
-        except UnicodeDecodeError as error:
-            raise cls._damaged(directory, error) from error
-        return cls._from_json(directory, text, older=older)
-
-    @classmethod
-    def _from_json(cls, directory: Path, text: str, *, older: bool) -> Manifest:
-        try:
-            content: Any = json.loads(text)
-            if content is None:
-                raise TypeError("it is empty")
-            if not isinstance(content, dict) or content.get("format") != _FORMAT_NAME:
-                raise IndexForeign(
-                    str(directory),
-                    f"its {FILE_NAME} is not ours: choose another directory; nothing was changed",
-                )
-            version = content["format_version"]
-            if version != FORMAT_VERSION and not (older and version in OLDER_VERSIONS):
-                raise IndexMismatch(
-                    str(directory),
-                    f"format version {version!r}, this release reads {FORMAT_VERSION}: "
-                    + (
-                        f"take it into that one with `scrapy simhash rebuild --index {directory}`"
-                        if version in OLDER_VERSIONS
-                        else "use the release that made it"
-                    )
-                    + ", or start over with SIMHASH_RESET = True; nothing was changed",
-                )
-            scheme = Scheme.from_dict(content["scheme"])
-            plan = TablePlan(**content["plan"])
-            max_distance, check_bits = content["max_distance"], content["check_bits"]
-            generation = content.get("generation", 0)
-            whole = (max_distance, check_bits, generation, *asdict(plan).values())
-            if any(type(value) is not int for value in whole):
-                raise TypeError("the plan, the distance and the check are whole numbers")
-            if generation < 0:
-                raise ValueError(f"generation {generation}")
-            if plan.bits != scheme.bits or not 0 <= max_distance < scheme.bits:
-                raise ValueError("the plan and the distance don't fit the scheme")
-            if check_bits % 32 or not 0 < check_bits < scheme.bits + 32:
-                raise ValueError(f"checks of {check_bits} bits")
-            confirmation = UNCONFIRMED if version in OLDER_VERSIONS else _confirmation(content)
-            if content["database"] not in DATABASES:
-                raise ValueError(f"the database is {content['database']!r}")
-            return cls(
-                scheme,
-                plan,
-                max_distance,
-                {str(name): str(version) for name, version in content["environment"].items()},
-                check_bits,
-                content["database"],
-                generation,
-                confirmation,
-                version,
-            )
         except (IndexForeign, IndexMismatch):
             raise
         except (
             *(KeyError, TypeError, ValueError, AttributeError),
             *(OverflowError, RecursionError, SimhashError),
         ) as error:
-            raise cls._damaged(directory, error) from error
+            raise IndexCorrupt(
+                str(directory),
+                f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error}): restore it "
+                "from a backup, or start over with SIMHASH_RESET = True; nothing was changed",
+            ) from error
 
-    @staticmethod
-    def _damaged(directory: Path, error: Exception) -> IndexCorrupt:
-        return IndexCorrupt(
-            str(directory),
-            f"its {FILE_NAME} cannot be read ({type(error).__name__}: {error}): restore it from "
-            "a backup, or start over with SIMHASH_RESET = True; nothing was changed",
+    @classmethod
+    def _from_content(cls, directory: Path, content: Any, *, older: bool) -> Manifest:
+        if content is None:
+            raise TypeError("it is empty")
+        if not isinstance(content, dict) or content.get("format") != _FORMAT_NAME:
+            raise IndexForeign(
+                str(directory),
+                f"its {FILE_NAME} is not ours: choose another directory; nothing was changed",
+            )
+        version = content["format_version"]
+        if version != FORMAT_VERSION and not (older and version in OLDER_VERSIONS):
+            instead = "use the release that made it"
+            if version in OLDER_VERSIONS:
+                instead = f"convert it with `scrapy simhash rebuild --index {directory}`"
+            raise IndexMismatch(
+                str(directory),
+                f"format version {version!r}, this release reads {FORMAT_VERSION}: {instead}, or "
+                "start over with SIMHASH_RESET = True; nothing was changed",
+            )
+        scheme = Scheme.from_dict(content["scheme"])
+        plan = TablePlan(**content["plan"])
+        max_distance, check_bits = content["max_distance"], content["check_bits"]
+        generation = content.get("generation", 0)
+        whole = (max_distance, check_bits, generation, *asdict(plan).values())
+        if any(type(value) is not int for value in whole):
+            raise TypeError("the plan, the distance and the check are whole numbers")
+        if generation < 0:
+            raise ValueError(f"generation {generation}")
+        if plan.bits != scheme.bits or not 0 <= max_distance < scheme.bits:
+            raise ValueError("the plan and the distance don't fit the scheme")
+        if check_bits % 32 or not 0 < check_bits < scheme.bits + 32:
+            raise ValueError(f"checks of {check_bits} bits")
+        confirmation = UNCONFIRMED if version in OLDER_VERSIONS else _confirmation(content)
+        if content["database"] not in DATABASES:
+            raise ValueError(f"the database is {content['database']!r}")
+        return cls(
+            scheme,
+            plan,
+            max_distance,
+            {str(name): str(version) for name, version in content["environment"].items()},
+            check_bits,
+            content["database"],
+            generation,
+            confirmation,
+            version,
         )
 
 

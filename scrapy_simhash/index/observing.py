@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import IndexClosed
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, make_observation, matches
-from scrapy_simhash.index.pending import Pending
 from scrapy_simhash.index.rules import Neighbour, Rules, decide, outdated_entries
+from scrapy_simhash.index.shared import Pending, SharedStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         SideKind,
     )
     from scrapy_simhash.index.plan import TablePlan
-    from scrapy_simhash.index.shared import SharedStore
     from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.scheme import Scheme
 

@@ -29,8 +29,7 @@ as they are).
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
@@ -52,12 +51,14 @@ _SIDE_HEADS: Mapping[SideKind, bytes] = {
 }
 RUNS_KEY = b"R"
 REMOVED_END = b"Y"
-# Beyond all rows, and the lengths of rows of entries and of the near-duplicate log.
+# Beyond all rows.
 END = b"\xff" * 64
 ENTRY_ROW_BYTES = 5
 LOG_ROW_BYTES = 6
+_ROW_BYTES = {b"E": ENTRY_ROW_BYTES, b"N": LOG_ROW_BYTES, b"R": 1, b"S": 1, b"X": ENTRY_ROW_BYTES}
+_HEADS_OF_ANY_LENGTH = {b"K", b"T", *_SIDE_HEADS.values()}
 MAX_ORDINAL = (1 << 32) - 1
-# Of the hash of a page's key: what its bucket is found by, and what a record holds.
+# Bits of a page key's hash that choose its bucket, and those that its record holds.
 KEY_PREFIX_BITS = 16
 KEY_CHECK_BITS = 32
 # An open row begins with the number of closed ones.
@@ -79,8 +80,7 @@ _LOG_HEAD = struct.Struct(">IHBB")
 _FINGERPRINT_AT = _SEQUENCE_BYTES + _TIME_BYTES
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """The state row, as last written.
 
     Entries with ordinals from `next_ordinal` on are newer than the row. Entries from
@@ -94,12 +94,12 @@ class State:
 
 
 def encode_key(key: str) -> bytes:
-    """UTF-8; lone surrogates, which a URL from a broken page may hold, as they are."""
+    """Return a page key as UTF-8. Lone surrogates, as in URLs of broken pages, are kept."""
     return key.encode("utf-8", "surrogatepass")
 
 
 def decode_key(value: bytes) -> str:
-    """Inverse of `encode_key`."""
+    """Return the page key; the inverse of `encode_key`."""
     return value.decode("utf-8", "surrogatepass")
 
 
@@ -110,36 +110,29 @@ def key_hash(key: bytes) -> tuple[int, int]:
 
 
 def entry_row(ordinal: int) -> bytes:
-    """Row of an entry."""
+    """Return the key of an entry's row."""
     return b"E" + ordinal.to_bytes(4, "big")
 
 
 def log_row(sequence: int) -> bytes:
-    """Row of a line of the near-duplicate log."""
+    """Return the key of a row of the near-duplicate log."""
     return b"N" + sequence.to_bytes(_SEQUENCE_BYTES, "big")
 
 
 def removed_row(ordinal: int) -> bytes:
-    """Row that says of an entry that it was removed, while runs hold its page."""
+    """Return the key of the row that marks an entry as removed while runs hold its page."""
     return b"X" + ordinal.to_bytes(4, "big")
 
 
 def rows_of_no_kind(database: Database) -> Iterator[bytes]:
-    """Return keys of rows that this format does not have, apart from those of buckets."""
-    for start, stop, row_bytes in (
-        *((b"", b"C", -1), (b"D", b"E", -1), (b"E", b"F", ENTRY_ROW_BYTES), (b"F", b"H", -1)),
-        *(
-            (b"I", b"K", -1),
-            (b"L", b"M", -1),
-            (b"N", b"O", LOG_ROW_BYTES),
-            (b"O", b"R", -1),
-            (b"R\0", b"S", -1),
-        ),
-        *((b"S\0", b"T", -1), (b"V", b"X", -1), (b"X", REMOVED_END, ENTRY_ROW_BYTES)),
-        (REMOVED_END, END, -1),
-    ):
-        for row, _ in database.rows(start, stop):
-            if len(row) != row_bytes:
+    """Return the keys of rows that this format does not have; buckets are not read."""
+    for first in range(0x100):
+        head = bytes((first,))
+        if head in _HEADS_OF_ANY_LENGTH:
+            continue
+        stop = bytes((first + 1,)) if first < 0xFF else END  # noqa: PLR2004 - the last byte
+        for row, _ in database.rows(head if first else b"", stop):
+            if len(row) != _ROW_BYTES.get(head):
                 yield row
 
 
@@ -155,8 +148,8 @@ def side_range(kind: SideKind) -> tuple[bytes, bytes]:
 
 
 def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
-    """Return for each table, then for page keys: what the rows of its buckets begin with, and how
-    many bytes of prefix follow.
+    """Return (first bytes of bucket rows, number of prefix bytes that follow) for each table, and
+    for page keys.
     """
     heads = [
         (b"T" + table.to_bytes(2, "big"), -(-width // 8))
@@ -171,10 +164,10 @@ def closed_row(bucket: bytes, number: int) -> bytes:
 
 
 def fold(fingerprint: int, check_bits: int) -> int:
-    """Return the XOR of a fingerprint's words of `check_bits` bits: what a record holds of it.
+    """Return the check of a fingerprint in records: the XOR of its words of `check_bits` bits.
 
-    Each differing bit of two fingerprints changes one bit of the fold, so folds are never
-    farther from each other than fingerprints, and unrelated ones are as far as chance has it.
+    Each differing bit of two fingerprints changes one bit of the fold. So the distance of two folds
+    is never larger than that of their fingerprints; unrelated folds differ in half of their bits.
     """
     folded = 0
     while fingerprint:
@@ -211,7 +204,7 @@ def encode_entry(entry: Entry, width_bytes: int) -> bytes:
 
 
 def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
-    """Inverse of `encode_entry`. :raises ValueError: the value is too short, or not UTF-8."""
+    """Return the entry of a row. :raises ValueError: the value is too short, or not UTF-8."""
     met_later, seen_later_s, at = _later(value, width_bytes)
     evidence, key_at = _read_evidence(value, at)
     if len(value) <= key_at:
@@ -252,7 +245,7 @@ def _encode_evidence(evidence: Evidence) -> bytes:
 
 
 def _read_evidence(value: bytes, at: int) -> tuple[Evidence, int]:
-    """Return (what the entry keeps of its page besides the fingerprint, where it ends)."""
+    """Return (evidence of the page, where it ends)."""
     if value[at : at + len(_NO_EVIDENCE)] == _NO_EVIDENCE:
         return NO_EVIDENCE, at + len(_NO_EVIDENCE)
     site = int.from_bytes(value[at : at + _SITE_BYTES], "big")
@@ -267,7 +260,7 @@ def _read_evidence(value: bytes, at: int) -> tuple[Evidence, int]:
 
 
 def _later(value: bytes, width_bytes: int) -> tuple[int, int, int]:
-    """Return (met later by, seen later by, where the site begins)."""
+    """Return (met later by, seen later by, where the evidence begins)."""
     try:
         met_later, at = _read_varint(value, _FINGERPRINT_AT + width_bytes)
         seen_later_s, at = _read_varint(value, at)
@@ -277,7 +270,7 @@ def _later(value: bytes, width_bytes: int) -> tuple[int, int, int]:
 
 
 def _varint(number: int) -> bytes:
-    """LEB128 of a number that is mostly 0; negative ones, of a clock that went back, count as 0."""
+    """Return a number as LEB128. Negative ones, of a clock that went back, count as 0."""
     if number <= 0:
         return b"\0"
     encoded = bytearray()
@@ -289,7 +282,7 @@ def _varint(number: int) -> bytes:
 
 
 def _read_varint(value: bytes, at: int) -> tuple[int, int]:
-    """Return (number, where it ends). :raises IndexError: it does not end."""
+    """Return (number, where it ends). :raises IndexError: the value ends within it."""
     number = shift = 0
     while True:
         byte = value[at]
@@ -315,7 +308,7 @@ def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
 
 
 def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> NearDuplicate:
-    """Inverse of `encode_near_duplicate`. :raises ValueError: the value makes no sense."""
+    """Return the line of a row. :raises ValueError: the value makes no sense."""
     fingerprint_at = _LOG_HEAD.size
     text_at = fingerprint_at + width_bytes + 4
     length = int.from_bytes(value[text_at - 4 : text_at], "big")
@@ -350,12 +343,12 @@ def decode_near_duplicate_of_format_2(
 
 
 def encode_state(state: State) -> bytes:
-    """Value of the state row."""
-    return _STATE.pack(state.next_sequence, state.entries, state.next_ordinal, state.first_buffered)
+    """Return the value of the state row."""
+    return _STATE.pack(*state)
 
 
 def decode_state(value: bytes) -> State:
-    """Inverse of `encode_state`. :raises ValueError: not 24 bytes."""
+    """Return the state of a row. :raises ValueError: it does not have 24 bytes."""
     if len(value) != _STATE.size:
         raise ValueError(f"the state row has {len(value)} bytes instead of {_STATE.size}")
     return State(*_STATE.unpack(value))

@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import rocksdict
 
-from scrapy_simhash.errors import (
-    IndexClosed,
-    IndexForeign,
-    IndexLocked,
-    SimhashError,
-    StorageError,
-)
-from scrapy_simhash.index.database import corrupt, sync_logs
+from scrapy_simhash.errors import IndexClosed, IndexForeign
+from scrapy_simhash.index.database import Database, corrupt, locked, unusable
 from scrapy_simhash.index.run_files import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_simhash.index.database import DatabaseKind, Row
+    from scrapy_simhash.errors import SimhashError
+    from scrapy_simhash.index.database import Row
 
 logger = logging.getLogger(__name__)
 
@@ -31,55 +26,35 @@ _CACHE_BYTES = 32 << 20
 _MAX_LOG_FILE_BYTES = 1 << 20
 
 
-class RocksDB:
-    """A `Database` in RocksDB; see `DatabaseKind` for its parameters."""
+class RocksDB(Database):
+    """A `Database` in RocksDB."""
 
     name = "rocksdb"
+    # rocksdict raises bare exceptions.
+    _errors = (Exception,)
 
     def __init__(self, location: str, path: Path) -> None:
-        self._location = location
-        self._path = path
-        self._closed = self._write_failed = False
-        # An iterator holds the database open, and its lock.
+        # An open iterator keeps the database and its lock open.
         self._iterators: dict[object, Any] = {}
         self._synced = rocksdict.WriteOptions()
         self._synced.sync = True
         self._unsynced = rocksdict.WriteOptions()
-        self._reading = rocksdict.ReadOptions()
-        self._reading.set_verify_checksums(True)
-        if not (path / "CURRENT").exists() and _has_data(path):
-            # RocksDB would take it for an empty database.
-            raise corrupt(location, f"{path / 'CURRENT'} is missing")
-        path.mkdir(mode=0o700, exist_ok=True)
-        self._db = self._open()
+        self._verified = rocksdict.ReadOptions()
+        self._verified.set_verify_checksums(True)
+        self._reading = {"read_opt": self._verified}
+        super().__init__(location, path)
 
     def _open(self) -> Any:
-        try:
-            return rocksdict.Rdict(str(self._path), _options())
-        except Exception as error:  # rocksdict raises bare ones
-            raise translated(self._location, error) from error
+        return rocksdict.Rdict(str(self._path), _options())
 
-    def get(self, key: bytes) -> bytes | None:
-        """See `Database.get`."""
-        try:
-            value: bytes | None = self._database().get(key, read_opt=self._reading)
-        except Exception as error:
-            raise translated(self._location, error) from error
-        return value
-
-    def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """See `Database.get_all`."""
-        try:
-            values: list[bytes | None] = self._database().get(list(keys), read_opt=self._reading)
-        except Exception as error:
-            raise translated(self._location, error) from error
+    def _get_all(self, database: Any, keys: Sequence[bytes]) -> list[bytes | None]:
+        values: list[bytes | None] = database.get(list(keys), **self._reading)
         return values
 
-    def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
-        """See `Database.rows`."""
+    def _rows(self, database: Any, start: bytes, stop: bytes) -> Iterator[Row]:
         iterators, me = self._iterators, object()
         try:
-            iterators[me] = self._database().iter(self._reading)
+            iterators[me] = database.iter(self._verified)
             iterators[me].seek(start)
             while iterators[me].valid():
                 key = iterators[me].key()
@@ -87,82 +62,40 @@ class RocksDB:
                     return
                 yield key, iterators[me].value()
                 iterators[me].next()
-            # The end, or a row that cannot be read, which raises.
+            # An iterator is invalid at the end, and at an unreadable row: there, this raises.
             iterators[me].status()
         except KeyError:
             raise IndexClosed(self._location, "closed while it was read") from None
-        except Exception as error:
-            raise translated(self._location, error) from error
         finally:
             iterators.pop(me, None)
 
-    def write(
-        self, puts: Sequence[Row], deletes: Sequence[bytes] = (), *, sync: bool = False
+    def _write(
+        self, database: Any, puts: Sequence[Row], deletes: Sequence[bytes], *, sync: bool
     ) -> None:
-        """See `Database.write`."""
         options = self._synced if sync else self._unsynced
-        try:
-            if self._write_failed:
-                # What is written behind a batch that was cut short would be lost.
-                self._give_back()
-            database = self._database()
-            self._write_failed = False
-            if len(puts) == 1 and not deletes:
-                database.put(*puts[0], write_opt=options)
-                return
-            batch = rocksdict.WriteBatch(raw_mode=True)
-            for key, value in puts:
-                batch.put(key, value)
-            for key in deletes:
-                batch.delete(key)
-            database.write(batch, options)
-        except Exception as error:
-            self._write_failed = not self._closed
-            raise translated(self._location, error) from error
+        if len(puts) == 1 and not deletes:
+            database.put(*puts[0], write_opt=options)
+            return
+        batch = rocksdict.WriteBatch(raw_mode=True)
+        for key, value in puts:
+            batch.put(key, value)
+        for key in deletes:
+            batch.delete(key)
+        database.write(batch, options)
 
-    def sync(self) -> None:
-        """See `Database.sync`."""
-        try:
-            sync_logs(self._path)
-        except OSError as error:
-            raise StorageError(self._location, f"it cannot be synced ({error})") from error
-
-    def compact(self) -> None:
-        """See `Database.compact`."""
-        try:
-            self._database().compact_range(None, None)
-        except Exception as error:
-            raise translated(self._location, error) from error
-
-    def close(self) -> None:
-        """See `Database.close`."""
-        self._closed = True
-        self._give_back()
+    def _compact(self, database: Any) -> None:
+        database.compact_range(None, None)
 
     def _give_back(self) -> None:
         self._iterators.clear()
-        database, self._db = self._db, None
-        if database is not None:
-            try:
-                database.close()
-            except Exception as error:  # noqa: BLE001 - of merging files; the log has it all
-                logger.warning("simhash: RocksDB closed %s with an error: %s", self._path, error)
+        try:
+            super()._give_back()
+        except Exception as error:  # noqa: BLE001 - of merging files; the log holds all writes
+            logger.warning("simhash: RocksDB closed %s with an error: %s", self._path, error)
 
-    def _database(self) -> Any:
-        if self._closed:
-            raise rocksdict.DbClosedError("closed")
-        if self._db is None:
-            self._db = self._open()
-        return self._db
-
-
-class _RocksDBKind:
-    name = RocksDB.name
-
-    def __call__(self, location: str, path: Path) -> RocksDB:
-        return RocksDB(location, path)
-
-    def destroy(self, location: str, path: Path) -> None:
+    @classmethod
+    def destroy(cls, location: str, path: Path) -> None:
+        """See `Database.destroy`."""
         if not path.exists():
             return
         strangers = [file.name for file in path.iterdir() if not _is_ours(file)]
@@ -173,42 +106,33 @@ class _RocksDBKind:
                 "move them away; nothing was deleted",
             )
         try:
-            # Takes the lock: nobody else has it open.
+            # It takes the lock, so no other process has it open.
             rocksdict.Rdict.destroy(str(path), _options())
         except Exception as error:
-            raise translated(location, error) from error
+            raise cls.translated(location, error) from error
         shutil.rmtree(path, ignore_errors=True)
 
-    def salvage(self, location: str, path: Path) -> None:
+    @classmethod
+    def salvage(cls, location: str, path: Path) -> None:
+        """See `Database.salvage`."""
         try:
             rocksdict.Rdict.repair(str(path), _options())
         except Exception as error:
-            raise translated(location, error) from error
+            raise cls.translated(location, error) from error
 
-
-ROCKSDB: DatabaseKind = _RocksDBKind()
-
-
-def translated(location: str, error: Exception) -> SimhashError:
-    """Return our error for one of rocksdict's, with what to do; raise other kinds as they are."""
-    if isinstance(error, SimhashError):
-        return error
-    text = str(error)
-    if isinstance(error, rocksdict.DbClosedError):
-        return IndexClosed(location, "used after close()")
-    if type(error) is not Exception:
-        raise error
-    if "LOCK: " in text and ("lock hold by" in text or "While lock file" in text):
-        return IndexLocked(
-            location,
-            "another process has it open (RocksDB allows one): wait for that crawl to end, or give "
-            "this one a directory of its own with SIMHASH_DIR",
-        )
-    if text.startswith("IO error") and "No such file or directory" not in text:
-        return StorageError(
-            location, f"it cannot be read or written ({text}): check disk space and rights"
-        )
-    return corrupt(location, text)
+    @staticmethod
+    def translated(location: str, error: Exception) -> SimhashError:
+        """See `Database.translated`."""
+        text = str(error)
+        if isinstance(error, rocksdict.DbClosedError):
+            return IndexClosed(location, "used after close()")
+        if type(error) is not Exception:
+            raise error
+        if "LOCK: " in text and ("lock hold by" in text or "While lock file" in text):
+            return locked(location, "RocksDB")
+        if text.startswith("IO error") and "No such file or directory" not in text:
+            return unusable(location, text)
+        return corrupt(location, text)
 
 
 def _options() -> Any:
@@ -220,7 +144,7 @@ def _options() -> Any:
     options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
     options.set_max_log_file_size(_MAX_LOG_FILE_BYTES)
     options.set_keep_log_file_num(1)
-    # A log that ends in the middle of a record is what a crash leaves; other damage is an error.
+    # A crash may leave a log that ends within a record; other damage is an error.
     options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.tolerate_corrupted_tail_records())
     tables = rocksdict.BlockBasedOptions()
     tables.set_block_cache(rocksdict.Cache(_CACHE_BYTES))
@@ -229,13 +153,8 @@ def _options() -> Any:
     return options
 
 
-def _has_data(path: Path) -> bool:
-    """Return True if there are files that RocksDB writes only once CURRENT exists."""
-    return path.exists() and any(file.suffix in {".sst", ".log"} for file in path.iterdir())
-
-
 def _is_ours(file: Path) -> bool:
-    """Return True if RocksDB names a file so."""
+    """Return True if the name of a file is one of RocksDB's."""
     return (
         file.name in {"CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost"}
         or file.suffix in {".sst", ".log", ".dbtmp"}

@@ -1,9 +1,9 @@
 """TableStore: entries and permuted tables as rows of an ordered key-value database.
 
-An entry is one row, written when its page is confirmed: after a crash it is there or it is not.
-The tables say in which buckets its fingerprint is, and follow from the entries: their youngest
-records are in memory (`Buffer`), and are read again from the entries when an index is opened that
-was not closed. `scrapy_simhash.index.records` describes the rows.
+An entry is one row, written when its page is confirmed, so a crash leaves all of it or nothing.
+The tables hold a record of the entry in each of its buckets. The youngest records are in memory
+(`Buffer`). If an index was not closed, they are made again from the entries when it is opened.
+`scrapy_simhash.index.records` describes the rows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TableStore:
 
     :param database: open, and closed by this store.
     :param plan: which bits the tables look up.
-    :param check_bits: of a fingerprint's check in a record; a multiple of 32.
+    :param check_bits: width of the fingerprint check in a record; a multiple of 32.
     :param location: of the index, for errors.
     :param sync: see `SyncPolicy`.
     :param buffer_bytes: see `Buckets`.
@@ -62,11 +62,9 @@ class TableStore:
     ) -> None:
         self._database = database
         self._plan = plan
-        self._check_bits = check_bits
         self._location = location
         self._sync = sync
         self._synced_at_s = time.monotonic()
-        self._unsynced = False
         self._writes = self._synced_writes = 0
         self._width_bytes = plan.bits // 8
         self._buckets: Buckets | Runs
@@ -87,19 +85,15 @@ class TableStore:
         self._prefetched: dict[tuple[int, bytes, int], set[int]] = {}
         self._until_spill = SPILL_EVERY
         self._spill_failed = False
-        # Then nothing is spilled any more, and the next opening reads the entries again.
+        # After an interruption, nothing is spilled; the next opening reads the entries again.
         self._interrupted = False
-        state = self._state()
-        self._next_sequence = state.next_sequence
-        self._entries = state.entries
-        self._next_ordinal = state.next_ordinal
-        self._first_buffered = state.first_buffered
-        self._read_again(state)
+        self._state = self._stored_state()
+        self._read_again()
 
     @property
     def next_sequence(self) -> int:
         """See `Store.next_sequence`."""
-        return self._next_sequence
+        return self._state.next_sequence
 
     def entry(self, key: str) -> Entry | None:
         """See `Store.entry`."""
@@ -145,7 +139,7 @@ class TableStore:
             }
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """Return the same, each as soon as a table finds it: not the nearest first."""
+        """Yield the result of `within`, each entry as soon as a table finds it."""
         known: set[int] = set()
         for ordinals in self._buckets.find_near_in_turn(fingerprint, max_distance):
             for entry in self._entries_of(ordinals - known):
@@ -161,12 +155,12 @@ class TableStore:
 
     def skip_to(self, next_sequence: int) -> None:
         """Make the next sequence number at least this."""
-        self.remove((), max(next_sequence, self.next_sequence))
+        self.remove((), max(next_sequence, self._state.next_sequence))
 
     def remove(self, entries: Sequence[Entry], next_sequence: int) -> None:
-        """Delete stored entries: all or none. `next_sequence` is never given twice."""
+        """Delete stored entries: all or none. The next sequence number is `next_sequence`."""
         try:
-            self._write_without(entries, [], next_sequence, self._entries)
+            self._write_without(entries, [], self._state._replace(next_sequence=next_sequence))
         except StorageError:
             raise
         except BaseException:
@@ -181,53 +175,50 @@ class TableStore:
             return self._put(put, replaced, outdated, next_sequence)
         except StorageError:
             raise
-        except BaseException:  # Ctrl-C, memory: a row may be written, and its records not be there
+        except BaseException:  # Ctrl-C, memory: a row may be written without its records
             self._interrupted = True
             raise
 
     def _put(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
-        if replaced is not None and replaced.fingerprint == put.fingerprint:
+        state, removed = self._state, [*outdated]
+        keeps_row = replaced is not None and replaced.fingerprint == put.fingerprint
+        if replaced is not None and keeps_row:
             put = put._replace(ordinal=replaced.ordinal)
-            row = (records.entry_row(put.ordinal), records.encode_entry(put, self._width_bytes))
-            self._write_without(list(outdated), [row], next_sequence, self._entries)
-            return put
-        ordinal = self._next_ordinal
-        if ordinal > records.MAX_ORDINAL:
-            raise StorageError(
-                self._location,
-                f"it has held {ordinal} entries, and cannot take more: start another",
-            )
-        removed = [*outdated] if replaced is None else [replaced, *outdated]
-        row = (records.entry_row(ordinal), records.encode_entry(put, self._width_bytes))
-        if removed:
-            self._write_without(
-                removed, [row], next_sequence, self._entries + 1, next_ordinal=ordinal + 1
-            )
+            state = state._replace(next_sequence=next_sequence)
+        else:
+            ordinal = state.next_ordinal
+            if ordinal > records.MAX_ORDINAL:
+                raise StorageError(
+                    self._location,
+                    f"it has held {ordinal} entries, and cannot take more: start another",
+                )
+            if replaced is not None:
+                removed.insert(0, replaced)
+            put = put._replace(ordinal=ordinal)
+            state = State(next_sequence, state.entries + 1, ordinal + 1, state.first_buffered)
+        row = (records.entry_row(put.ordinal), records.encode_entry(put, self._width_bytes))
+        if keeps_row or removed:
+            self._write_without(removed, [row], state)
         else:
             # The state follows from the last entry.
             self._write([row])
-            self._next_sequence = next_sequence
-            self._entries += 1
-            self._next_ordinal = ordinal + 1
-        self._prefetched = {}
-        self._buckets.add(put, ordinal)
-        self._until_spill -= 1
-        if not self._until_spill:
-            self._spill_some()
-        return put._replace(ordinal=ordinal)
+            self._state = state
+        if not keeps_row:
+            self._prefetched = {}
+            self._buckets.add(put, put.ordinal)
+            self._until_spill -= 1
+            if not self._until_spill:
+                self._spill_some()
+        return put
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
         """See `Store.log`."""
         value = records.encode_near_duplicate(near_duplicate, self._width_bytes)
-        self._write(
-            [
-                (records.log_row(near_duplicate.sequence), value),
-                self._state_row(next_sequence, self._entries),
-            ]
-        )
-        self._next_sequence = next_sequence
+        state = self._state._replace(next_sequence=next_sequence)
+        self._write([(records.log_row(near_duplicate.sequence), value), _state_row(state)])
+        self._state = state
 
     def unlog(self, sequence: int) -> None:
         """See `Store.unlog`."""
@@ -275,7 +266,7 @@ class TableStore:
             self._database.close()
 
     def __len__(self) -> int:
-        return self._entries
+        return self._state.entries
 
     def _entries_of(self, ordinals: Iterable[int]) -> Iterator[Entry]:
         wanted = list(ordinals)
@@ -298,46 +289,27 @@ class TableStore:
         sync = self._sync == "always"
         if self._sync == "everysec":
             sync = time.monotonic() - self._synced_at_s >= _SYNC_INTERVAL_S
-        self._unsynced = True
-        self._writes += 1
-        self._database.write(puts, deletes, sync=sync)
+        try:
+            self._database.write(puts, deletes, sync=sync)
+        finally:
+            # Counted after the write: a concurrent `sync` may have missed it.
+            self._writes += 1
         if sync:
-            self._unsynced = False
-            self._synced_at_s = time.monotonic()
+            self._synced_writes, self._synced_at_s = self._writes, time.monotonic()
 
-    def _state_row(
-        self, next_sequence: int, entries: int, *, next_ordinal: int | None = None
-    ) -> Row:
-        return records.STATE_KEY, records.encode_state(
-            State(
-                next_sequence,
-                entries,
-                self._next_ordinal if next_ordinal is None else next_ordinal,
-                self._first_buffered,
-            )
-        )
+    def _write_without(self, removed: Sequence[Entry], puts: list[Row], state: State) -> None:
+        """Write rows, and delete entries with all of their records, in one batch.
 
-    def _write_without(
-        self,
-        removed: Sequence[Entry],
-        puts: list[Row],
-        next_sequence: int,
-        entries: int,
-        *,
-        next_ordinal: int | None = None,
-    ) -> None:
-        """Write rows, and delete entries with all of their records, in one batch."""
+        :param state: the new state, which still counts the entries that are deleted.
+        """
         on_progress, emptied = self._buckets.removal(removed)
-        entries -= len(removed)
-        state = self._state_row(next_sequence, entries, next_ordinal=next_ordinal)
+        state = state._replace(entries=state.entries - len(removed))
         deletes = [*emptied, *(records.entry_row(entry.ordinal) for entry in removed)]
-        self._write([*puts, *on_progress, state], deletes)
+        self._write([*puts, *on_progress, _state_row(state)], deletes)
         if removed:
             self._prefetched = {}
             self._buckets.removed(removed)
-        self._next_sequence, self._entries = next_sequence, entries
-        if next_ordinal is not None:
-            self._next_ordinal = next_ordinal
+        self._state = state
 
     def _spill_some(self) -> None:
         self._until_spill = SPILL_EVERY
@@ -352,14 +324,13 @@ class TableStore:
 
     def _spill_all(self) -> None:
         for _ in range(2):  # generations
-            self._buckets.freeze(self._next_ordinal)
-            # What a spill left for an error is tried once more, not for ever.
+            self._buckets.freeze(self._state.next_ordinal)
+            # After an error, spilling is tried once more.
             for _ in range(2):
                 while self._buckets.frozen and self._spill(_SPILL_SLOTS_AT_CLOSE):
                     pass
-        if self._sync != "no" and self._unsynced:
-            row = self._state_row(self._next_sequence, self._entries)
-            self._database.write([row], sync=True)
+        if self._sync != "no" and self._writes != self._synced_writes:
+            self._database.write([_state_row(self._state)], sync=True)
 
     def _spill(self, slot_count: int | None = None) -> bool:
         """Move records of some slots to rows. Return False if none is left or a write failed."""
@@ -372,33 +343,36 @@ class TableStore:
                     self._write(puts, deletes)
             except StorageError:
                 # They may have been written all the same.
-                self._buckets.may_repeat(self._next_ordinal)
+                self._buckets.may_repeat(self._state.next_ordinal)
                 raise
             self._buckets.dropped(done)
             return True
         if self._buckets.spilled():
-            self._first_buffered = self._buckets.frozen_below
-            self._write([self._state_row(self._next_sequence, self._entries)])
+            self._state = self._state._replace(first_buffered=self._buckets.frozen_below)
+            self._write([_state_row(self._state)])
         return False
 
-    def _read_again(self, state: State) -> None:
+    def _read_again(self) -> None:
         """Buffer the entries that are not in all of their buckets."""
-        buckets = self._buckets
+        buckets, stored = self._buckets, self._state
         buckets.may_repeat(records.MAX_ORDINAL + 1)
         again = 0
-        for row, value in self._database.rows(records.entry_row(state.first_buffered), b"F"):
+        for row, value in self._database.rows(records.entry_row(stored.first_buffered), b"F"):
             ordinal = int.from_bytes(row[1:], "big")
             entry = self._decoded(records.decode_entry, ordinal, value)
-            if ordinal >= state.next_ordinal:
-                self._entries += 1
-                self._next_ordinal = ordinal + 1
-                self._next_sequence = max(self._next_sequence, entry.met + 1)
+            if ordinal >= stored.next_ordinal:
+                state = self._state
+                self._state = state._replace(
+                    next_sequence=max(state.next_sequence, entry.met + 1),
+                    entries=state.entries + 1,
+                    next_ordinal=ordinal + 1,
+                )
             buckets.add(entry, ordinal)
             again += 1
             if buckets.frozen:
                 while self._spill(_SPILL_SLOTS_AT_CLOSE):
                     pass
-        buckets.may_repeat(self._next_ordinal)
+        buckets.may_repeat(self._state.next_ordinal)
         if again:
             logger.info(
                 "simhash: the index %s was not closed; %d entries were read again",
@@ -406,17 +380,20 @@ class TableStore:
                 again,
             )
 
-    def _state(self) -> State:
+    def _stored_state(self) -> State:
+        """Return the state row, which is written if the database is new."""
         value = self._database.get(records.STATE_KEY)
         if value is None:
             if next(self._database.rows(b"", b"\xff"), None) is not None:
                 raise corrupt(self._location, "its state row is missing")
             state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
-            self._database.write(
-                [(records.STATE_KEY, records.encode_state(state))], sync=self._sync != "no"
-            )
+            self._database.write([_state_row(state)], sync=self._sync != "no")
             return state
         try:
             return records.decode_state(value)
         except ValueError as error:
             raise corrupt(self._location, error) from error
+
+
+def _state_row(state: State) -> Row:
+    return records.STATE_KEY, records.encode_state(state)

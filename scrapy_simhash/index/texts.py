@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.index.database import corrupt
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from scrapy_simhash.index.database import Database
+    from scrapy_simhash.index.database import Database, Row
 
 DEFAULT_MAX_BYTES = 1 << 30
 NO_BOUND = 1 << 62
@@ -67,11 +67,11 @@ class Texts:
         before = self._get(row)
         if before == value:
             return True
-        grown = self._bytes + len(value) - (len(row) + len(before) if before is not None else 0)
-        grown += len(row)
-        if grown > self.max_bytes:
+        freed = 0 if before is None else len(row) + len(before)
+        size = self._bytes - freed + len(row) + len(value)
+        if size > self.max_bytes:
             return False
-        self._write([(row, value)], [], grown)
+        self._write([(row, value)], [], size)
         return True
 
     def get(self, key: str) -> KeptText | None:
@@ -93,8 +93,8 @@ class Texts:
 
     def keys(self) -> Iterator[str]:
         """Yield the keys of the pages with a stored text."""
-        rows = self._opened().rows(b"X", b"Y") if self._path is not None else self._memory.items()
-        for row, _ in rows:
+        database = self._opened()
+        for row, _ in self._memory.items() if database is None else database.rows(b"X", b"Y"):
             yield decode_key(row[1:])
 
     def forget_all_but(self, keys: Collection[str]) -> int:
@@ -118,54 +118,50 @@ class Texts:
             self._database = None
 
     def _get(self, row: bytes) -> bytes | None:
-        if self._path is None:
-            return self._memory.get(row)
-        return self._opened().get(row)
+        database = self._opened()
+        return self._memory.get(row) if database is None else database.get(row)
 
-    def _write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], size: int) -> None:
-        if self._path is None:
+    def _write(self, puts: list[Row], deletes: list[bytes], size: int) -> None:
+        database = self._opened()
+        if database is None:
             self._memory.update(puts)
             for row in deletes:
                 self._memory.pop(row, None)
         else:
-            state = (_STATE, size.to_bytes(8, "big"))
-            self._opened().write([*puts, state], deletes)
+            database.write([*puts, (_STATE, size.to_bytes(8, "big"))], deletes)
         self._bytes = size
 
-    def _opened(self) -> Database:
-        if self._database is None:
-            if self._path is None:  # pragma: no cover - callers check it
-                raise ValueError("texts in memory have no database")
+    def _opened(self) -> Database | None:
+        """Return the database, which is opened on first use; None for texts in memory."""
+        if self._database is None and self._path is not None:
             self._database = database_kind(self._kind)(self._location, self._path)
             self._bytes = int.from_bytes(self._database.get(_STATE) or b"", "big")
         return self._database
 
 
 @contextmanager
-def opened_texts(directory: Path, kind: str, *, create: bool = False) -> Iterator[Texts | None]:
+def opened_texts(directory: Path, kind: str) -> Iterator[Texts | None]:
     """Open the texts of an index exclusively; yield None if none are stored."""
     path = texts_path(directory, kind)
-    if not (create or path.is_dir()):
+    if not path.is_dir():
         yield None
         return
-    texts = Texts(str(directory), path, kind)
-    try:
+    with closing(Texts(str(directory), path, kind)) as texts:
         yield texts
-    finally:
-        texts.close()
 
 
 def copy_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> None:
     """Copy the texts of an index to another index, or to another kind of database."""
+    path = texts_path(to_directory, to_kind)
     with opened_texts(directory, kind) as texts:
         if texts is None:
             return
-        with opened_texts(to_directory, to_kind, create=True) as others:
+        # The limit was applied when the texts were stored.
+        with closing(Texts(str(to_directory), path, to_kind, max_bytes=NO_BOUND)) as copies:
             for key in texts.keys():  # noqa: SIM118 - a method
                 text = texts.get(key)
-                if text is not None and others is not None:
-                    others.max_bytes = NO_BOUND  # the limit was applied when they were stored
-                    others.keep(key, text)
+                if text is not None:
+                    copies.keep(key, text)
 
 
 def texts_path(directory: Path, kind: str) -> Path:

@@ -66,10 +66,12 @@ def small_buffers(
     open_row_records: int = 2,
     closed_row_records: int = 3,
     max_list_bits: int = 17,
+    max_bytes: int = 4096,
 ) -> Iterator[None]:
     """Stores that are made meanwhile spill after so few entries, bit by bit, to short rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buffer, "_MAX_LIST_BITS", max_list_bits)
+        patch.setattr(buffer, "_MAX_BYTES", max_bytes)
         patch.setattr(buckets, "_MIN_CAPACITY", capacity)
         patch.setattr(buckets, "OPEN_ROW_RECORDS", open_row_records)
         patch.setattr(buckets, "CLOSED_ROW_RECORDS", closed_row_records)

@@ -44,7 +44,9 @@ def spill_all(some, database):
 class BesideDictionaries(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
-        self.patch = small_buffers(5)
+        # Prefixes of fingerprints index lists, those of page keys dictionaries; a bucket of three
+        # records grows in place.
+        self.patch = small_buffers(5, max_list_bits=8, max_bytes=20)
         self.patch.__enter__()
         self.database = DictDatabase()
         self.buckets = made(self.database)

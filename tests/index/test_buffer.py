@@ -1,25 +1,14 @@
-"""The buffer of records: what dictionaries of lists would hold, in two generations."""
+"""The buffer of records in two generations; `test_buckets` compares it with dictionaries."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from scrapy_simhash.index import buffer as buffer_module
 from scrapy_simhash.index.buffer import Buffer, without
 
 # A list, a dictionary of prefixes up to 20 bits, and records of two widths.
 WIDTHS_BITS = (3, 20, 2)
 RECORD_BYTES = (8, 8, 12)
-PREFIXES = [
-    st.integers(0, 7),
-    st.sampled_from([0, 5, 2**20 - 1, 70_000, 131_072]),
-    st.integers(0, 3),
-]
 
 
 def record(table, ordinal):
@@ -30,116 +19,24 @@ def packed(table, ordinals):
     return b"".join(record(table, ordinal) for ordinal in ordinals)
 
 
-@pytest.fixture(autouse=True)
-def small_bytes(monkeypatch):
-    """Buckets of few records grow in place already."""
-    monkeypatch.setattr(buffer_module, "_MAX_BYTES", 20)
-
-
-class BesideDictionaries(RuleBasedStateMachine):
-    def __init__(self):
-        super().__init__()
-        self.buffer = Buffer(WIDTHS_BITS, RECORD_BYTES)
-        self.young = defaultdict(list)
-        self.old = defaultdict(list)
-        self.frozen = False
-        self.left = []
-        self.next_ordinal = 0
-        self.added = 0
-
-    @rule(prefixes=st.tuples(*PREFIXES), times=st.sampled_from([1, 1, 6]))
-    def add(self, prefixes, times):
-        for _ in range(times):
-            ordinal = self.next_ordinal
-            self.buffer.add(prefixes, [record(table, ordinal) for table in range(3)])
-            for slot in enumerate(prefixes):
-                self.young[slot].append(ordinal)
-            self.next_ordinal += 1
-            self.added += 1
-
-    @precondition(lambda self: self.next_ordinal)
-    @rule(data=st.data(), prefixes=st.tuples(*PREFIXES))
-    def remove(self, data, prefixes):
-        """From each generation, or from a bucket where it is not."""
-        ordinal = data.draw(st.integers(0, self.next_ordinal - 1))
-        slots = [slot for slot, ordinals in self.young.items() if ordinal in ordinals]
-        slots += [slot for slot, ordinals in self.old.items() if ordinal in ordinals]
-        for table, prefix in (*slots, *enumerate(prefixes)):
-            self.buffer.remove(table, prefix, ordinal)
-            for generation in (self.young, self.old):
-                if ordinal in generation.get((table, prefix), ()):
-                    generation[table, prefix].remove(ordinal)
-
-    @precondition(lambda self: not self.frozen)
-    @rule()
-    def freeze(self):
-        self.buffer.freeze()
-        self.old, self.young = self.young, defaultdict(list)
-        self.frozen = True
-        self.added = 0
-        self.left = self.all_slots()
-
-    def all_slots(self):
-        return (
-            [(0, prefix) for prefix in range(8)]
-            + sorted(slot for slot in self.old if slot[0] == 1)
-            + [(2, prefix) for prefix in range(4)]
-        )
-
-    @precondition(lambda self: self.frozen)
-    @rule(count=st.integers(1, 12), failed=st.sampled_from([False, False, True]))
-    def spill(self, count, failed):
-        """As many slots as were asked for, of which those with records are given."""
-        taken = self.buffer.take_slots(count)
-        if not self.left:
-            assert taken is None
-            return
-        expected, self.left = self.left[:count], self.left[count:]
-        # Buckets that never had records are none of a dictionary's.
-        assert taken == [slot for slot in expected if self.old.get(slot)]
-        for slot in taken:
-            assert self.buffer.old(slot) == packed(slot[0], self.old[slot])
-            assert type(self.buffer.old(slot)) is bytes
-        if not failed:
-            self.buffer.drop(taken)
-            for slot in taken:
-                del self.old[slot]
-
-    @precondition(lambda self: self.frozen)
-    @rule()
-    def thaw(self):
-        """Nothing is forgotten that was not dropped."""
-        kept = [slot for slot, ordinals in self.old.items() if ordinals]
-        assert self.buffer.thaw() == (not kept)
-        if kept:
-            # Spilling starts over. Dropped slots of the dictionary are passed over again.
-            self.left = None
-            taken = []
-            while (slots := self.buffer.take_slots(3)) is not None:
-                taken += slots
-            assert taken == sorted(kept)
-            self.left = []
-        else:
-            self.frozen = False
-
-    @invariant()
-    def it_finds_the_records_of_both_generations(self):
-        for table, prefixes in enumerate(
-            [range(8), [0, 5, 2**20 - 1, 70_000, 131_072, 77], range(4)]
-        ):
-            for prefix in prefixes:
-                expected = [
-                    packed(table, generation[table, prefix])
-                    for generation in (self.young, self.old)
-                    if generation.get((table, prefix))
-                ]
-                assert self.buffer.found(table, [prefix]) == expected
-        assert self.buffer.entries == self.added
-        assert self.buffer.frozen == self.frozen
-
-
-TestBesideDictionaries = BesideDictionaries.TestCase
-TestBesideDictionaries.settings = settings(stateful_step_count=30)
+def test_slots_are_taken_in_the_order_of_the_rows_until_all_are_dropped():
+    """Those without records are passed over; after a failed write, they are taken once more."""
+    buffer = Buffer(WIDTHS_BITS, RECORD_BYTES)
+    for ordinal, prefixes in enumerate([(5, 70_000, 0), (1, 5, 3), (5, 131_072, 0)]):
+        buffer.add(prefixes, [record(table, ordinal) for table in range(3)])
+    buffer.freeze()
+    slots = [(0, 1), (0, 5), (1, 5), (1, 70_000), (1, 131_072), (2, 0), (2, 3)]
+    # 8 slots of a list, 3 prefixes that occurred, 4 slots of a list.
+    assert [buffer.take_slots(5), buffer.take_slots(5)] == [slots[:1], slots[1:4]]
+    buffer.drop(slots[:4])
+    assert buffer.take_slots(50) == slots[4:]
+    assert buffer.take_slots(5) is None
+    assert not buffer.thaw()
+    assert buffer.take_slots(50) == slots[4:]
+    assert buffer.old((2, 0)) == packed(2, [0, 2])
+    buffer.drop(slots[4:])
+    assert buffer.thaw()
+    assert not buffer.frozen
 
 
 def test_tables_are_searched_from_the_first_one_on():

@@ -79,7 +79,3 @@ def test_equal_records_are_those_with_that_check_and_no_others(found, check, kin
     expected = [ordinal for bucket in found for other, ordinal in bucket if other == check]
     buffers = [packed(bucket, 32, kind) for bucket in found]
     assert equal_ordinals(buffers, check.to_bytes(4, "little")) == expected
-
-
-def test_of_no_buckets_none_is_equal():
-    assert equal_ordinals([], bytes(4)) == equal_ordinals([b""], bytes(4)) == []

@@ -232,26 +232,6 @@ def test_who_opens_it_may_ask_for_another_confirmation(kind, tmp_path, asked):
             assert other.confirmation == made
 
 
-@pytest.mark.parametrize(
-    "confirmation",
-    [{}, {"min_resemblance": 2, "same_name": True}, {"min_resemblance": 0.5, "same_name": 1}, 7],
-)
-def test_a_confirmation_that_makes_no_sense_is_damage(kind, tmp_path, confirmation):
-    import json
-
-    backend = make_backend(kind, tmp_path / "index")
-    backend.open().close()
-    manifest = tmp_path / "index" / "manifest.json"
-    content = json.loads(manifest.read_text())
-    if confirmation == {}:
-        del content["confirmation"]
-    else:
-        content["confirmation"] = confirmation
-    manifest.write_text(json.dumps(content))
-    with pytest.raises(Exception, match=r"manifest\.json cannot be read"):
-        backend.open()
-
-
 def test_merged_only_copies_yield_and_sketches_stay(kind, tmp_path):
     for name, pages in (
         (

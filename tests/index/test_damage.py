@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from scrapy_simhash.errors import IndexCorrupt, StorageError
-from scrapy_simhash.index import TablePlan, open_index, records, reset_index
+from scrapy_simhash.index import TablePlan, open_index, reset_index
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.repair import repair
@@ -17,7 +17,7 @@ from scrapy_simhash.maintenance.repair import repair
 from .backends import DATABASE_KINDS, checked_entries, files, make_backend
 from .child import PLAN
 from .processes import children
-from .raw import change_rows, crashed, largest
+from .raw import crashed, largest
 
 PAGES = 600
 CLASSIC = TablePlan(64, 4)
@@ -212,32 +212,6 @@ def test_a_database_that_lost_a_file_can_be_reset(kind, copy):
     assert not (copy / kind).exists() or not list((copy / kind).glob(TABLES[kind]))
     with open_index(f"{kind}:{copy}") as index:
         assert len(index) == 0
-
-
-@pytest.mark.parametrize(
-    ("row", "value"),
-    [
-        (records.STATE_KEY, b"short"),
-        (records.STATE_KEY, None),
-        (records.entry_row(0), b"short"),
-        (records.entry_row(0), None),
-        (records.entry_row(0), b"\0" * 19 + b"\xff"),
-    ],
-    ids=["state cut", "no state", "entry cut", "no entry", "entry not UTF-8"],
-)
-def test_rows_that_do_not_fit_are_corrupt(kind, copy, row, value):
-    change_rows(copy, {} if value is None else {row: value}, [row] if value is None else [])
-    with (
-        pytest.raises(IndexCorrupt, match="nothing was deleted"),
-        open_index(f"{kind}:{copy}") as index,
-    ):
-        index.query(fingerprints()["page 0"])
-
-
-def test_a_log_line_that_is_cut_short_is_corrupt(kind, copy):
-    change_rows(copy, {records.log_row(1): b"short"})
-    with open_index(f"{kind}:{copy}") as index, pytest.raises(IndexCorrupt, match="line 1"):
-        list(index.near_duplicates())
 
 
 @pytest.mark.parametrize(

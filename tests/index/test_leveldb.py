@@ -15,7 +15,7 @@ from scrapy_simhash.errors import (  # noqa: E402
     IndexLocked,
     StorageError,
 )
-from scrapy_simhash.index.leveldb import LEVELDB, LevelDB, translated  # noqa: E402
+from scrapy_simhash.index.leveldb import LevelDB  # noqa: E402
 
 from .backends import files  # noqa: E402
 
@@ -34,7 +34,7 @@ LOCATION = "/where/the/index/is"
     ],
 )
 def test_its_errors_are_ours_and_keep_what_it_said(error, expected):
-    ours = translated(LOCATION, error)
+    ours = LevelDB.translated(LOCATION, error)
     assert type(ours) is expected
     assert ours.location == LOCATION
     assert error.args[0].decode() in str(ours)
@@ -49,19 +49,21 @@ def test_its_errors_are_ours_and_keep_what_it_said(error, expected):
     ],
 )
 def test_other_uses_have_errors_of_their_own(error, expected):
-    assert type(translated(LOCATION, error)) is expected
+    assert type(LevelDB.translated(LOCATION, error)) is expected
 
 
 def test_an_error_that_is_not_its_own_is_raised_as_it_is():
     error = RuntimeError("something else")
     with pytest.raises(RuntimeError) as caught:
-        translated(LOCATION, error)
+        LevelDB.translated(LOCATION, error)
     assert caught.value is error
 
 
 def test_what_it_said_may_be_no_text():
-    assert "\ufffd" in str(translated(LOCATION, plyvel.CorruptionError(b"Corruption: \xff")))
-    assert type(translated(LOCATION, plyvel.CorruptionError())) is IndexCorrupt
+    assert "\ufffd" in str(
+        LevelDB.translated(LOCATION, plyvel.CorruptionError(b"Corruption: \xff"))
+    )
+    assert type(LevelDB.translated(LOCATION, plyvel.CorruptionError())) is IndexCorrupt
 
 
 def test_a_database_that_was_never_finished_is_made(tmp_path):
@@ -109,7 +111,7 @@ def test_a_changed_bit_in_its_log_is_no_row_after_a_repair(tmp_path):
     log.write_bytes(data)
     with pytest.raises(IndexCorrupt):
         LevelDB(LOCATION, path)
-    LEVELDB.salvage(LOCATION, path)
+    LevelDB.salvage(LOCATION, path)
     database = LevelDB(LOCATION, path)
     kept = dict(database.rows(b"", b"\xff"))
     database.close()
@@ -118,24 +120,12 @@ def test_a_changed_bit_in_its_log_is_no_row_after_a_repair(tmp_path):
     assert len(rows) - 24 <= len(kept) < len(rows)
 
 
-def test_to_destroy_it_deletes_what_its_repair_set_aside(tmp_path):
-    path = tmp_path / "database"
-    database = LevelDB(LOCATION, path)
-    database.write([(b"a", b"1")])
-    database.close()
-    (path / "CURRENT").unlink()
-    LEVELDB.salvage(LOCATION, path)
-    assert list((path / "lost").iterdir())
-    LEVELDB.destroy(LOCATION, path)
-    assert not path.exists()
-
-
 def test_to_destroy_it_leaves_what_somebody_else_put_there(tmp_path):
     path = tmp_path / "database"
     LevelDB(LOCATION, path).close()
     (path / "lost").mkdir()
     (path / "lost" / "notes.txt").write_text("mine", encoding="utf-8")
-    LEVELDB.destroy(LOCATION, path)
+    LevelDB.destroy(LOCATION, path)
     assert files(path) == {"lost": None, "lost/notes.txt": b"mine"}
 
 

@@ -160,7 +160,7 @@ def test_a_manifest_that_is_not_readable_is_corrupt(tmp_path, content):
 
 @pytest.mark.parametrize(
     "key",
-    "format_version database scheme plan max_distance check_bits environment".split(),
+    "format_version database scheme plan max_distance check_bits environment confirmation".split(),
 )
 def test_a_manifest_without_a_part_is_corrupt(written, key):
     with pytest.raises(IndexCorrupt, match=key):
@@ -203,6 +203,9 @@ def test_a_manifest_without_a_part_is_corrupt(written, key):
         (("max_distance",), -1),
         (("max_distance",), 64),
         (("environment",), ["lxml"]),
+        (("confirmation",), {"min_resemblance": 2, "same_name": True}),
+        (("confirmation",), {"min_resemblance": 0.5, "same_name": 1}),
+        (("confirmation",), 7),
     ],
 )
 def test_a_manifest_with_impossible_values_is_corrupt(written, keys, value):

@@ -316,37 +316,6 @@ def test_another_kind_of_database_is_a_mismatch_that_names_both(
         assert len(index) == 1
 
 
-def test_another_format_version_is_a_mismatch(url, made):
-    edit_manifest(made, lambda content: content.update(format_version=99))
-    before = files(made)
-    with pytest.raises(IndexMismatch, match="format version 99"):
-        open_index(url)
-    assert files(made) == before
-
-
-def test_format_version_2_is_refused_with_the_command_that_takes_it_along(directory, url):
-    directory.mkdir()
-    content = {
-        "format": "scrapy-simhash index",
-        "format_version": 2,
-        "scheme_id": SCHEME.id,
-        "scheme": SCHEME.to_dict(),
-        "plan": {"bits": 16, "blocks": 4, "chosen": 1},
-        "max_distance": 3,
-        "environment": {},
-    }
-    (directory / "manifest.json").write_text(json.dumps(content))
-    (directory / "leveldb").mkdir()
-    (directory / "leveldb" / "000003.log").write_bytes(b"rows")
-    before = files(directory)
-    for use in (open_index, lambda url: open_index(url, SCHEME, max_distance=K, plan=PLAN)):
-        with pytest.raises(IndexMismatch) as caught:
-            use(url)
-        command = f"scrapy simhash rebuild --index {directory}"
-        assert command in str(caught.value)
-    assert files(directory) == before
-
-
 def test_other_versions_of_libraries_are_a_warning(url, made, caplog):
     edit_manifest(made, lambda content: content["environment"].update(jieba="0.0.1"))
     with caplog.at_level(logging.WARNING), open_index(url) as index:
@@ -420,26 +389,6 @@ def clock(monkeypatch):
     now_s = [100.0]
     monkeypatch.setattr(tables.time, "monotonic", lambda: now_s[0])
     return now_s
-
-
-@pytest.mark.usefixtures("clock")
-def test_always_each_write_is_synced(url, syncs):
-    with open_index(url, SCHEME, max_distance=0, plan=PLAN, sync="always") as index:
-        index.confirm(index.observe("a", 1))
-        index.observe("copy", 1)
-        index.confirm(index.observe("a", 2))
-        assert len(syncs) == 4  # the state of a new index, and these
-    assert len(syncs) > 4
-    assert all(syncs)
-
-
-def test_never_is_any_write_synced_where_that_was_asked_for(url, syncs, clock):
-    with open_index(url, SCHEME, max_distance=0, plan=PLAN, sync="no") as index:
-        for fingerprint in range(3):
-            index.confirm(index.observe("a", fingerprint))
-            clock[0] += 10
-    assert len(syncs) > 4
-    assert not any(syncs)
 
 
 def test_by_default_a_write_is_synced_a_second_after_the_last_synced_one(url, syncs, clock):

@@ -10,11 +10,10 @@ from scrapy_simhash import Scheme, open_index  # noqa: E402 - needs the package
 from scrapy_simhash.errors import (  # noqa: E402
     IndexClosed,
     IndexCorrupt,
-    IndexForeign,
     IndexLocked,
     StorageError,
 )
-from scrapy_simhash.index.rocksdb import ROCKSDB, RocksDB, translated  # noqa: E402
+from scrapy_simhash.index.rocksdb import RocksDB  # noqa: E402
 
 LOCATION = "/where/the/index/is"
 ROWS = {b"%04d" % number: b"v" * 100 for number in range(400)}
@@ -54,7 +53,7 @@ def damage(table, position):
     ],
 )
 def test_its_errors_are_ours_and_keep_what_it_said(text, expected):
-    ours = translated(LOCATION, Exception(text))
+    ours = RocksDB.translated(LOCATION, Exception(text))
     assert type(ours) is expected
     assert ours.location == LOCATION
     assert text in str(ours)
@@ -72,13 +71,13 @@ def test_its_errors_are_ours_and_keep_what_it_said(text, expected):
     ],
 )
 def test_other_uses_have_errors_of_their_own(error, expected):
-    assert type(translated(LOCATION, error)) is expected
+    assert type(RocksDB.translated(LOCATION, error)) is expected
 
 
 def test_an_error_that_is_not_its_own_is_raised_as_it_is():
     error = TypeError("something else")
     with pytest.raises(TypeError) as caught:
-        translated(LOCATION, error)
+        RocksDB.translated(LOCATION, error)
     assert caught.value is error
 
 
@@ -122,7 +121,7 @@ def test_salvage_drops_a_damaged_table_file_and_keeps_the_rows_of_others(filled,
     database.close()
     damage(table, position)
     data = table.read_bytes()
-    ROCKSDB.salvage(LOCATION, filled)
+    RocksDB.salvage(LOCATION, filled)
     database = RocksDB(LOCATION, filled)
     assert dict(database.rows(b"", b"\xff")) == later
     database.close()
@@ -139,19 +138,3 @@ def test_what_it_can_do_without_may_be_missing_or_damaged(tmp_path):
                 file.unlink() if content is None else file.write_bytes(content)
         with open_index(url) as index:
             assert [match.key for match in index.query(1)] == ["a"]
-
-
-def test_to_destroy_it_deletes_what_its_repair_set_aside(filled):
-    (table,) = filled.glob("*.sst")
-    table.write_bytes(b"")
-    ROCKSDB.salvage(LOCATION, filled)
-    ROCKSDB.destroy(LOCATION, filled)
-    assert not filled.exists()
-
-
-def test_to_destroy_it_leaves_what_somebody_else_put_there(filled):
-    (filled / "notes.txt").write_text("mine", encoding="utf-8")
-    before = sorted(file.name for file in filled.iterdir())
-    with pytest.raises(IndexForeign, match=r"notes\.txt"):
-        ROCKSDB.destroy(LOCATION, filled)
-    assert sorted(file.name for file in filled.iterdir()) == before

@@ -74,7 +74,7 @@ def test_what_was_kept_is_there_when_it_is_opened_again(tmp_path, kind):
     with opened_texts(tmp_path, kind) as texts:
         assert texts is None
     assert list(tmp_path.iterdir()) == []
-    with opened_texts(tmp_path, kind, create=True) as texts:
+    with closing(Texts(str(tmp_path), texts_path(tmp_path, kind), kind)) as texts:
         texts.keep("a", ONE)
     with opened_texts(tmp_path, kind) as texts:
         assert texts.get("a") == ONE
@@ -85,7 +85,7 @@ def test_what_was_kept_is_there_when_it_is_opened_again(tmp_path, kind):
 @pytest.mark.parametrize("value", [b"", b"rubbish", zlib.compress(b"[1]"), zlib.compress(b"\xff")])
 def test_a_damaged_text_is_said(tmp_path, value):
     kind = INSTALLED_KINDS[0]
-    with opened_texts(tmp_path, kind, create=True) as texts:
+    with closing(Texts(str(tmp_path), texts_path(tmp_path, kind), kind)) as texts:
         texts._opened().write([(b"Xa", value)])
         with pytest.raises(IndexCorrupt, match="the text of 'a'"):
             texts.get("a")

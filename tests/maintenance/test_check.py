@@ -63,7 +63,7 @@ def any_entry(stored):
 
 def changed_state(stored, **fields):
     state = state_of(stored)
-    values = {**vars(state), **{name: change(state) for name, change in fields.items()}}
+    values = {**state._asdict(), **{name: change(state) for name, change in fields.items()}}
     return {records.STATE_KEY: records.encode_state(records.State(**values))}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from contextlib import closing
 
 import pytest
 
@@ -13,7 +14,7 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import open_index, records
 from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.texts import KeptText, Texts, opened_texts
+from scrapy_simhash.index.texts import KeptText, Texts, opened_texts, texts_path
 from scrapy_simhash.maintenance.duplication import duplication
 from scrapy_simhash.maintenance.explain import predict
 from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
@@ -121,7 +122,7 @@ def test_an_interrupted_merge_leaves_the_texts(tmp_path, monkeypatch):
 
 
 def test_a_text_that_is_damaged_is_kept_anew(tmp_path):
-    with opened_texts(tmp_path, KIND, create=True) as texts:
+    with closing(Texts(str(tmp_path), texts_path(tmp_path, KIND), KIND)) as texts:
         texts._opened().write([(b"Xa", b"rubbish")])
         assert texts.keep("a", KeptText("", "whole"))
         assert texts.get("a").text == "whole"

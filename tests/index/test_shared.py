@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.index.base import Entry, Observation
-from scrapy_simhash.index.pending import Pending, PendingPages
+from scrapy_simhash.index.shared import Pending, PendingPages
 
 
 def pending(sequence, key, fingerprint):
@@ -44,19 +44,6 @@ def test_they_hold_what_a_list_would(actions, fingerprint, distance):
         if (one.entry.fingerprint ^ fingerprint).bit_count() <= distance
     ]
     assert pages.within(fingerprint, distance) == near
-
-
-def test_to_remove_what_is_not_there_does_nothing():
-    pages = PendingPages()
-    pages.remove(1)
-    pages.add(pending(1, "a", 0))
-    pages.remove(2)
-    assert pages.get(1) is not None
-    pages.remove(1)
-    pages.remove(1)
-    assert pages.get(1) is None
-    assert list(pages.of_key("a")) == []
-    assert pages.within(0, 64) == []
 
 
 def test_pages_found_are_those_that_are_stored_at_confirm():
