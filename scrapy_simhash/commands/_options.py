@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_simhash.confirmation import Confirmation
-    from scrapy_simhash.detector import Detector
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis import RedisAddress
     from scrapy_simhash.maintenance.sources import Location
@@ -168,7 +167,9 @@ def _index_directory(options: argparse.Namespace) -> Path:
         if not options.index or not directory.is_dir():
             raise SimhashError(f"index {options.index}: no such directory")
         return directory
-    base = _base(options)
+    from scrapy_simhash.commands._settings import settings_reader
+
+    base = settings_reader(options.settings).path("SIMHASH_DIR")
     if options.spider is not None:
         found = [one for one in known_indexes(base) if _spider(one) == options.spider]
         missing = f"the spider {options.spider} has no index"
@@ -200,12 +201,6 @@ def known_indexes(base: Path) -> list[Path]:
 def _either(directories: list[Path]) -> str:
     shown = ", or ".join(f"--index {one}" for one in directories[:_SHOWN])
     return shown + (f", or {len(directories) - _SHOWN} more" if len(directories) > _SHOWN else "")
-
-
-def _base(options: argparse.Namespace) -> Path:
-    from scrapy_simhash.commands._settings import page_index_base
-
-    return page_index_base(options.settings)
 
 
 def _spider(directory: Path) -> str | None:
@@ -325,29 +320,15 @@ def scheme_and_distance(options: argparse.Namespace) -> Chosen:
 
     :raises SettingsError: a setting has a value that is not allowed.
     """
-    preset = options.preset
-    return _chosen(options, preset[0] if isinstance(preset, list) else preset)
+    return _chosen(options, options.preset)
 
 
 def schemes_and_distances(options: argparse.Namespace) -> list[Chosen]:
-    """Return one choice for each given preset; see `scheme_and_distance`."""
+    """Return one choice for each given preset, which may be several; see `scheme_and_distance`."""
     presets = list(dict.fromkeys(options.preset or [None]))
     if "all" in presets:
         presets = list(PRESETS)
     return [_chosen(options, preset) for preset in presets]
-
-
-def detector(
-    options: argparse.Namespace, scheme: Scheme | None = None, *, keep_text: bool = False
-) -> Detector:
-    """Return a detector that makes the fingerprints of a crawl.
-
-    :param scheme: None for the scheme of the options.
-    """
-    from scrapy_simhash.detector import Detector
-
-    chosen = scheme_and_distance(options).scheme if scheme is None else scheme
-    return Detector(chosen, min_tokens=min_tokens(options), keep_text=keep_text)
 
 
 def min_tokens(options: argparse.Namespace) -> int:
@@ -381,16 +362,21 @@ def _chosen(options: argparse.Namespace, preset: str | None) -> Chosen:
     except SchemeError as error:
         options.wrong_usage(str(error))
         raise  # pragma: no cover - wrong_usage exits
-    if max_distance >= scheme.bits:
-        options.wrong_usage(
-            f"--max-distance {max_distance}: must be less than {scheme.bits}, the scheme's bits"
-        )
+    require_distance_below(scheme.bits, max_distance, options)
     given = {
         name: value
         for name, option in (("min_resemblance", "min_resemblance"), ("same_name", "same_title"))
         if (value := getattr(options, option, None)) is not None
     }
     return Chosen(scheme, max_distance, replace(project.confirmation, **given), project.preset)
+
+
+def require_distance_below(bits: int, max_distance: int, options: argparse.Namespace) -> None:
+    """Report a k as wrong usage if fingerprints of so many bits cannot have it."""
+    if max_distance >= bits:
+        options.wrong_usage(
+            f"--max-distance {max_distance}: must be less than {bits}, the scheme's bits"
+        )
 
 
 def choose_tables(

@@ -8,21 +8,18 @@ from scrapy.utils.project import get_project_settings
 
 from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.crawl.identity import Identity, Scope
-from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
 from scrapy_simhash.crawl.redis_settings import RedisSettings
-from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_policy
+from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation
 from scrapy_simhash.crawl.settings_reader import SettingsReader
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.redis import RedisAddress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from scrapy.settings import Settings
 
     from scrapy_simhash.confirmation import Confirmation
-    from scrapy_simhash.policy import Policy
     from scrapy_simhash.scheme import Scheme
 
 
@@ -43,18 +40,11 @@ def project_settings() -> Settings:
     return settings
 
 
-def _reader(settings: Settings | None, known: Mapping[str, Any] = SETTINGS) -> SettingsReader:
+def settings_reader(
+    settings: Settings | None, known: Mapping[str, Any] = SETTINGS
+) -> SettingsReader:
+    """Return a reader of these settings; None stands for those of the project."""
     return SettingsReader(project_settings() if settings is None else settings, known)
-
-
-def passages_directory(settings: Settings | None) -> Path:
-    """Return SIMHASH_PASSAGES_DIR; a relative path is inside the data directory ``.scrapy``."""
-    return _reader(settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
-
-
-def page_index_base(settings: Settings | None) -> Path:
-    """Return SIMHASH_DIR; a relative path is inside the data directory ``.scrapy``."""
-    return _reader(settings).path("SIMHASH_DIR")
 
 
 def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:
@@ -64,7 +54,7 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
         another preset; the settings of confirmation do.
     :raises SettingsError: a setting has a value that is not allowed.
     """
-    read = _reader(settings)
+    read = settings_reader(settings)
     own, chosen = read.preset("SIMHASH_PRESET")
     if preset not in (None, own):
         own, chosen = choose_preset(preset)
@@ -120,31 +110,6 @@ def redis_address(
     return RedisAddress(redis.url, redis.name, redis.cluster, redis.parameters)
 
 
-def crawl_policy(settings: Settings | None) -> Policy:
-    """Return the policy of a crawl with these settings.
-
-    :raises SettingsError: a setting has a value that is not allowed.
-    """
-    return read_policy(_reader(settings))
-
-
-def crawl_confirmation(settings: Settings | None, made_with: Confirmation) -> Confirmation:
-    """Return the confirmation of a crawl with these settings on an index.
-
-    :param made_with: the confirmation of the index, used where a setting is unset.
-    :raises SettingsError: a setting has a value that is not allowed.
-    """
-    return read_confirmation(_reader(settings), made_with)
-
-
-def cluster_limit(settings: Settings | None) -> int:
-    """Return SIMHASH_CLUSTER_LIMIT.
-
-    :raises SettingsError: it has a value that is not allowed.
-    """
-    return _reader(settings).whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32)
-
-
 def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], bool] | None]:
     """Return SIMHASH_SCOPE as a function: from a page's key to a filter of representatives' keys.
 
@@ -152,5 +117,31 @@ def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], boo
 
     :raises SettingsError: it has a value that is not allowed.
     """
-    scope = _reader(settings).choice("SIMHASH_SCOPE", get_args(Scope))
-    return Identity(lambda _: b"", cast("Scope", scope)).scope_filter
+    return _scope_filter(_scope(settings_reader(settings)))
+
+
+def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
+    """Return the parameters of `DedupeOptions` that settings determine.
+
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
+    read = settings_reader(settings)
+    scope = _scope(read)
+    return {
+        "action": read.choice("SIMHASH_ACTION", ("drop", "tag")),
+        "tags": dict(read.item_tags()),
+        "incremental": read.boolean("SIMHASH_INCREMENTAL"),
+        "scope_name": scope,
+        "scope": None if scope == "all" else _scope_filter(scope),
+        "max_bytes": read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40),
+        "expected_records": read.whole("SIMHASH_EXPECTED_PAGES", 1, 1 << 32),
+        "timeout_ms": read.whole("SIMHASH_TIMEOUT_MS", 1, 3_600_000),
+    }
+
+
+def _scope(read: SettingsReader) -> Scope:
+    return cast("Scope", read.choice("SIMHASH_SCOPE", get_args(Scope)))
+
+
+def _scope_filter(scope: Scope) -> Callable[[str], Callable[[str], bool] | None]:
+    return Identity(lambda _request: b"", scope).scope_filter

@@ -10,7 +10,7 @@ from scrapy_simhash.commands._options import (
     schemes_and_distances,
 )
 from scrapy_simhash.commands._output import percent, show, show_json, unconfirmed_because
-from scrapy_simhash.commands._pages import PAGE, add_page_arguments, load_pages
+from scrapy_simhash.commands._pages import PAGE, add_reading_options, load_pages
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("a", metavar="A", help=f"a page: {PAGE}")
     parser.add_argument("b", metavar="B", help="another page")
-    add_page_arguments(parser, None)
+    add_reading_options(parser, json=False)
     parser.add_argument("--json", action="store_true", help="show the result as JSON")
     add_scheme_options(parser, several=True, confirmation=True)
 
@@ -161,8 +161,7 @@ def _as_json(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> dict
 
 def _show(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> None:
     for name, page in zip("AB", pages, strict=True):
-        redirect = f" ({page.url})" if page.url not in (None, page.name) else ""
-        show(f"{name}  {escaped(page.name + redirect)}")
+        show(f"{name}  {escaped(page.shown_name)}")
     if len(compared) > 1:
         _show_table(compared)
     else:

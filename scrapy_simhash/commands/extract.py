@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_simhash.commands._options import (
     add_command,
     add_scheme_options,
-    detector,
+    min_tokens,
     scheme_and_distance,
     whole,
 )
-from scrapy_simhash.commands._output import note, show, show_json
+from scrapy_simhash.commands._output import counted, note, show, show_json
 from scrapy_simhash.commands._pages import add_page_arguments, load_page
 from scrapy_simhash.documents.escaping import escaped
 
@@ -95,13 +95,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _find(options: argparse.Namespace) -> _Found:
+    from scrapy_simhash.detector import Detector
     from scrapy_simhash.errors import ExtractionError
     from scrapy_simhash.extraction import Extraction, extract
     from scrapy_simhash.inspection import selector_counts
 
     chosen = scheme_and_distance(options)
     loaded = load_page(options.page, options)
-    made, scheme = detector(options, chosen.scheme), chosen.scheme
+    scheme = chosen.scheme
+    made = Detector(scheme, min_tokens=min_tokens(options))
     if not loaded.is_html:
         extraction = Extraction(loaded.text)
         page = made.fingerprint_extraction(extraction)
@@ -147,7 +149,7 @@ def _features(found: _Found) -> list[tuple[str, float]]:
 def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
     from scrapy_simhash.fingerprint import to_hex
 
-    loaded, chosen, extraction, page, selectors, min_tokens = found
+    loaded, chosen, extraction, page, selectors, least_tokens = found
     report: dict[str, Any] = {
         "page": loaded.name,
         "url": loaded.url,
@@ -163,7 +165,7 @@ def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
         "canonical": extraction.canonical,
         "characters": len(extraction.text),
         "tokens": page.tokens,
-        "min_tokens": min_tokens,
+        "min_tokens": least_tokens,
         "skipped": page.skipped,
         "error": page.error,
         "fingerprint": None
@@ -186,13 +188,12 @@ def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _explain(found: _Found) -> None:
-    loaded, chosen, extraction, page, selectors, min_tokens = found
-    redirect = f" ({loaded.url})" if loaded.url not in (None, loaded.name) else ""
+    loaded, chosen, extraction, page, selectors, least_tokens = found
     note("")
-    note(f"page       {loaded.name}{redirect}")
+    note(f"page       {loaded.shown_name}")
     note(f"way        {extraction.way or 'none'}: {_why(found)}")
     for count in selectors:
-        elements = f"{count.elements:,} element{'' if count.elements == 1 else 's'}"
+        elements = counted(count.elements, "element")
         note(f"           --{count.use} {count.selector!r} finds {elements}")
     for name in ("title", "heading", "canonical"):
         value = getattr(extraction, name)
@@ -203,7 +204,7 @@ def _explain(found: _Found) -> None:
         f"({chosen.preset}, {chosen.scheme.tokenizer})"
     )
     if page.skipped:
-        few = f": {page.tokens:,} of {min_tokens:,}" if page.skipped == "few_tokens" else ""
+        few = f": {page.tokens:,} of {least_tokens:,}" if page.skipped == "few_tokens" else ""
         note(f"skipped    {page.skipped}: {_SKIPS[page.skipped]}{few}")
     if loaded.is_html:
         note(f"extraction {page.extraction_ms:.1f} ms of CPU time")

@@ -34,12 +34,12 @@ class Rebuild(NamedTuple):
 
 def indexes_in_use(settings: Settings | None) -> list[IndexInUse]:
     """Return the project's indexes of pages that this release can open."""
-    from scrapy_simhash.commands._settings import page_index_base
+    from scrapy_simhash.commands._settings import settings_reader
     from scrapy_simhash.errors import StorageError
     from scrapy_simhash.index.manifest import Manifest
 
     found = []
-    base = page_index_base(settings)
+    base = settings_reader(settings).path("SIMHASH_DIR")
     for directory in known_indexes(base):
         if directory.relative_to(base).parts[0].startswith(("spiders", "shared")):
             try:

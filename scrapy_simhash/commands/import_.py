@@ -106,8 +106,7 @@ def run(options: argparse.Namespace) -> int:
             on_progress=on_progress,
         )
     if options.json:
-        result = {"index": str(where), "file": options.file, "entries": count}
-        show_json(result)
+        show_json({"index": str(where), "file": options.file, "entries": count})
     else:
         show(f"{count:,} entries imported to {where}")
     return 0

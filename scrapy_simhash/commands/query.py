@@ -6,7 +6,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands._options import add_index_command, index_location, whole
+from scrapy_simhash.commands._options import (
+    add_index_command,
+    index_location,
+    require_distance_below,
+    whole,
+)
 from scrapy_simhash.commands._output import (
     match_unconfirmed_because,
     note,
@@ -106,12 +111,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _ask(options: argparse.Namespace) -> _Answer:
-    from scrapy_simhash.commands._settings import (
-        crawl_confirmation,
-        crawl_policy,
-        page_scope,
-        scheme_settings,
-    )
+    from scrapy_simhash.commands._settings import page_scope, scheme_settings, settings_reader
+    from scrapy_simhash.crawl.settings import read_confirmation, read_policy
     from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
     from scrapy_simhash.maintenance.explain import predict
     from scrapy_simhash.maintenance.sources import manifest_of, opened_index
@@ -120,13 +121,10 @@ def _ask(options: argparse.Namespace) -> _Answer:
     where = index_location(options)
     made = manifest_of(where)
     bits = made.scheme.bits
-    if options.max_distance is not None and options.max_distance >= bits:
-        options.wrong_usage(
-            f"--max-distance {options.max_distance}: must be less than {bits}, the bits of the "
-            "index"
-        )
-    policy = crawl_policy(options.settings)
-    confirmation = crawl_confirmation(options.settings, made.confirmation)
+    require_distance_below(bits, options.max_distance or 0, options)
+    settings = settings_reader(options.settings)
+    policy = read_policy(settings)
+    confirmation = read_confirmation(settings, made.confirmation)
     fingerprint = _bare_fingerprint(options.page, bits)
     if fingerprint is None:
         loaded = load_page(options.page, options)
@@ -169,6 +167,7 @@ def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
     from scrapy_simhash.fingerprint import to_hex
 
     page, prediction = answer.page, answer.prediction
+    matches = () if prediction is None else prediction.matches
     return {
         "page": answer.name,
         "kind": "skipped" if prediction is None else prediction.kind,
@@ -180,14 +179,12 @@ def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
         "finds": None if answer.bare is None else answer.bare._asdict(),
         "tokens": page.tokens,
         "way": page.way,
-        "representative": None if prediction is None else prediction.representative,
-        "distance": None if prediction is None else prediction.distance,
-        "similarity": None if prediction is None else prediction.similarity,
-        "similar_to": None if prediction is None else prediction.similar_to,
+        **{
+            name: getattr(prediction, name, None)  # None for a page that is skipped
+            for name in ("representative", "distance", "similarity", "similar_to")
+        },
         "action": answer.action,
-        "matches": []
-        if prediction is None
-        else [
+        "matches": [
             {
                 "key": match.key,
                 "distance": match.distance,
@@ -196,10 +193,10 @@ def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
                 "unconfirmed_because": match_unconfirmed_because(answer.confirmation, match)
                 or None,
             }
-            for match in prediction.matches[:top]
+            for match in matches[:top]
         ],
-        "match_count": 0 if prediction is None else len(prediction.matches),
-        "copy_count": 0 if prediction is None else sum(one.confirmed for one in prediction.matches),
+        "match_count": len(matches),
+        "copy_count": sum(match.confirmed for match in matches),
     }
 
 
