@@ -15,6 +15,7 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.redis import RedisAddress
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Mapping
 
     from scrapy.settings import Settings
@@ -72,28 +73,27 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
     )
 
 
-def redis_address(
-    settings: Settings | None,
-    url: str | None,
-    name: str | None,
-    spider: str | None,
-    *,
-    cluster: bool = False,
-) -> RedisAddress | None:
-    """Return the address of an index in Redis, as a crawl finds it; None if it is in a directory.
+def redis_address(options: argparse.Namespace) -> RedisAddress | None:
+    """Return the address of an index in Redis, as a crawl finds it.
 
-    :param url: instead of SIMHASH_REDIS_URL.
-    :param name: instead of SIMHASH_REDIS_KEY.
-    :param cluster: True instead of SIMHASH_REDIS_CLUSTER.
+    None if neither the options nor the settings ask for one. The options override the settings.
+
     :raises SimhashError: the settings are not valid, or a spider is needed.
     """
-    chosen = (project_settings() if settings is None else settings).copy()
-    if not (url or name or cluster) and chosen.get("SIMHASH_INDEX") != "redis":
+    chosen = (project_settings() if options.settings is None else options.settings).copy()
+    asked = options.redis or options.redis_key or options.redis_cluster
+    if not asked and chosen.get("SIMHASH_INDEX") != "redis":
         return None
-    given: dict[str, Any] = {"SIMHASH_REDIS_URL": url, "SIMHASH_REDIS_KEY": name}
-    given |= {"SIMHASH_REDIS_CLUSTER": cluster or None, "SIMHASH_INDEX": "redis"}
-    # Of no concern here, and refused.
-    given |= dict.fromkeys(("SIMHASH_RESET", "SIMHASH_KEEP_TEXT"), False)
+    given: dict[str, Any] = {
+        "SIMHASH_INDEX": "redis",
+        "SIMHASH_REDIS_URL": options.redis,
+        "SIMHASH_REDIS_KEY": options.redis_key,
+        "SIMHASH_REDIS_CLUSTER": options.redis_cluster or None,
+        # An index in Redis refuses these settings of crawls, which commands do not use.
+        "SIMHASH_RESET": False,
+        "SIMHASH_KEEP_TEXT": False,
+    }
+    spider: str | None = getattr(options, "spider", None)
     for setting, value in given.items():
         if value is not None:
             chosen.set(setting, value, priority=100)

@@ -13,7 +13,6 @@ from scrapy_simhash.commands._options import (
     add_command,
     add_scheme_options,
     known_indexes,
-    min_tokens,
     schemes_and_distances,
     whole,
 )
@@ -145,14 +144,14 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     from scrapy_simhash.calibration.sampling import Sample
 
     indexes = indexes_in_use(options.settings)
+    chosen = schemes_and_distances(options)
     presets = [
         PresentSettings(
             *(one.preset, one.scheme, one.max_distance, one.confirmation),
             served_distance=served_distance(indexes, one.scheme),
         )
-        for one in schemes_and_distances(options)
+        for one in chosen
     ]
-    least = min_tokens(options)
     skips = Skips()
     with progress("documents") as on_progress:
         documents = reading(options).documents(paths)
@@ -170,7 +169,7 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
         calibration = calibrate(
             sample,
             presets,
-            min_tokens=least,
+            min_tokens=chosen[0].min_tokens,
             seed=options.seed,
             threshold=options.threshold,
             list_pairs=options.pairs is not None,

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from scrapy_simhash.commands._options import Chosen
     from scrapy_simhash.commands._pages import LoadedPage
+    from scrapy_simhash.commands._settings import SchemeSettings
     from scrapy_simhash.detector import PageFingerprint
 
 _DESCRIPTION = """\
@@ -56,7 +56,7 @@ class _Compared(NamedTuple):
     :param resemblance: exact resemblance.
     """
 
-    chosen: Chosen
+    chosen: SchemeSettings
     pages: tuple[PageFingerprint, PageFingerprint]
     distance: int | None
     similarity: float | None
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compare(
-    pages: Sequence[LoadedPage], presets: Sequence[Chosen], options: argparse.Namespace
+    pages: Sequence[LoadedPage], presets: Sequence[SchemeSettings], options: argparse.Namespace
 ) -> list[_Compared]:
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.fingerprint import hamming_distance

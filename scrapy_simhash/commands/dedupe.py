@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, get_args
 from scrapy_simhash.commands._options import (
     add_command,
     add_scheme_options,
-    min_tokens,
     scheme_and_distance,
     whole,
 )
@@ -127,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
             html=options.html_field,
             key="" if options.key_field == "#" else options.key_field,
         ),
-        min_tokens=min_tokens(options),
+        min_tokens=chosen.min_tokens,
         encoding=options.encoding,
         workers=options.workers or 0,
     )

@@ -242,14 +242,6 @@ def test_a_file_that_is_damaged_ends_with_1(run, folder):
     assert not out.splitlines()[-1].endswith(b"}")
 
 
-def test_help_explains(run):
-    ran = run("dedupe", "--help")
-    assert ran.code == 0
-    for name in HELP_NAMES:
-        assert name in ran.out
-    assert "python -m scrapy_simhash dedupe pages.jsonl.gz -o distinct.jsonl.gz" in ran.out
-
-
 def test_a_key_that_all_share_can_be_left_out(run, folder):
     written(folder, json_lines([{"url": "u", "text": text(n)} for n in (1, 2, 1)]), "in.jsonl")
     ran = run("dedupe", "in.jsonl", "-o", "o.jsonl", "--json")
