@@ -56,11 +56,7 @@ def is_standard(name: str) -> bool:
         return True
     try:
         return os.path.samestat(Path(name).stat(), os.fstat(sys.stdout.fileno()))
-    except (
-        AttributeError,
-        OSError,
-        ValueError,
-    ):  # missing, closed, or not a file
+    except (AttributeError, OSError, ValueError):  # missing, closed, or not a file
         return False
 
 
@@ -164,6 +160,13 @@ def unconfirmed_because(confirmation: Confirmation, one: Evidence, other: Eviden
     if confirmation.same_name and not names_agree(one, other):
         reasons.append(DIFFERENT_NAMES)
     return reasons
+
+
+def shown_fingerprint(fingerprint: int | None, bits: int) -> str | None:
+    """Return a fingerprint in hexadecimal digits, or None for a page that has none."""
+    from scrapy_simhash.fingerprint import to_hex
+
+    return None if fingerprint is None else to_hex(fingerprint, bits)
 
 
 def match_unconfirmed_because(confirmation: Confirmation, match: Match) -> str:

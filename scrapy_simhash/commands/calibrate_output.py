@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES
 from scrapy_simhash.calibration.counting import STEPS
 from scrapy_simhash.commands._output import bar, counted, show
-from scrapy_simhash.commands.calibrate_json import needed_rebuilds, proposed_settings
+from scrapy_simhash.commands.calibrate_json import proposed_settings
+from scrapy_simhash.commands.fitting import needed_rebuilds
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:

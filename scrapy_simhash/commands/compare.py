@@ -9,7 +9,13 @@ from scrapy_simhash.commands._options import (
     add_scheme_options,
     schemes_and_distances,
 )
-from scrapy_simhash.commands._output import percent, show, show_json, unconfirmed_because
+from scrapy_simhash.commands._output import (
+    percent,
+    show,
+    show_json,
+    shown_fingerprint,
+    unconfirmed_because,
+)
 from scrapy_simhash.commands._pages import PAGE, add_reading_options, load_pages
 from scrapy_simhash.documents.escaping import escaped
 
@@ -122,8 +128,6 @@ def _compare(
 
 
 def _as_json(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> dict[str, Any]:
-    from scrapy_simhash.fingerprint import to_hex
-
     return {
         "a": {"page": pages[0].name, "url": pages[0].url},
         "b": {"page": pages[1].name, "url": pages[1].url},
@@ -143,9 +147,7 @@ def _as_json(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> dict
                 "resemblance": one.resemblance,
                 **{
                     name: {
-                        "fingerprint": None
-                        if page.fingerprint is None
-                        else to_hex(page.fingerprint, one.chosen.scheme.bits),
+                        "fingerprint": shown_fingerprint(page.fingerprint, one.chosen.scheme.bits),
                         "way": page.way,
                         "tokens": page.tokens,
                         "skipped": page.skipped,

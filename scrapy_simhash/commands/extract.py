@@ -11,7 +11,7 @@ from scrapy_simhash.commands._options import (
     scheme_and_distance,
     whole,
 )
-from scrapy_simhash.commands._output import counted, note, show, show_json
+from scrapy_simhash.commands._output import counted, note, show, show_json, shown_fingerprint
 from scrapy_simhash.commands._pages import add_page_arguments, load_page
 from scrapy_simhash.documents.escaping import escaped
 
@@ -145,8 +145,6 @@ def _features(found: _Found) -> list[tuple[str, float]]:
 
 
 def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
-    from scrapy_simhash.fingerprint import to_hex
-
     loaded, chosen, extraction, page, selectors = found
     report: dict[str, Any] = {
         "page": loaded.name,
@@ -166,9 +164,7 @@ def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
         "min_tokens": chosen.min_tokens,
         "skipped": page.skipped,
         "error": page.error,
-        "fingerprint": None
-        if page.fingerprint is None
-        else to_hex(page.fingerprint, chosen.scheme.bits),
+        "fingerprint": shown_fingerprint(page.fingerprint, chosen.scheme.bits),
         "extraction_ms": round(page.extraction_ms, 3),
         "tokenization_ms": round(page.tokenization_ms, 3),
         "fingerprint_ms": round(page.fingerprint_ms, 3),

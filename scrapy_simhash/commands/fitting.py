@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
+    from scrapy_simhash.calibration.calibrating import Calibrated
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.scheme import Scheme
 
@@ -72,16 +73,17 @@ def served_distance(indexes: Sequence[IndexInUse], scheme: Scheme) -> int | None
     return min(served, default=None)
 
 
-def rebuilds(
-    indexes: Sequence[IndexInUse], preset: str, scheme: Scheme, max_distance: int
-) -> list[Rebuild]:
-    """Return the rebuilds that are needed before a crawl can use a preset and a k."""
+def needed_rebuilds(best: Calibrated | None, indexes: Sequence[IndexInUse]) -> list[Rebuild]:
+    """Return the rebuilds that are needed before a crawl can use the proposed settings."""
+    if best is None or best.choice is None:
+        return []
+    preset, max_distance = best.preset, best.choice.max_distance
     found = []
     for directory, made in indexes:
         command = f"scrapy simhash rebuild --index {quote(str(directory))}"
-        if made.scheme != scheme:
+        if made.scheme != preset.scheme:
             why = "it has fingerprints of another scheme, and needs the texts of its pages"
-            command += f" --preset {preset}"
+            command += f" --preset {preset.name}"
         elif serves(made, max_distance):
             continue
         else:

@@ -18,6 +18,7 @@ from scrapy_simhash.commands._output import (
     percent,
     show,
     show_json,
+    shown_fingerprint,
 )
 from scrapy_simhash.commands._pages import add_page_arguments, load_page
 from scrapy_simhash.documents.escaping import escaped
@@ -164,15 +165,13 @@ def _found_bare(plan: TablePlan, max_distance: int) -> _Bare:
 
 
 def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
-    from scrapy_simhash.fingerprint import to_hex
-
     page, prediction = answer.page, answer.prediction
     matches = () if prediction is None else prediction.matches
     return {
         "page": answer.name,
         "kind": "skipped" if prediction is None else prediction.kind,
         "skipped": page.skipped,
-        "fingerprint": None if page.fingerprint is None else to_hex(page.fingerprint, answer.bits),
+        "fingerprint": shown_fingerprint(page.fingerprint, answer.bits),
         "max_distance": answer.max_distance,
         "min_resemblance": answer.confirmation.min_resemblance,
         "same_title": answer.confirmation.same_name,
@@ -201,8 +200,6 @@ def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
 
 
 def _show(answer: _Answer, top: int) -> None:
-    from scrapy_simhash.fingerprint import to_hex
-
     page, prediction = answer.page, answer.prediction
     way = f" by {page.way}" if page.way else ""
     if answer.bare is None:
@@ -212,7 +209,7 @@ def _show(answer: _Answer, top: int) -> None:
         show(f"verdict      skipped: {page.skipped}{error}")
         show("a crawl      would keep it")
         return
-    show(f"fingerprint  {to_hex(page.fingerprint, answer.bits)}")
+    show(f"fingerprint  {shown_fingerprint(page.fingerprint, answer.bits)}")
     if answer.bare is not None and answer.bare.recall < 1:
         show(
             f"finds        all to distance {answer.bare.all_to}, and at most "

@@ -32,11 +32,6 @@ def pages(folder):
     return write_pages(folder / "pages", TEXTS).name
 
 
-@pytest.fixture
-def index(demo, folder):
-    return shutil.copytree(demo, folder / ".scrapy" / "simhash" / "spiders" / "site")
-
-
 def calibrated(run, *arguments):
     ran = run("calibrate", "--json", *arguments)
     assert (ran.code, ran.err) == (0, "")

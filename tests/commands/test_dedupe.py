@@ -19,20 +19,6 @@ from .conftest import MODULE, SCRAPY
 from .samples import written
 
 ROOT = Path(__file__).parents[2]
-HELP_NAMES = (
-    *("--output", "--verdicts", "--action", "--overwrite", "--json", "--format", "--text-field"),
-    *("--html-field", "--key-field", "--encoding", "--max-bytes", "--index", "--incremental"),
-    *(
-        "--min-resemblance",
-        "--same-title",
-        "--keep-index",
-        "--workers",
-        "--restart",
-        "--preset",
-        "--max-distance",
-    ),
-    *("--extractor", "--select", "--remove", "--min-tokens"),
-)
 
 
 @pytest.fixture
