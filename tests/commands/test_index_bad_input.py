@@ -293,12 +293,23 @@ def test_an_index_is_not_imported_over(run, index, folder):
         assert len(empty) == 0
 
 
-@pytest.mark.parametrize("name", ["folder", "no/such/place.jsonl", "", "taken.jsonl"])
-def test_files_that_cannot_be_exported_to(run, index, folder, name):
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("folder", "folder is a folder"),
+        (
+            "no/such/place.jsonl",
+            "no/such/place.jsonl cannot be written: there is no folder no/such",
+        ),
+        ("", "a file without a name"),
+        ("taken.jsonl", "taken.jsonl exists already: --force"),
+    ],
+)
+def test_files_that_cannot_be_exported_to(run, index, folder, name, told):
     (folder / "folder").mkdir()
     (folder / "taken.jsonl").write_text("mine")
     before = state_of(folder)
-    assert_error(run("export", "--index", index, name))
+    assert_error(run("export", "--index", index, name), told)
     assert state_of(folder) == before
 
 
