@@ -8,8 +8,9 @@ from scrapy.utils.project import get_project_settings
 
 from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.crawl.identity import Identity, Scope
+from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
 from scrapy_simhash.crawl.redis_settings import RedisSettings
-from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation
+from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_policy
 from scrapy_simhash.crawl.settings_reader import SettingsReader
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.redis import RedisAddress
@@ -17,10 +18,12 @@ from scrapy_simhash.index.redis import RedisAddress
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from scrapy.settings import Settings
 
     from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.policy import Policy
     from scrapy_simhash.scheme import Scheme
 
 
@@ -46,6 +49,21 @@ def settings_reader(
 ) -> SettingsReader:
     """Return a reader of these settings; None stands for those of the project."""
     return SettingsReader(project_settings() if settings is None else settings, known)
+
+
+def passages_directory(settings: Settings | None) -> Path:
+    """Return SIMHASH_PASSAGES_DIR; a relative path is inside the data directory ``.scrapy``."""
+    return settings_reader(settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
+
+
+def crawl_rules(settings: Settings | None, made_with: Confirmation) -> tuple[Policy, Confirmation]:
+    """Return the policy and the confirmation of a crawl with these settings on an index.
+
+    :param made_with: the confirmation of the index, used where a setting is unset.
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
+    read = settings_reader(settings)
+    return read_policy(read), read_confirmation(read, made_with)
 
 
 def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:

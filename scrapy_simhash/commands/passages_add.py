@@ -69,10 +69,9 @@ def index_directory(options: argparse.Namespace) -> Path:
     """Return the directory of the index, by ``--index`` or the settings."""
     if options.index is not None:
         return Path(options.index)
-    from scrapy_simhash.commands._settings import settings_reader
-    from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
+    from scrapy_simhash.commands._settings import passages_directory
 
-    return settings_reader(options.settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
+    return passages_directory(options.settings)
 
 
 def _add(

@@ -112,8 +112,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _ask(options: argparse.Namespace) -> _Answer:
-    from scrapy_simhash.commands._settings import page_scope, scheme_settings, settings_reader
-    from scrapy_simhash.crawl.settings import read_confirmation, read_policy
+    from scrapy_simhash.commands._settings import crawl_rules, page_scope, scheme_settings
     from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
     from scrapy_simhash.maintenance.explain import predict
     from scrapy_simhash.maintenance.sources import manifest_of, opened_index
@@ -123,9 +122,7 @@ def _ask(options: argparse.Namespace) -> _Answer:
     made = manifest_of(where)
     bits = made.scheme.bits
     require_distance_below(bits, options.max_distance or 0, options)
-    settings = settings_reader(options.settings)
-    policy = read_policy(settings)
-    confirmation = read_confirmation(settings, made.confirmation)
+    policy, confirmation = crawl_rules(options.settings, made.confirmation)
     fingerprint = _bare_fingerprint(options.page, bits)
     if fingerprint is None:
         loaded = load_page(options.page, options)
