@@ -54,10 +54,7 @@ CORE = {
     if not (set(name.split(".")) & set(ADAPTERS)) and name != MAIN
 }
 # What the commands import when they need Scrapy: to be one of its own, and for a project and a page.
-WITH_SCRAPY = {
-    f"{NAME}.commands.{name}"
-    for name in ("scrapy_command", "_settings", "_fetching", "dedupe_settings")
-}
+WITH_SCRAPY = {f"{NAME}.commands.{name}" for name in ("scrapy_command", "_settings", "_fetching")}
 COMMANDS = {MAIN, *(name for name in MODULES if ".commands" in name)} - WITH_SCRAPY
 
 

@@ -101,8 +101,18 @@ def report(site: Site, name: str, run: Crawl) -> Score:
     return result
 
 
+def is_good(site: Site, result: Score, expected: list[str], seen: list[str]) -> bool:
+    """Print what dropping has lost. Return True if the crawl lost nothing and found enough.
+
+    :param expected: the pages whose families the spider should have received.
+    """
+    lost = families_of(site, expected) - families_of(site, seen)
+    print(f"distinct pages lost by dropping: {', '.join(sorted(lost)) or 'none'}")
+    return not result.wrong and not lost and result.recall >= LEAST_RECALL
+
+
 def _kind(site: Site, pair: tuple[str, str]) -> str:
-    """Return what kind of near-duplicates two pages are, whichever of them came first."""
+    """Return the kind of near-duplicates that two pages are, whichever of them came first."""
     kinds = [page.kind if (page := site.page_at(url)) else "unknown" for url in pair]
     return kinds[1] if kinds[0] == "article" else kinds[0]
 
@@ -126,7 +136,7 @@ def main() -> int:
         site, base = server.site, Path(temporary)
         print(f"Demo site at {server.url}, mirror at {server.mirror_url}", flush=True)
         without = crawl(server, base / "without", "SIMHASH_ENABLED=0")
-        # Left behind, to be looked at.
+        # The report and the index stay for the user to look at.
         settings = (f"SIMHASH_REPORT={REPORT}", "SIMHASH_KEEP_TEXT=True", "SIMHASH_RESET=True")
         dropping = crawl(server, base / "drop", *settings, simhash=SIMHASH, show_log=True)
         tagging = crawl(server, base / "tag", "SIMHASH_ACTION=tag")
@@ -137,9 +147,7 @@ def main() -> int:
         f"{len(without.fetched)} without the plugin, {len(dropping.fetched)} when it drops, "
         f"{len(tagging.fetched)} when it tags (depth limit {DEPTH_LIMIT})"
     )
-    lost = families_of(site, without.seen) - families_of(site, dropping.seen)
-    print(f"distinct pages lost by dropping: {', '.join(sorted(lost)) or 'none'}")
-    good = not dropped.wrong and not lost and dropped.recall >= LEAST_RECALL
+    good = is_good(site, dropped, without.seen, dropping.seen)
     print(f"the report of the crawl that drops, to be opened in a browser: {REPORT}")
     scrapy = Path(sys.executable).with_name("scrapy")
     print(f"its index can be asked, in {PROJECT}: {scrapy} simhash stats, or clusters")

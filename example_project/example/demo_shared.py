@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.index.redis import open_redis_index
 
-from .demo import DEPTH_LIMIT, LEAST_RECALL, PROJECT, Crawl, report
+from .demo import DEPTH_LIMIT, PROJECT, Crawl, is_good, report
 from .demosite import DemoServer
-from .demosite.scoring import families_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,9 +116,7 @@ def main() -> int:
             run = crawl(server, url, Path(temporary))
         site = server.site
         result = report(site, f"{PROCESSES} processes", run)
-    lost = families_of(site, run.fetched) - families_of(site, run.seen)
-    print(f"distinct pages lost by dropping: {', '.join(sorted(lost)) or 'none'}")
-    good = not result.wrong and not lost and result.recall >= LEAST_RECALL
+    good = is_good(site, result, run.fetched, run.seen)
     print("good" if good else "not good enough")
     return 0 if good else 1
 

@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from scrapy_simhash.choice import choose_preset
@@ -20,12 +20,9 @@ from scrapy_simhash.scheme import PRESETS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy_simhash.confirmation import Confirmation
-    from scrapy_simhash.detector import Detector
+    from scrapy_simhash.commands._settings import SchemeSettings
     from scrapy_simhash.index.plan import TablePlan
-    from scrapy_simhash.index.redis import RedisAddress
     from scrapy_simhash.maintenance.sources import Location
-    from scrapy_simhash.scheme import Scheme
 
 Subparsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
 
@@ -125,23 +122,9 @@ def index_location(options: argparse.Namespace) -> Location:
         if options.redis or options.redis_key:
             options.wrong_usage("--index cannot be combined with --redis or --redis-key")
         return _index_directory(options)
+    from scrapy_simhash.commands._settings import redis_address
+
     return redis_address(options) or _index_directory(options)
-
-
-def redis_address(options: argparse.Namespace) -> RedisAddress | None:
-    """Return the address of an index in Redis; None if neither options nor settings ask for one.
-
-    :raises SimhashError: they do not name one.
-    """
-    from scrapy_simhash.commands._settings import redis_address as address_of
-
-    return address_of(
-        options.settings,
-        options.redis,
-        options.redis_key,
-        getattr(options, "spider", None),
-        cluster=options.redis_cluster,
-    )
 
 
 def other_location(text: str, options: argparse.Namespace) -> Location:
@@ -168,7 +151,9 @@ def _index_directory(options: argparse.Namespace) -> Path:
         if not options.index or not directory.is_dir():
             raise SimhashError(f"index {options.index}: no such directory")
         return directory
-    base = _base(options)
+    from scrapy_simhash.commands._settings import settings_reader
+
+    base = settings_reader(options.settings).path("SIMHASH_DIR")
     if options.spider is not None:
         found = [one for one in known_indexes(base) if _spider(one) == options.spider]
         missing = f"the spider {options.spider} has no index"
@@ -202,12 +187,6 @@ def _either(directories: list[Path]) -> str:
     return shown + (f", or {len(directories) - _SHOWN} more" if len(directories) > _SHOWN else "")
 
 
-def _base(options: argparse.Namespace) -> Path:
-    from scrapy_simhash.commands._settings import page_index_base
-
-    return page_index_base(options.settings)
-
-
 def _spider(directory: Path) -> str | None:
     return unquote(directory.name) if directory.parent.name == "spiders" else None
 
@@ -235,15 +214,6 @@ def preset_or_all(value: str) -> str:
     return value if value == "all" else preset_option(value)
 
 
-class Chosen(NamedTuple):
-    """A scheme, its k, its confirmation, and the name of their preset."""
-
-    scheme: Scheme
-    max_distance: int
-    confirmation: Confirmation
-    preset: str
-
-
 def add_scheme_options(
     parser: argparse.ArgumentParser,
     *,
@@ -260,21 +230,14 @@ def add_scheme_options(
     group = parser.add_argument_group(
         "fingerprints", "The defaults are the settings of the project, if there is one."
     )
-    if several:
-        group.add_argument(
-            "--preset",
-            action="append",
-            type=preset_or_all,
-            metavar="PRESET",
-            help=f"{PRESET_HELP}; may be repeated, or all (default: SIMHASH_PRESET)",
-        )
-    else:
-        group.add_argument(
-            "--preset",
-            type=preset_option,
-            metavar="PRESET",
-            help=f"{PRESET_HELP} (default: SIMHASH_PRESET)",
-        )
+    group.add_argument(
+        "--preset",
+        action="append" if several else "store",
+        type=preset_or_all if several else preset_option,
+        metavar="PRESET",
+        help=f"{PRESET_HELP}{'; may be repeated, or all' if several else ''} (default: "
+        "SIMHASH_PRESET)",
+    )
     if max_distance:
         group.add_argument(
             "--max-distance",
@@ -320,45 +283,23 @@ def add_scheme_options(
     parser.set_defaults(wrong_usage=parser.error)
 
 
-def scheme_and_distance(options: argparse.Namespace) -> Chosen:
+def scheme_and_distance(options: argparse.Namespace) -> SchemeSettings:
     """Return the scheme that the options and the settings of the project choose.
 
     :raises SettingsError: a setting has a value that is not allowed.
     """
-    preset = options.preset
-    return _chosen(options, preset[0] if isinstance(preset, list) else preset)
+    return _chosen(options, options.preset)
 
 
-def schemes_and_distances(options: argparse.Namespace) -> list[Chosen]:
-    """Return one choice for each given preset; see `scheme_and_distance`."""
+def schemes_and_distances(options: argparse.Namespace) -> list[SchemeSettings]:
+    """Return one choice for each given preset, which may be several; see `scheme_and_distance`."""
     presets = list(dict.fromkeys(options.preset or [None]))
     if "all" in presets:
         presets = list(PRESETS)
     return [_chosen(options, preset) for preset in presets]
 
 
-def detector(
-    options: argparse.Namespace, scheme: Scheme | None = None, *, keep_text: bool = False
-) -> Detector:
-    """Return a detector that makes the fingerprints of a crawl.
-
-    :param scheme: None for the scheme of the options.
-    """
-    from scrapy_simhash.detector import Detector
-
-    chosen = scheme_and_distance(options).scheme if scheme is None else scheme
-    return Detector(chosen, min_tokens=min_tokens(options), keep_text=keep_text)
-
-
-def min_tokens(options: argparse.Namespace) -> int:
-    """Return the least number of tokens, from ``--min-tokens`` or SIMHASH_MIN_TOKENS."""
-    from scrapy_simhash.commands._settings import scheme_settings
-
-    given: int | None = options.min_tokens
-    return scheme_settings(options.settings).min_tokens if given is None else given
-
-
-def _chosen(options: argparse.Namespace, preset: str | None) -> Chosen:
+def _chosen(options: argparse.Namespace, preset: str | None) -> SchemeSettings:
     from scrapy_simhash.commands._settings import scheme_settings
     from scrapy_simhash.extraction import find_extractor
 
@@ -381,16 +322,26 @@ def _chosen(options: argparse.Namespace, preset: str | None) -> Chosen:
     except SchemeError as error:
         options.wrong_usage(str(error))
         raise  # pragma: no cover - wrong_usage exits
-    if max_distance >= scheme.bits:
-        options.wrong_usage(
-            f"--max-distance {max_distance}: must be less than {scheme.bits}, the scheme's bits"
-        )
+    require_distance_below(scheme.bits, max_distance, options)
     given = {
         name: value
         for name, option in (("min_resemblance", "min_resemblance"), ("same_name", "same_title"))
         if (value := getattr(options, option, None)) is not None
     }
-    return Chosen(scheme, max_distance, replace(project.confirmation, **given), project.preset)
+    return project._replace(
+        scheme=scheme,
+        max_distance=max_distance,
+        confirmation=replace(project.confirmation, **given),
+        min_tokens=options.min_tokens or project.min_tokens,
+    )
+
+
+def require_distance_below(bits: int, max_distance: int, options: argparse.Namespace) -> None:
+    """Report a k as wrong usage if fingerprints of so many bits cannot have it."""
+    if max_distance >= bits:
+        options.wrong_usage(
+            f"--max-distance {max_distance}: must be less than {bits}, the scheme's bits"
+        )
 
 
 def choose_tables(

@@ -56,11 +56,7 @@ def is_standard(name: str) -> bool:
         return True
     try:
         return os.path.samestat(Path(name).stat(), os.fstat(sys.stdout.fileno()))
-    except (
-        AttributeError,
-        OSError,
-        ValueError,
-    ):  # missing, closed, or not a file
+    except (AttributeError, OSError, ValueError):  # missing, closed, or not a file
         return False
 
 
@@ -85,14 +81,37 @@ def counted(count: int, noun: str) -> str:
 def writable(file: str) -> Path:
     """Return the path of a file to write, checked before work that may take long.
 
-    :raises SimhashError: it is a folder, or its folder does not exist.
+    :raises SimhashError: the name is empty or a folder's, or its folder does not exist.
     """
     path = Path(file)
+    if not file:  # Path("") is the working directory
+        raise SimhashError("a file without a name: name a file to write")
     if path.is_dir():
-        raise SimhashError(f"{path} is a folder: name a file in it")
+        raise SimhashError(f"{path} is a folder: name a file to write in it")
     if not path.parent.is_dir():
         raise SimhashError(f"{path} cannot be written: there is no folder {path.parent}")
     return path
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text to a file in UTF-8, with its line ends as they are.
+
+    :raises SimhashError: the file cannot be written, as on a full disk.
+    """
+    try:
+        path.write_bytes(text.encode())
+    except OSError as error:
+        raise SimhashError(
+            f"{path} cannot be written: {error.strerror}: choose another file"
+        ) from error
+
+
+def bar(count: int, most: int, characters: int) -> str:
+    """Return a bar of a chart, which is visible for any count above 0.
+
+    :param characters: the length of the bar of `most`.
+    """
+    return "█" * max(round(count / most * characters), 1) if count else ""
 
 
 def percent(share: float) -> str:
@@ -141,6 +160,13 @@ def unconfirmed_because(confirmation: Confirmation, one: Evidence, other: Eviden
     if confirmation.same_name and not names_agree(one, other):
         reasons.append(DIFFERENT_NAMES)
     return reasons
+
+
+def shown_fingerprint(fingerprint: int | None, bits: int) -> str | None:
+    """Return a fingerprint in hexadecimal digits, or None for a page that has none."""
+    from scrapy_simhash.fingerprint import to_hex
+
+    return None if fingerprint is None else to_hex(fingerprint, bits)
 
 
 def match_unconfirmed_because(confirmation: Confirmation, match: Match) -> str:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "standard input"
 PAGE = "FILE|URL|-"
-_URL = re.compile(r"https?://", re.IGNORECASE)
 _SHOWN_SKIPS = 20
 
 
@@ -46,6 +45,11 @@ class LoadedPage:
     is_html: bool
     url: str | None = None
 
+    @property
+    def shown_name(self) -> str:
+        """Return the name, and the URL if a redirect led to another one."""
+        return self.name if self.url in (None, self.name) else f"{self.name} ({self.url})"
+
     def fingerprint(self, detector: Detector) -> PageFingerprint:
         """Return the fingerprint that a crawl would make; plain text counts as a whole."""
         from scrapy_simhash.detector import evidence_of
@@ -57,14 +61,9 @@ class LoadedPage:
         return replace(page, evidence=evidence_of(self.url or "", page))
 
 
-def add_page_arguments(
-    parser: argparse.ArgumentParser, name: str | None = "page", explained: str = ""
-) -> None:
-    """Add the options for reading files, and an argument `name` for a page unless it is None."""
-    if name is not None:
-        parser.add_argument(
-            name, metavar=PAGE, help=explained or "a file, a URL, or standard input"
-        )
+def add_page_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add an argument for a page, and the options for reading files."""
+    parser.add_argument("page", metavar=PAGE, help="a file, a URL, or standard input")
     add_reading_options(parser, json=False)
 
 
@@ -125,6 +124,11 @@ def existing_paths(files: Sequence[str]) -> list[Path]:
             advice = ": standard input is not read here" if file == "-" else ""
             raise SimhashError(f"{file}: no such file{advice}")
     return [Path(file) for file in files]
+
+
+def is_url(text: str) -> bool:
+    """Return True for the URL of a page, and False for the name of a file."""
+    return re.match(r"https?://", text, re.IGNORECASE) is not None
 
 
 def _check_name(file: str) -> None:
@@ -192,8 +196,8 @@ def _documents(
     if places.count("-") > 1:
         raise SimhashError("standard input can be read once")
     # Read files before the crawl, so that a missing one is reported at once.
-    local = {at: (_local(at, read), None) for at in dict.fromkeys(places) if not _URL.match(at)}
-    addresses = [at for at in places if _URL.match(at)]
+    local = {at: (_local(at, read), None) for at in dict.fromkeys(places) if not is_url(at)}
+    addresses = [at for at in places if is_url(at)]
     fetched = iter(_fetched(addresses, read, options) if addresses else ())
     return [local[at] if at in local else next(fetched) for at in places]
 

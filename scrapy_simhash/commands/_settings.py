@@ -16,6 +16,7 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.redis import RedisAddress
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
@@ -43,18 +44,26 @@ def project_settings() -> Settings:
     return settings
 
 
-def _reader(settings: Settings | None, known: Mapping[str, Any] = SETTINGS) -> SettingsReader:
+def settings_reader(
+    settings: Settings | None, known: Mapping[str, Any] = SETTINGS
+) -> SettingsReader:
+    """Return a reader of these settings; None stands for those of the project."""
     return SettingsReader(project_settings() if settings is None else settings, known)
 
 
 def passages_directory(settings: Settings | None) -> Path:
     """Return SIMHASH_PASSAGES_DIR; a relative path is inside the data directory ``.scrapy``."""
-    return _reader(settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
+    return settings_reader(settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
 
 
-def page_index_base(settings: Settings | None) -> Path:
-    """Return SIMHASH_DIR; a relative path is inside the data directory ``.scrapy``."""
-    return _reader(settings).path("SIMHASH_DIR")
+def crawl_rules(settings: Settings | None, made_with: Confirmation) -> tuple[Policy, Confirmation]:
+    """Return the policy and the confirmation of a crawl with these settings on an index.
+
+    :param made_with: the confirmation of the index, used where a setting is unset.
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
+    read = settings_reader(settings)
+    return read_policy(read), read_confirmation(read, made_with)
 
 
 def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:
@@ -64,7 +73,7 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
         another preset; the settings of confirmation do.
     :raises SettingsError: a setting has a value that is not allowed.
     """
-    read = _reader(settings)
+    read = settings_reader(settings)
     own, chosen = read.preset("SIMHASH_PRESET")
     if preset not in (None, own):
         own, chosen = choose_preset(preset)
@@ -82,28 +91,27 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
     )
 
 
-def redis_address(
-    settings: Settings | None,
-    url: str | None,
-    name: str | None,
-    spider: str | None,
-    *,
-    cluster: bool = False,
-) -> RedisAddress | None:
-    """Return the address of an index in Redis, as a crawl finds it; None if it is in a directory.
+def redis_address(options: argparse.Namespace) -> RedisAddress | None:
+    """Return the address of an index in Redis, as a crawl finds it.
 
-    :param url: instead of SIMHASH_REDIS_URL.
-    :param name: instead of SIMHASH_REDIS_KEY.
-    :param cluster: True instead of SIMHASH_REDIS_CLUSTER.
+    None if neither the options nor the settings ask for one. The options override the settings.
+
     :raises SimhashError: the settings are not valid, or a spider is needed.
     """
-    chosen = (project_settings() if settings is None else settings).copy()
-    if not (url or name or cluster) and chosen.get("SIMHASH_INDEX") != "redis":
+    chosen = (project_settings() if options.settings is None else options.settings).copy()
+    asked = options.redis or options.redis_key or options.redis_cluster
+    if not asked and chosen.get("SIMHASH_INDEX") != "redis":
         return None
-    given: dict[str, Any] = {"SIMHASH_REDIS_URL": url, "SIMHASH_REDIS_KEY": name}
-    given |= {"SIMHASH_REDIS_CLUSTER": cluster or None, "SIMHASH_INDEX": "redis"}
-    # Of no concern here, and refused.
-    given |= dict.fromkeys(("SIMHASH_RESET", "SIMHASH_KEEP_TEXT"), False)
+    given: dict[str, Any] = {
+        "SIMHASH_INDEX": "redis",
+        "SIMHASH_REDIS_URL": options.redis,
+        "SIMHASH_REDIS_KEY": options.redis_key,
+        "SIMHASH_REDIS_CLUSTER": options.redis_cluster or None,
+        # An index in Redis refuses these settings of crawls, which commands do not use.
+        "SIMHASH_RESET": False,
+        "SIMHASH_KEEP_TEXT": False,
+    }
+    spider: str | None = getattr(options, "spider", None)
     for setting, value in given.items():
         if value is not None:
             chosen.set(setting, value, priority=100)
@@ -120,31 +128,6 @@ def redis_address(
     return RedisAddress(redis.url, redis.name, redis.cluster, redis.parameters)
 
 
-def crawl_policy(settings: Settings | None) -> Policy:
-    """Return the policy of a crawl with these settings.
-
-    :raises SettingsError: a setting has a value that is not allowed.
-    """
-    return read_policy(_reader(settings))
-
-
-def crawl_confirmation(settings: Settings | None, made_with: Confirmation) -> Confirmation:
-    """Return the confirmation of a crawl with these settings on an index.
-
-    :param made_with: the confirmation of the index, used where a setting is unset.
-    :raises SettingsError: a setting has a value that is not allowed.
-    """
-    return read_confirmation(_reader(settings), made_with)
-
-
-def cluster_limit(settings: Settings | None) -> int:
-    """Return SIMHASH_CLUSTER_LIMIT.
-
-    :raises SettingsError: it has a value that is not allowed.
-    """
-    return _reader(settings).whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32)
-
-
 def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], bool] | None]:
     """Return SIMHASH_SCOPE as a function: from a page's key to a filter of representatives' keys.
 
@@ -152,5 +135,31 @@ def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], boo
 
     :raises SettingsError: it has a value that is not allowed.
     """
-    scope = _reader(settings).choice("SIMHASH_SCOPE", get_args(Scope))
-    return Identity(lambda _: b"", cast("Scope", scope)).scope_filter
+    return _scope_filter(_scope(settings_reader(settings)))
+
+
+def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
+    """Return the parameters of `DedupeOptions` that settings determine.
+
+    :raises SettingsError: a setting has a value that is not allowed.
+    """
+    read = settings_reader(settings)
+    scope = _scope(read)
+    return {
+        "action": read.choice("SIMHASH_ACTION", ("drop", "tag")),
+        "tags": dict(read.item_tags()),
+        "incremental": read.boolean("SIMHASH_INCREMENTAL"),
+        "scope_name": scope,
+        "scope": None if scope == "all" else _scope_filter(scope),
+        "max_bytes": read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40),
+        "expected_records": read.whole("SIMHASH_EXPECTED_PAGES", 1, 1 << 32),
+        "timeout_ms": read.whole("SIMHASH_TIMEOUT_MS", 1, 3_600_000),
+    }
+
+
+def _scope(read: SettingsReader) -> Scope:
+    return cast("Scope", read.choice("SIMHASH_SCOPE", get_args(Scope)))
+
+
+def _scope_filter(scope: Scope) -> Callable[[str], Callable[[str], bool] | None]:
+    return Identity(lambda _request: b"", scope).scope_filter

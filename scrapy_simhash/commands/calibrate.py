@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-from contextlib import ExitStack
-from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +13,10 @@ from scrapy_simhash.commands._options import (
     add_command,
     add_scheme_options,
     known_indexes,
-    min_tokens,
     schemes_and_distances,
     whole,
 )
-from scrapy_simhash.commands._output import progress, show_json, writable
+from scrapy_simhash.commands._output import progress, show_json, writable, write_file
 from scrapy_simhash.commands._pages import Skips, add_reading_options, existing_paths, reading
 from scrapy_simhash.commands.fitting import indexes_in_use, served_distance
 from scrapy_simhash.documents.escaping import escaped
@@ -26,7 +24,7 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.resemblance import DIFFERENT, NEAR_DUPLICATE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from scrapy_simhash.calibration.calibrating import Calibration
 
@@ -146,14 +144,14 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     from scrapy_simhash.calibration.sampling import Sample
 
     indexes = indexes_in_use(options.settings)
+    chosen = schemes_and_distances(options)
     presets = [
         PresentSettings(
             *(one.preset, one.scheme, one.max_distance, one.confirmation),
             served_distance=served_distance(indexes, one.scheme),
         )
-        for one in schemes_and_distances(options)
+        for one in chosen
     ]
-    least = min_tokens(options)
     skips = Skips()
     with progress("documents") as on_progress:
         documents = reading(options).documents(paths)
@@ -166,25 +164,17 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
         )
     if not sample.read:
         raise SimhashError(f"no page could be read from {', '.join(options.files)}")
-    with ExitStack() as bars:
-
-        @cache
-        def bar() -> Callable[..., Any]:
-            bars.close()  # the bar of the previous step
-            return bars.enter_context(progress("pages compared", len(sample)))
-
-        def compared(done: int, of: int) -> None:
-            bar()(done, of)
-
+    # The bar runs twice: pages are fingerprinted, and then compared.
+    with progress("pages", len(sample)) as on_progress:
         calibration = calibrate(
             sample,
             presets,
-            min_tokens=least,
+            min_tokens=chosen[0].min_tokens,
             seed=options.seed,
             threshold=options.threshold,
             list_pairs=options.pairs is not None,
-            on_page_progress=bars.enter_context(progress("pages", len(sample))),
-            on_pairs_progress=compared,
+            on_page_progress=on_progress,
+            on_pairs_progress=on_progress,
         )
     if options.pairs is not None:
         _write_pairs(Path(options.pairs), calibration)
@@ -200,23 +190,19 @@ def _write_pairs(place: Path, calibration: Calibration) -> None:
         *("preset", "kind", "distance", "similarity", "resemblance", "content_resemblance"),
         *("confirmed", "a", "b"),
     )
-    try:
-        with place.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(names)
-            for one, pairs in zip(calibration.presets, calibration.pairs, strict=True):
-                for pair in pairs:
-                    row = {
-                        **pair._asdict(),
-                        "preset": one.preset.name,
-                        "similarity": None if pair.similarity is None else f"{pair.similarity:.2f}",
-                        "resemblance": f"{pair.resemblance:.4f}",
-                        "content_resemblance": f"{pair.content_resemblance:.4f}",
-                        "a": escaped(pair.a),
-                        "b": escaped(pair.b),
-                    }
-                    writer.writerow([row[name] for name in names])
-    except OSError as error:
-        raise SimhashError(
-            f"{place} cannot be written: {error.strerror}: choose another file"
-        ) from error
+    table = StringIO()
+    writer = csv.DictWriter(table, names, extrasaction="ignore")
+    writer.writeheader()
+    for one, pairs in zip(calibration.presets, calibration.pairs, strict=True):
+        for pair in pairs:
+            row = {
+                **pair._asdict(),
+                "preset": one.preset.name,
+                "similarity": None if pair.similarity is None else f"{pair.similarity:.2f}",
+                "resemblance": f"{pair.resemblance:.4f}",
+                "content_resemblance": f"{pair.content_resemblance:.4f}",
+                "a": escaped(pair.a),
+                "b": escaped(pair.b),
+            }
+            writer.writerow(row)
+    write_file(place, table.getvalue())

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.calibration.counting import STEPS
-from scrapy_simhash.commands.fitting import rebuilds
+from scrapy_simhash.commands.fitting import needed_rebuilds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.calibration.calibrating import Calibrated, Calibration
     from scrapy_simhash.calibration.choosing import Choice, Score
     from scrapy_simhash.calibration.index_distances import IndexDistances
-    from scrapy_simhash.commands.fitting import IndexInUse, Rebuild
+    from scrapy_simhash.commands.fitting import IndexInUse
 
 
 def as_json(calibration: Calibration, indexes: Sequence[IndexInUse]) -> dict[str, Any]:
@@ -68,26 +68,15 @@ def _preset_as_json(one: Calibrated) -> dict[str, Any]:
             "different": one.counts.different,
         },
         "curve": [
-            {
-                "max_distance": row.max_distance,
-                "recall": row.recall,
-                "precision": row.precision,
-                "f1": row.f1,
-            }
+            {name: getattr(row, name) for name in ("max_distance", "recall", "precision", "f1")}
             for row in one.rows
         ],
     }
 
 
 def _score_as_json(found: Score) -> dict[str, Any]:
-    return {
-        **found._asdict(),
-        "recall": found.recall,
-        "recall_95": found.recall_95,
-        "precision": found.precision,
-        "precision_95": found.precision_95,
-        "f1": found.f1,
-    }
+    computed = ("recall", "recall_95", "precision", "precision_95", "f1")
+    return found._asdict() | {name: getattr(found, name) for name in computed}
 
 
 def _tables_as_json(one: Calibrated, choice: Choice) -> dict[str, Any] | None:
@@ -119,14 +108,6 @@ def proposed_settings(one: Calibrated) -> dict[str, Any]:
     if one.least is not None:
         settings["SIMHASH_MIN_RESEMBLANCE"] = one.least.per_cent / STEPS
     return settings
-
-
-def needed_rebuilds(best: Calibrated | None, indexes: Sequence[IndexInUse]) -> list[Rebuild]:
-    """Return the rebuilds that are needed before a crawl can use the proposed settings."""
-    if best is None or best.choice is None:
-        return []
-    preset = best.preset
-    return rebuilds(indexes, preset.name, preset.scheme, best.choice.max_distance)
 
 
 def index_as_json(found: IndexDistances) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.calibration.choosing import FEW_NEAR_DUPLICATES
 from scrapy_simhash.calibration.counting import STEPS
-from scrapy_simhash.commands._output import counted, show
-from scrapy_simhash.commands.calibrate_json import needed_rebuilds, proposed_settings
+from scrapy_simhash.commands._output import bar, counted, show
+from scrapy_simhash.commands.calibrate_json import proposed_settings
+from scrapy_simhash.commands.fitting import needed_rebuilds
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
@@ -188,9 +189,8 @@ def _show_histograms(
         cells = []
         for column, highest in zip(binned, most, strict=True):
             count = column[row]
-            # Any value above 0 gets a visible bar.
-            bar = "█" * max(round(count / highest * _BAR_CHARACTERS), 1) if count else ""
-            cells.append(f"{count:>9,}  {bar:<{_BAR_CHARACTERS + 1}}")
+            drawn = bar(count, highest, _BAR_CHARACTERS)
+            cells.append(f"{count:>9,}  {drawn:<{_BAR_CHARACTERS + 1}}")
         mark = f"<- k = {k}" if k is not None and start <= k < stop else ""
         show(f"{label:>9}  {''.join(cells)}{mark}".rstrip())
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands._options import add_index_command, index_location, whole
+from scrapy_simhash.commands._options import (
+    add_index_command,
+    index_location,
+    require_distance_below,
+    whole,
+)
 from scrapy_simhash.commands._output import note, percent, show, show_json
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.parameters import MAX_BITS
@@ -101,6 +106,11 @@ class Cluster(NamedTuple):
     representative: str
     near_duplicates: list[Member]
 
+    @property
+    def pages(self) -> int:
+        """Return the number of pages, the representative included."""
+        return len(self.near_duplicates) + 1
+
 
 def run(options: argparse.Namespace) -> int:
     """Show the clusters, and return the exit code."""
@@ -112,26 +122,27 @@ def run(options: argparse.Namespace) -> int:
     clusters = [
         cluster
         for cluster in _found(options)
-        if len(cluster.near_duplicates) + 1 >= options.min_pages and _on_host(cluster, options.host)
+        if cluster.pages >= options.min_pages and _on_host(cluster, options.host)
     ]
     shown = clusters[: options.top or None]
     members = slice(options.members or None)
     if options.json:
-        found = {
-            "clusters": len(clusters),
-            "pages": sum(len(cluster.near_duplicates) + 1 for cluster in clusters),
-            "shown": [
-                {
-                    "representative": cluster.representative,
-                    "pages": len(cluster.near_duplicates) + 1,
-                    "similar" if options.similar else "near_duplicates": [
-                        member._asdict() for member in cluster.near_duplicates[members]
-                    ],
-                }
-                for cluster in shown
-            ],
-        }
-        show_json(found)
+        show_json(
+            {
+                "clusters": len(clusters),
+                "pages": sum(cluster.pages for cluster in clusters),
+                "shown": [
+                    {
+                        "representative": cluster.representative,
+                        "pages": cluster.pages,
+                        "similar" if options.similar else "near_duplicates": [
+                            member._asdict() for member in cluster.near_duplicates[members]
+                        ],
+                    }
+                    for cluster in shown
+                ],
+            }
+        )
         return 0
     for cluster in shown:
         show(escaped(cluster.representative))
@@ -190,7 +201,7 @@ def _found(options: argparse.Namespace) -> list[Cluster]:
         Cluster(key, [Member(one.key, one.distance, one.similarity, one.action) for one in lines])
         for key, lines in groups.items()
     ]
-    return sorted(clusters, key=lambda one: len(one.near_duplicates), reverse=True)
+    return sorted(clusters, key=lambda one: one.pages, reverse=True)
 
 
 def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
@@ -251,10 +262,7 @@ def _grouped(
 ) -> list[Cluster]:
     from scrapy_simhash.clustering import cluster
 
-    if max_distance >= bits:
-        options.wrong_usage(
-            f"--max-distance {max_distance}: must be less than {bits}, the scheme's bits"
-        )
+    require_distance_below(bits, max_distance, options)
     found = cluster(
         fingerprints, bits=bits, max_distance=max_distance, method=options.method or "leader"
     )

@@ -9,16 +9,22 @@ from scrapy_simhash.commands._options import (
     add_scheme_options,
     schemes_and_distances,
 )
-from scrapy_simhash.commands._output import percent, show, show_json, unconfirmed_because
-from scrapy_simhash.commands._pages import PAGE, add_page_arguments, load_pages
+from scrapy_simhash.commands._output import (
+    percent,
+    show,
+    show_json,
+    shown_fingerprint,
+    unconfirmed_because,
+)
+from scrapy_simhash.commands._pages import PAGE, add_reading_options, load_pages
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from scrapy_simhash.commands._options import Chosen
     from scrapy_simhash.commands._pages import LoadedPage
+    from scrapy_simhash.commands._settings import SchemeSettings
     from scrapy_simhash.detector import PageFingerprint
 
 _DESCRIPTION = """\
@@ -43,7 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("a", metavar="A", help=f"a page: {PAGE}")
     parser.add_argument("b", metavar="B", help="another page")
-    add_page_arguments(parser, None)
+    add_reading_options(parser, json=False)
     parser.add_argument("--json", action="store_true", help="show the result as JSON")
     add_scheme_options(parser, several=True, confirmation=True)
 
@@ -56,7 +62,7 @@ class _Compared(NamedTuple):
     :param resemblance: exact resemblance.
     """
 
-    chosen: Chosen
+    chosen: SchemeSettings
     pages: tuple[PageFingerprint, PageFingerprint]
     distance: int | None
     similarity: float | None
@@ -94,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compare(
-    pages: Sequence[LoadedPage], presets: Sequence[Chosen], options: argparse.Namespace
+    pages: Sequence[LoadedPage], presets: Sequence[SchemeSettings], options: argparse.Namespace
 ) -> list[_Compared]:
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.fingerprint import hamming_distance
@@ -122,8 +128,6 @@ def _compare(
 
 
 def _as_json(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> dict[str, Any]:
-    from scrapy_simhash.fingerprint import to_hex
-
     return {
         "a": {"page": pages[0].name, "url": pages[0].url},
         "b": {"page": pages[1].name, "url": pages[1].url},
@@ -143,9 +147,7 @@ def _as_json(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> dict
                 "resemblance": one.resemblance,
                 **{
                     name: {
-                        "fingerprint": None
-                        if page.fingerprint is None
-                        else to_hex(page.fingerprint, one.chosen.scheme.bits),
+                        "fingerprint": shown_fingerprint(page.fingerprint, one.chosen.scheme.bits),
                         "way": page.way,
                         "tokens": page.tokens,
                         "skipped": page.skipped,
@@ -161,8 +163,7 @@ def _as_json(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> dict
 
 def _show(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> None:
     for name, page in zip("AB", pages, strict=True):
-        redirect = f" ({page.url})" if page.url not in (None, page.name) else ""
-        show(f"{name}  {escaped(page.name + redirect)}")
+        show(f"{name}  {escaped(page.shown_name)}")
     if len(compared) > 1:
         _show_table(compared)
     else:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from scrapy_simhash.commands._options import (
+    add_command,
     add_scheme_options,
-    min_tokens,
     scheme_and_distance,
     whole,
 )
@@ -39,14 +39,14 @@ Leaves near-duplicates out of files, or tags them: feeds that Scrapy wrote (JSON
 Parquet, WARC, and folders of HTML. The first of several copies is kept, and the verdicts are those
 of a crawl. Records that cannot be read or judged are kept.
 
-  {program} pages.jsonl.gz -o distinct.jsonl.gz
-  {program} --action tag news-*.jl -o tagged.jl
-  {program} --html-field source --key-field id pages.parquet -o distinct.parquet
-  {program} crawl.warc.gz -o distinct.warc.gz --verdicts verdicts.jsonl
-  {program} mirror/ -o mirror-distinct
-  zcat pages.jl.gz | {program} - -o - | wc -l
-  {program} --index seen --incremental monday.jl -o monday-new.jl
-  {program} --against october.jl monday.jl -o monday-new.jl
+  {program} dedupe pages.jsonl.gz -o distinct.jsonl.gz
+  {program} dedupe --action tag news-*.jl -o tagged.jl
+  {program} dedupe --html-field source --key-field id pages.parquet -o distinct.parquet
+  {program} dedupe crawl.warc.gz -o distinct.warc.gz --verdicts verdicts.jsonl
+  {program} dedupe mirror/ -o mirror-distinct
+  zcat pages.jl.gz | {program} dedupe - -o - | wc -l
+  {program} dedupe --index seen --incremental monday.jl -o monday-new.jl
+  {program} dedupe --against october.jl monday.jl -o monday-new.jl
 
 After an interruption, the same command goes on. The output appears when it is complete.
 """
@@ -56,12 +56,9 @@ _MOST_NAME_BYTES = 255
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``dedupe``."""
-    parser = subparsers.add_parser(
-        "dedupe",
-        help="leave near-duplicates out of files, or tag them",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        subparsers, "dedupe", _DESCRIPTION, "leave near-duplicates out of files, or tag them"
     )
-    parser.description = _DESCRIPTION.replace("{program}", parser.prog)
     parser.add_argument(
         "files",
         nargs="+",
@@ -106,7 +103,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """De-duplicate files. Return 1 if a file is damaged."""
-    from scrapy_simhash.commands.dedupe_settings import dedupe_settings, item_fields
+    from scrapy_simhash.commands._settings import dedupe_settings, settings_reader
     from scrapy_simhash.dedupe.run import dedupe
 
     _check(options)
@@ -117,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
             from_settings[name] = given
     text = tuple(options.text_field or ())
     if not text and options.html_field is None:
-        text = item_fields(options.settings)
+        text = settings_reader(options.settings).names("SIMHASH_ITEM_FIELDS")
     asked = DedupeOptions(
         **from_settings,
         scheme=chosen.scheme,
@@ -129,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
             html=options.html_field,
             key="" if options.key_field == "#" else options.key_field,
         ),
-        min_tokens=min_tokens(options),
+        min_tokens=chosen.min_tokens,
         encoding=options.encoding,
         workers=options.workers or 0,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import add_index_command, index_location
@@ -50,17 +51,10 @@ def run(options: argparse.Namespace) -> int:
 def _as_json(found: Explanation) -> dict[str, Any]:
     from scrapy_simhash.fingerprint import to_hex
 
-    def of_line(line: Any) -> dict[str, Any]:
-        return {
-            "key": line.key,
-            "representative": line.representative,
-            "distance": line.distance,
-            "fingerprint": to_hex(line.fingerprint, found.bits),
-            "seen_at_s": line.seen_at_s,
-            "similarity": line.similarity,
-            "confirmed": line.confirmed,
-            "action": line.action,
-        }
+    def of_line(line: NearDuplicate) -> dict[str, Any]:
+        fields = asdict(line) | {"fingerprint": to_hex(line.fingerprint, found.bits)}
+        del fields["sequence"]  # a number of the index's own
+        return fields
 
     entry = found.entry
     return {

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import add_index_command, index_location
-from scrapy_simhash.commands._output import progress, show, show_json
+from scrapy_simhash.commands._output import progress, show, show_json, writable
 
 if TYPE_CHECKING:
     import argparse
@@ -56,9 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
     where = index_location(options)
     to_standard = options.file == STANDARD_STREAM
-    if not options.file or (not to_standard and Path(options.file).is_dir()):
-        raise SimhashError(f"{options.file or 'a file without a name'}: name a file to write")
-    if not to_standard and Path(options.file).exists() and not options.force:
+    if not to_standard and writable(options.file).exists() and not options.force:
         raise SimhashError(f"{options.file} exists already: --force overwrites it")
     if options.near_duplicates:
         records: Any = exchange.near_duplicate_records(where)
@@ -71,8 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if to_standard:
         return 0
     if options.json:
-        result = {"index": str(where), "file": options.file, "records": count}
-        show_json(result)
+        show_json({"index": str(where), "file": options.file, "records": count})
     else:
         show(f"{count:,} records of {where} written to {options.file}")
     return 0

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_simhash.commands._options import (
     add_command,
     add_scheme_options,
-    detector,
     scheme_and_distance,
     whole,
 )
-from scrapy_simhash.commands._output import note, show, show_json
+from scrapy_simhash.commands._output import counted, note, show, show_json, shown_fingerprint
 from scrapy_simhash.commands._pages import add_page_arguments, load_page
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.commands._options import Chosen
     from scrapy_simhash.commands._pages import LoadedPage
+    from scrapy_simhash.commands._settings import SchemeSettings
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.extraction import Extraction
     from scrapy_simhash.inspection import SelectorCount
@@ -68,11 +67,10 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 class _Found(NamedTuple):
     loaded: LoadedPage
-    chosen: Chosen
+    chosen: SchemeSettings
     extraction: Extraction
     page: PageFingerprint
     selectors: list[SelectorCount]
-    min_tokens: int
 
 
 def run(options: argparse.Namespace) -> int:
@@ -95,17 +93,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _find(options: argparse.Namespace) -> _Found:
+    from scrapy_simhash.detector import Detector
     from scrapy_simhash.errors import ExtractionError
     from scrapy_simhash.extraction import Extraction, extract
     from scrapy_simhash.inspection import selector_counts
 
     chosen = scheme_and_distance(options)
     loaded = load_page(options.page, options)
-    made, scheme = detector(options, chosen.scheme), chosen.scheme
+    scheme = chosen.scheme
+    made = Detector(scheme, min_tokens=chosen.min_tokens)
     if not loaded.is_html:
         extraction = Extraction(loaded.text)
         page = made.fingerprint_extraction(extraction)
-        return _Found(loaded, chosen, extraction, page, [], made.min_tokens)
+        return _Found(loaded, chosen, extraction, page, [])
     started = time.thread_time()
     try:
         extraction = extract(loaded.text, scheme.extractor, scheme.selectors)
@@ -115,7 +115,7 @@ def _find(options: argparse.Namespace) -> _Found:
     else:
         page = made.fingerprint_extraction(extraction, (time.thread_time() - started) * 1000)
     counts = selector_counts(loaded.text, scheme.selectors)
-    return _Found(loaded, chosen, extraction, page, counts, made.min_tokens)
+    return _Found(loaded, chosen, extraction, page, counts)
 
 
 def _why(found: _Found) -> str:
@@ -145,9 +145,7 @@ def _features(found: _Found) -> list[tuple[str, float]]:
 
 
 def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
-    from scrapy_simhash.fingerprint import to_hex
-
-    loaded, chosen, extraction, page, selectors, min_tokens = found
+    loaded, chosen, extraction, page, selectors = found
     report: dict[str, Any] = {
         "page": loaded.name,
         "url": loaded.url,
@@ -163,12 +161,10 @@ def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
         "canonical": extraction.canonical,
         "characters": len(extraction.text),
         "tokens": page.tokens,
-        "min_tokens": min_tokens,
+        "min_tokens": chosen.min_tokens,
         "skipped": page.skipped,
         "error": page.error,
-        "fingerprint": None
-        if page.fingerprint is None
-        else to_hex(page.fingerprint, chosen.scheme.bits),
+        "fingerprint": shown_fingerprint(page.fingerprint, chosen.scheme.bits),
         "extraction_ms": round(page.extraction_ms, 3),
         "tokenization_ms": round(page.tokenization_ms, 3),
         "fingerprint_ms": round(page.fingerprint_ms, 3),
@@ -186,13 +182,12 @@ def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _explain(found: _Found) -> None:
-    loaded, chosen, extraction, page, selectors, min_tokens = found
-    redirect = f" ({loaded.url})" if loaded.url not in (None, loaded.name) else ""
+    loaded, chosen, extraction, page, selectors = found
     note("")
-    note(f"page       {loaded.name}{redirect}")
+    note(f"page       {loaded.shown_name}")
     note(f"way        {extraction.way or 'none'}: {_why(found)}")
     for count in selectors:
-        elements = f"{count.elements:,} element{'' if count.elements == 1 else 's'}"
+        elements = counted(count.elements, "element")
         note(f"           --{count.use} {count.selector!r} finds {elements}")
     for name in ("title", "heading", "canonical"):
         value = getattr(extraction, name)
@@ -203,7 +198,7 @@ def _explain(found: _Found) -> None:
         f"({chosen.preset}, {chosen.scheme.tokenizer})"
     )
     if page.skipped:
-        few = f": {page.tokens:,} of {min_tokens:,}" if page.skipped == "few_tokens" else ""
+        few = f": {page.tokens:,} of {chosen.min_tokens:,}" if page.skipped == "few_tokens" else ""
         note(f"skipped    {page.skipped}: {_SKIPS[page.skipped]}{few}")
     if loaded.is_html:
         note(f"extraction {page.extraction_ms:.1f} ms of CPU time")

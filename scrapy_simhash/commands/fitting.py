@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
+    from scrapy_simhash.calibration.calibrating import Calibrated
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.scheme import Scheme
 
@@ -34,12 +35,12 @@ class Rebuild(NamedTuple):
 
 def indexes_in_use(settings: Settings | None) -> list[IndexInUse]:
     """Return the project's indexes of pages that this release can open."""
-    from scrapy_simhash.commands._settings import page_index_base
+    from scrapy_simhash.commands._settings import settings_reader
     from scrapy_simhash.errors import StorageError
     from scrapy_simhash.index.manifest import Manifest
 
     found = []
-    base = page_index_base(settings)
+    base = settings_reader(settings).path("SIMHASH_DIR")
     for directory in known_indexes(base):
         if directory.relative_to(base).parts[0].startswith(("spiders", "shared")):
             try:
@@ -72,16 +73,17 @@ def served_distance(indexes: Sequence[IndexInUse], scheme: Scheme) -> int | None
     return min(served, default=None)
 
 
-def rebuilds(
-    indexes: Sequence[IndexInUse], preset: str, scheme: Scheme, max_distance: int
-) -> list[Rebuild]:
-    """Return the rebuilds that are needed before a crawl can use a preset and a k."""
+def needed_rebuilds(best: Calibrated | None, indexes: Sequence[IndexInUse]) -> list[Rebuild]:
+    """Return the rebuilds that are needed before a crawl can use the proposed settings."""
+    if best is None or best.choice is None:
+        return []
+    preset, max_distance = best.preset, best.choice.max_distance
     found = []
     for directory, made in indexes:
         command = f"scrapy simhash rebuild --index {quote(str(directory))}"
-        if made.scheme != scheme:
+        if made.scheme != preset.scheme:
             why = "it has fingerprints of another scheme, and needs the texts of its pages"
-            command += f" --preset {preset}"
+            command += f" --preset {preset.name}"
         elif serves(made, max_distance):
             continue
         else:

@@ -9,7 +9,6 @@ from scrapy_simhash.commands._options import (
     add_command,
     add_redis_options,
     add_scheme_options,
-    redis_address,
     scheme_and_distance,
     whole,
 )
@@ -18,7 +17,7 @@ from scrapy_simhash.commands._output import progress, show, show_json
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.commands._options import Chosen
+    from scrapy_simhash.commands._settings import SchemeSettings
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.maintenance.sources import Location
@@ -67,9 +66,10 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 
 def _place(
-    options: argparse.Namespace, chosen: Chosen, pages: int
+    options: argparse.Namespace, chosen: SchemeSettings, pages: int
 ) -> tuple[Location, Manifest | RedisManifest]:
     """Return where the new index is to be, and its manifest."""
+    from scrapy_simhash.commands._settings import redis_address
     from scrapy_simhash.index import new_manifest
     from scrapy_simhash.index.redis import new_redis_manifest
 
@@ -106,8 +106,7 @@ def run(options: argparse.Namespace) -> int:
             on_progress=on_progress,
         )
     if options.json:
-        result = {"index": str(where), "file": options.file, "entries": count}
-        show_json(result)
+        show_json({"index": str(where), "file": options.file, "entries": count})
     else:
         show(f"{count:,} entries imported to {where}")
     return 0

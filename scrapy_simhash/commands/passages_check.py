@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +15,11 @@ from scrapy_simhash.commands._output import (
     show,
     show_json,
     writable,
+    write_file,
 )
-from scrapy_simhash.commands._pages import load_document
+from scrapy_simhash.commands._pages import is_url, load_document
 from scrapy_simhash.commands.passages_add import index_directory
 from scrapy_simhash.documents.escaping import printable
-from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.passages.result import SHOWN_DIGITS
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.passages.index import PassageIndex
     from scrapy_simhash.passages.result import CheckedPassage, Level, PassageReport, Source
 
-_URL = re.compile(r"https?://", re.IGNORECASE)
 _SHOWN_SOURCES = 10
 _LEVELS: dict[Level, str] = {"high": "highly similar", "medium": "similar", "common": "common"}
 
@@ -63,12 +61,7 @@ def run(options: argparse.Namespace) -> int:
     if page is not None:
         from scrapy_simhash.passages.page import render_page
 
-        try:
-            page.write_text(render_page(report, text), encoding="utf-8")
-        except OSError as error:
-            raise SimhashError(
-                f"{page} cannot be written: {error.strerror}: choose another file"
-            ) from error
+        write_file(page, render_page(report, text))
     if options.json:
         show_json(report.to_dict() | {"excluded": excluded})
     else:
@@ -79,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 def _itself(index: PassageIndex, name: str) -> str | None:
     """Return the name of the text in the index, which may be another path of its file."""
     names = [name]
-    if not _URL.match(name):
+    if not is_url(name):
         names += [os.path.relpath(name), str(Path(name).resolve())]
     return next((one for one in names if one in index), None)
 

@@ -6,13 +6,19 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands._options import add_index_command, index_location, whole
+from scrapy_simhash.commands._options import (
+    add_index_command,
+    index_location,
+    require_distance_below,
+    whole,
+)
 from scrapy_simhash.commands._output import (
     match_unconfirmed_because,
     note,
     percent,
     show,
     show_json,
+    shown_fingerprint,
 )
 from scrapy_simhash.commands._pages import add_page_arguments, load_page
 from scrapy_simhash.documents.escaping import escaped
@@ -106,12 +112,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _ask(options: argparse.Namespace) -> _Answer:
-    from scrapy_simhash.commands._settings import (
-        crawl_confirmation,
-        crawl_policy,
-        page_scope,
-        scheme_settings,
-    )
+    from scrapy_simhash.commands._settings import crawl_rules, page_scope, scheme_settings
     from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
     from scrapy_simhash.maintenance.explain import predict
     from scrapy_simhash.maintenance.sources import manifest_of, opened_index
@@ -120,13 +121,8 @@ def _ask(options: argparse.Namespace) -> _Answer:
     where = index_location(options)
     made = manifest_of(where)
     bits = made.scheme.bits
-    if options.max_distance is not None and options.max_distance >= bits:
-        options.wrong_usage(
-            f"--max-distance {options.max_distance}: must be less than {bits}, the bits of the "
-            "index"
-        )
-    policy = crawl_policy(options.settings)
-    confirmation = crawl_confirmation(options.settings, made.confirmation)
+    require_distance_below(bits, options.max_distance or 0, options)
+    policy, confirmation = crawl_rules(options.settings, made.confirmation)
     fingerprint = _bare_fingerprint(options.page, bits)
     if fingerprint is None:
         loaded = load_page(options.page, options)
@@ -166,28 +162,25 @@ def _found_bare(plan: TablePlan, max_distance: int) -> _Bare:
 
 
 def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
-    from scrapy_simhash.fingerprint import to_hex
-
     page, prediction = answer.page, answer.prediction
+    matches = () if prediction is None else prediction.matches
     return {
         "page": answer.name,
         "kind": "skipped" if prediction is None else prediction.kind,
         "skipped": page.skipped,
-        "fingerprint": None if page.fingerprint is None else to_hex(page.fingerprint, answer.bits),
+        "fingerprint": shown_fingerprint(page.fingerprint, answer.bits),
         "max_distance": answer.max_distance,
         "min_resemblance": answer.confirmation.min_resemblance,
         "same_title": answer.confirmation.same_name,
         "finds": None if answer.bare is None else answer.bare._asdict(),
         "tokens": page.tokens,
         "way": page.way,
-        "representative": None if prediction is None else prediction.representative,
-        "distance": None if prediction is None else prediction.distance,
-        "similarity": None if prediction is None else prediction.similarity,
-        "similar_to": None if prediction is None else prediction.similar_to,
+        **{
+            name: getattr(prediction, name, None)  # None for a page that is skipped
+            for name in ("representative", "distance", "similarity", "similar_to")
+        },
         "action": answer.action,
-        "matches": []
-        if prediction is None
-        else [
+        "matches": [
             {
                 "key": match.key,
                 "distance": match.distance,
@@ -196,16 +189,14 @@ def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
                 "unconfirmed_because": match_unconfirmed_because(answer.confirmation, match)
                 or None,
             }
-            for match in prediction.matches[:top]
+            for match in matches[:top]
         ],
-        "match_count": 0 if prediction is None else len(prediction.matches),
-        "copy_count": 0 if prediction is None else sum(one.confirmed for one in prediction.matches),
+        "match_count": len(matches),
+        "copy_count": sum(match.confirmed for match in matches),
     }
 
 
 def _show(answer: _Answer, top: int) -> None:
-    from scrapy_simhash.fingerprint import to_hex
-
     page, prediction = answer.page, answer.prediction
     way = f" by {page.way}" if page.way else ""
     if answer.bare is None:
@@ -215,7 +206,7 @@ def _show(answer: _Answer, top: int) -> None:
         show(f"verdict      skipped: {page.skipped}{error}")
         show("a crawl      would keep it")
         return
-    show(f"fingerprint  {to_hex(page.fingerprint, answer.bits)}")
+    show(f"fingerprint  {shown_fingerprint(page.fingerprint, answer.bits)}")
     if answer.bare is not None and answer.bare.recall < 1:
         show(
             f"finds        all to distance {answer.bare.all_to}, and at most "

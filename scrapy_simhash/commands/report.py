@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import add_index_command, index_location, whole
-from scrapy_simhash.commands._output import is_standard, show, show_bytes, show_json
+from scrapy_simhash.commands._output import (
+    counted,
+    is_standard,
+    show,
+    show_bytes,
+    show_json,
+    writable,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -56,38 +62,37 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the report, and return the exit code."""
-    from scrapy_simhash.commands._settings import cluster_limit
-    from scrapy_simhash.errors import SimhashError
+    from scrapy_simhash.commands._settings import settings_reader
     from scrapy_simhash.report.page import render
     from scrapy_simhash.report.writing import report_data, write_report
 
     where = index_location(options)
     to_standard = is_standard(options.file)
-    if not options.file or (not to_standard and Path(options.file).is_dir()):
-        raise SimhashError(f"{options.file or 'a file without a name'}: name a file to write")
     report_options = {
-        "cluster_limit": cluster_limit(options.settings),
+        "cluster_limit": settings_reader(options.settings).whole(
+            "SIMHASH_CLUSTER_LIMIT", 0, 1 << 32
+        ),
         "max_pages": options.max_pages,
         "max_text_bytes": options.max_text_bytes,
     }
     if to_standard:
         show_bytes(render(report_data(where, **report_options)).encode())
         return 0
-    data = write_report(Path(options.file), where, **report_options)
+    data = write_report(writable(options.file), where, **report_options)
     index = data["index"]
     if options.json:
-        result = {
-            "index": str(where),
-            "file": options.file,
-            "representatives": index["representatives"],
-            "near_duplicates": index["near_duplicates"],
-            "left_out": data["left_out"],
-        }
-        show_json(result)
+        show_json(
+            {
+                "index": str(where),
+                "file": options.file,
+                "representatives": index["representatives"],
+                "near_duplicates": index["near_duplicates"],
+                "left_out": data["left_out"],
+            }
+        )
     else:
-        near, others = index["near_duplicates"], index["representatives"]
         show(
-            f"{near:,} near-duplicate{'s' * (near != 1)}, {others:,} "
-            f"representative{'s' * (others != 1)}, in {options.file}"
+            f"{counted(index['near_duplicates'], 'near-duplicate')}, "
+            f"{counted(index['representatives'], 'representative')}, in {options.file}"
         )
     return 0

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import add_index_command, index_location
-from scrapy_simhash.commands._output import counted, show, show_bytes, show_json
+from scrapy_simhash.commands._output import (
+    counted,
+    is_standard,
+    note,
+    show,
+    show_bytes,
+    show_json,
+    writable,
+    write_file,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -192,16 +201,15 @@ def _read(file: str) -> tuple[list[tuple[str, Rule]], int]:
 
 
 def _export(file: str, holding: Iterable[KnownRule]) -> int:
-    from scrapy_simhash.commands._output import is_standard, note, writable
     from scrapy_simhash.url_rules.exchange import to_discarder
 
     plain = [to_discarder(*one) for one in holding]
     written = [rule for rule in plain if rule is not None]
-    text = (json.dumps(written, ensure_ascii=True, sort_keys=True, indent=2) + "\n").encode()
+    text = json.dumps(written, ensure_ascii=True, sort_keys=True, indent=2) + "\n"
     if is_standard(file):
-        show_bytes(text)
+        show_bytes(text.encode())
     else:
-        writable(file).write_bytes(text)
+        write_file(writable(file), text)
     note(
         f"{counted(len(written), 'rule')} exported; {len(plain) - len(written):,} left out, which "
         "duplicate-url-discarder cannot express"

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._options import add_index_command, index_location, whole
-from scrapy_simhash.commands._output import percent, progress, show, show_json
+from scrapy_simhash.commands._output import bar, percent, progress, show, show_json
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
@@ -152,9 +152,7 @@ def _chart(title: str, counts: Mapping[int, int]) -> None:
     show(f"\n{title}")
     most = max(counts.values())
     for value, count in counts.items():
-        # Any value above 0 gets a visible bar.
-        bar = "█" * max(round(count / most * _BAR_CHARACTERS), bool(count))
-        show(f"  {value:>3}  {count:>9,}  {bar}".rstrip())
+        show(f"  {value:>3}  {count:>9,}  {bar(count, most, _BAR_CHARACTERS)}".rstrip())
 
 
 def _show_tables(found: IndexStatistics) -> None:

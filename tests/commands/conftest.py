@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,6 +52,24 @@ def folder(tmp_path, monkeypatch):
 def demo(tmp_path_factory):
     """The index that a crawl of the demo site leaves; tests copy it."""
     return crawl_demo_site(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture
+def index(demo, folder):
+    """A copy of the demo's index, where a command outside of any project looks for it."""
+    return shutil.copytree(demo, folder / ".scrapy" / "simhash" / "spiders" / "site")
+
+
+@pytest.fixture
+def ran_json(run):
+    """Run a command for its JSON."""
+
+    def run_it(*arguments, code=0):
+        ran = run(*arguments, "--json")
+        assert (ran.code, ran.err) == (code, "")
+        return json.loads(ran.out)
+
+    return run_it
 
 
 @pytest.fixture

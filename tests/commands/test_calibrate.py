@@ -9,11 +9,9 @@ import re
 import shlex
 import shutil
 import signal
-from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.commands.main import build_parser
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import TablePlan, index_url, open_index
 from scrapy_simhash.index.manifest import FILE_NAME
@@ -21,7 +19,7 @@ from scrapy_simhash.maintenance.export import entry_records, near_duplicate_reco
 from scrapy_simhash.scheme import PRESETS, Scheme
 from tests.calibration.pages import articles, page, write_pages
 
-from .conftest import DEADLINE_S, MODULE, SCRAPY, finish, start
+from .conftest import MODULE, SCRAPY, finish, start
 from .samples import CHINESE, FERRY, written
 
 pytestmark = pytest.mark.thorough
@@ -32,11 +30,6 @@ TEXTS = articles(40, 25)
 @pytest.fixture
 def pages(folder):
     return write_pages(folder / "pages", TEXTS).name
-
-
-@pytest.fixture
-def index(demo, folder):
-    return shutil.copytree(demo, folder / ".scrapy" / "simhash" / "spiders" / "site")
 
 
 def calibrated(run, *arguments):
@@ -388,15 +381,6 @@ def test_the_settings_of_a_project(run_process, pages):
     assert report["skipped"] == {"few_tokens": 65}
 
 
-def test_a_reader_that_has_read_enough(folder, pages):
-    process = start(*MODULE, "calibrate", "--json", pages, in_folder=folder)
-    assert process.stdout.read(1)
-    process.stdout.close()
-    assert process.wait(timeout=DEADLINE_S) == 0
-    assert process.stderr.read() == ""
-    process.stderr.close()
-
-
 def test_ctrl_c_while_it_reads(folder):
     os.mkfifo(folder / "pipe")
     process = start(*MODULE, "calibrate", "pipe", in_folder=folder)
@@ -409,14 +393,3 @@ def test_ctrl_c_while_it_reads(folder):
         process.kill()
         process.communicate()
     assert ran == (130, "", "interrupted\n")
-
-
-def test_the_commands_of_the_documentation_are_right_usage():
-    text = (Path(__file__).parents[2] / "docs" / "calibration.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^(?:\$ )?scrapy simhash (calibrate .*)$", text, re.MULTILINE)
-    assert len(lines) > 5
-    for line in lines:
-        assert build_parser("scrapy simhash").parse_args(shlex.split(line)).files
-    # All options of its own are named there.
-    for option in ("--sample", "--threshold", "--pairs", "--preset", "--text-field"):
-        assert option in text

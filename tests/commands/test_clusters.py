@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 
 import pytest
 
@@ -19,11 +18,6 @@ from scrapy_simhash.scheme import Scheme
 
 # How many pages a crawl finds similar depends on the order of its answers.
 SIMILAR = re.compile(r"([\d,]+ similar pages that are not copies: --similar lists them\n)?")
-
-
-@pytest.fixture
-def index(demo, folder):
-    return shutil.copytree(demo, folder / "index")
 
 
 @pytest.fixture

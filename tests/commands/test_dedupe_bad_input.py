@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import pty
 import signal
-import struct
-import termios
 import time
 from pathlib import Path
 
@@ -145,15 +141,6 @@ def test_a_reader_that_has_read_enough(folder, many):
     assert [path.name for path in folder.iterdir()] == ["many.jsonl"]
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("redirected", [">&-", "<&-", "2>&-"])
-def test_streams_that_are_closed(run_process, folder, feed, redirected):
-    command = f'exec "$@" {redirected}'
-    ran = run_process("sh", "-c", command, "sh", *MODULE, "dedupe", feed, "-o", "out.jsonl")
-    assert (ran.code, ran.err) == (0, "")
-    assert (folder / "out.jsonl").stat().st_size
-
-
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_ctrl_c_then_the_same_command(folder, many, run, workers):
     command = ("dedupe", many, "-o", "out.jsonl", "--verdicts", "v.jsonl")
@@ -231,29 +218,6 @@ def children(pid):
         with contextlib.suppress(OSError):  # the thread has ended
             found += path.read_text().split()
     return found
-
-
-@pytest.mark.thorough
-def test_a_bar_is_for_terminals(folder, many):
-    ours, theirs = pty.openpty()
-    # Of a terminal without a width, nothing would be seen.
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    process = start(
-        *MODULE, "dedupe", many, "-o", "o", "--workers", 1, in_folder=folder, stderr=theirs
-    )
-    os.close(theirs)
-    try:
-        seen = b""
-        while b" records" not in seen:
-            seen += os.read(ours, 1024)
-        process.send_signal(signal.SIGINT)
-        while b"interrupted" not in seen:
-            seen += os.read(ours, 1024)
-        assert finish(process).code == 130
-    finally:
-        process.kill()
-        process.communicate()
-        os.close(ours)
 
 
 def test_a_text_of_one_line_that_is_huge(run, folder):

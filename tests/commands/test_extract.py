@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
-import socket
-import sys
 
 import pytest
 
 from scrapy_simhash.scheme import Scheme
 from tests.crawl.site import serving
 
-from .conftest import DEADLINE_S, MODULE, SCRAPY, finish, start
+from .conftest import MODULE, SCRAPY
 from .samples import CHINESE, FERRY, NOTICE, written
 
 SENTENCES = [
@@ -240,39 +237,3 @@ def test_standard_input(run_process, folder):
     closed = ("sh", "-c", 'exec "$@" <&-', "sh")
     ran = run_process(*closed, *MODULE, "extract", "-")
     assert (ran.code, ran.err) == (1, "error: standard input is closed: name a file\n")
-
-
-def test_a_reader_that_has_read_enough(folder):
-    name = written(folder, "\n".join(SENTENCES * 3000))
-    process = start(*MODULE, "extract", name, in_folder=folder)
-    assert process.stdout.read(1)
-    process.stdout.close()
-    assert process.wait(timeout=DEADLINE_S) == 0
-    assert process.stderr.read() == ""
-    process.stderr.close()
-
-
-def test_ctrl_c(folder):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(DEADLINE_S)
-        address = f"http://127.0.0.1:{server.getsockname()[1]}/"
-        process = start(*MODULE, "extract", address, in_folder=folder)
-        try:
-            connection, _ = server.accept()
-            with connection:
-                connection.settimeout(DEADLINE_S)
-                assert connection.recv(1) == b"G"
-                process.send_signal(signal.SIGINT)
-                ran = finish(process)
-        finally:
-            process.kill()
-            process.communicate()
-    assert ran == (130, "", "interrupted\n")
-
-
-def test_help_is_fast_and_has_examples(run, folder):
-    ran = run("extract", "--help")
-    assert ran.code == 0
-    assert "python -m scrapy_simhash extract --select article" in ran.out
-    assert "{program}" not in ran.out
-    assert sys.modules["scrapy_simhash.commands.extract"]

@@ -21,24 +21,6 @@ from scrapy_simhash.maintenance.export import entry_records, near_duplicate_reco
 MINE = "<p>" + " ".join(f"Nobody else wrote sentence {n} of mine." for n in range(40))
 
 
-@pytest.fixture
-def index(demo, folder):
-    """A copy of it, where a project outside of any project has it."""
-    return shutil.copytree(demo, folder / ".scrapy" / "simhash" / "spiders" / "site")
-
-
-@pytest.fixture
-def ran_json(run):
-    """Run a command for its JSON."""
-
-    def run_it(*arguments, code=0):
-        ran = run(*arguments, "--json")
-        assert (ran.code, ran.err) == (code, "")
-        return json.loads(ran.out)
-
-    return run_it
-
-
 def entries(index):
     return {record["key"]: record for record in entry_records(index)}
 

@@ -19,13 +19,9 @@ pytestmark = needs_redis
 
 
 @pytest.fixture
-def index(demo, folder):
-    """A copy of the demo's index, where a project outside of any project has it."""
-    return shutil.copytree(demo, folder / ".scrapy" / "simhash" / "spiders" / "site")
-
-
-@pytest.fixture
 def ran_json(run):
+    """Run a command for its JSON; it may also say something on standard error."""
+
     def run_it(*arguments, code=0):
         ran = run(*arguments, "--json")
         assert ran.code == code, ran.err

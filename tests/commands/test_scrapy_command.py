@@ -173,8 +173,11 @@ def test_nobody_is_there(run_process, folder):
     assert "Traceback" not in ran.err
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("enabled", [True, False], ids=["reactor", "reactorless"])
+@pytest.mark.parametrize(
+    "enabled",
+    [True, pytest.param(False, marks=pytest.mark.thorough)],
+    ids=["reactor", "reactorless"],
+)
 def test_ctrl_c_while_a_page_is_fetched(run_process, folder, enabled):
     run_process(*MODULE, "passages", "add", written(folder, NOTICE))
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -124,7 +124,7 @@ def test_crawl_dedupe_and_extract_give_the_same_fingerprint(body, tmp_path, monk
 
 def load_page(name, monkeypatch):
     parser = argparse.ArgumentParser()
-    _pages.add_page_arguments(parser, None)
+    _pages.add_reading_options(parser, json=False)
     options = parser.parse_args([])
     options.settings = None
     return _pages.load_page(name, options)
