@@ -9,7 +9,7 @@ from scrapy.settings import Settings
 from scrapy_simhash.commands._settings import project_settings
 from scrapy_simhash.crawl.identity import Identity, Scope
 from scrapy_simhash.crawl.settings import SETTINGS
-from scrapy_simhash.crawl.settings_reader import SettingsReader
+from scrapy_simhash.crawl.settings_reader import VERDICT_FIELDS, SettingsReader
 
 
 def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
     scope = cast("Scope", read.choice("SIMHASH_SCOPE", get_args(Scope)))
     return {
         "action": read.choice("SIMHASH_ACTION", ("drop", "tag")),
-        "tags": dict(read.item_tags()),
+        "tags": dict(read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)),
         "incremental": read.boolean("SIMHASH_INCREMENTAL"),
         "scope_name": scope,
         "scope": None if scope == "all" else Identity(lambda _request: b"", scope).scope_filter,
