@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, cast, Any, NamedTuple, get_args
 
 from scrapy.utils.project import get_project_settings
 
@@ -11,7 +11,7 @@ from scrapy_simhash.crawl.identity import Identity, Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS
 from scrapy_simhash.crawl.redis_settings import RedisSettings
 from scrapy_simhash.crawl.settings import SETTINGS, read_confirmation, read_policy
-from scrapy_simhash.crawl.settings_reader import SettingsReader
+from scrapy_simhash.crawl.settings_reader import VERDICT_FIELDS, SettingsReader
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.redis import RedisAddress
 
@@ -147,7 +147,7 @@ def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
     scope = _scope(read)
     return {
         "action": read.choice("SIMHASH_ACTION", ("drop", "tag")),
-        "tags": dict(read.item_tags()),
+        "tags": dict(read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)),
         "incremental": read.boolean("SIMHASH_INCREMENTAL"),
         "scope_name": scope,
         "scope": None if scope == "all" else _scope_filter(scope),

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.detector import PageFingerprint
+    from scrapy_simhash.index.redis.index import RedisIndex
 
 logger = logging.getLogger(__name__)
 
@@ -315,45 +316,33 @@ class SimhashExtension:
         self.conditional.finished(page, confirmed)
 
     def _open(self, lane: Lane, directory: Path) -> None:
-        settings = self.settings
-        redis = settings.redis
+        settings, redis = self.settings, self.settings.redis
+        location = str(directory if redis is None else redis.address(lane.what))
+        crawl_start = self._starts.crawl_start(location)
+        resumed = crawl_start is not None
+        scheme = lane.detector.scheme
+        options: dict[str, Any] = {
+            "max_distance": settings.max_distance,
+            "confirmation": settings.confirmation,
+            "plan": settings.plan,
+            "expected_pages": settings.expected_pages,
+            "incremental": settings.policy.incremental,
+            "crawl_start": crawl_start,
+        }
         if redis is not None:
-            crawl_start = self._starts.crawl_start(str(redis.address(lane.what)))
-            lane.open(
-                redis.open(lane.what, lane.detector.scheme, settings, crawl_start=crawl_start),
-                patience_s=redis.lease_s,
-                resumed=crawl_start is not None,
-            )
+            index: ObservingIndex | RedisIndex = redis.open(lane.what, scheme, **options)
         else:
-            crawl_start = self._starts.crawl_start(str(directory))
-            index = self._open_directory(lane, directory, crawl_start)
-            lane.open(index, resumed=crawl_start is not None)
-        if lane.index is not None:
-            self._starts.record(lane.index)
-
-    def _open_directory(
-        self, lane: Lane, directory: Path, crawl_start: int | None
-    ) -> ObservingIndex:
-        settings = self.settings
-        url = index_url(directory, settings.index_kind)
-        # A crawl that goes on after a pause would delete its own pages.
-        if settings.reset and crawl_start is None and reset_index(url):
-            logger.warning(
-                "simhash: SIMHASH_RESET deleted the index in %s; it is empty now",
-                directory,
-                extra={"spider": self.crawler.spider},
-            )
-        return open_index(
-            url,
-            lane.detector.scheme,
-            max_distance=settings.max_distance,
-            confirmation=settings.confirmation,
-            plan=settings.plan,
-            expected_pages=settings.expected_pages,
-            incremental=settings.policy.incremental,
-            sync=settings.sync,
-            crawl_start=crawl_start,
-        )
+            url = index_url(directory, settings.index_kind)
+            # A crawl that goes on after a pause would delete its own pages.
+            if settings.reset and not resumed and reset_index(url):
+                logger.warning(
+                    "simhash: SIMHASH_RESET deleted the index in %s; it is empty now",
+                    directory,
+                    extra={"spider": self.crawler.spider},
+                )
+            index = open_index(url, scheme, sync=settings.sync, **options)
+        lane.open(index, patience_s=None if redis is None else redis.lease_s, resumed=resumed)
+        self._starts.record(index)
 
     def _go_without_index(self, error: SimhashError) -> None:
         """Close the spider, or with SIMHASH_ON_LOCKED = "off" let it crawl without the plugin."""

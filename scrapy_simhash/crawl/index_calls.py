@@ -7,7 +7,7 @@ import logging
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakKeyDictionary, finalize
 
 from scrapy.utils.asyncio import is_asyncio_available
@@ -197,27 +197,29 @@ class Unclaimed:
 
     def __init__(self, drop: Callable[[Verdict], None]) -> None:
         self._drop = drop
-        self._verdicts: WeakKeyDictionary[Response, tuple[Verdict, Any]] = WeakKeyDictionary()
+        # Each finalizer holds the verdict, and calls `drop` with it.
+        self._finalizers: WeakKeyDictionary[Response, Any] = WeakKeyDictionary()
 
     def put(self, response: Response, verdict: Verdict) -> None:
         """Keep the verdict of a response."""
-        finalizer = finalize(response, self._drop, verdict)
+        finalizer: Any = finalize(response, self._drop, verdict)
         finalizer.atexit = False
-        self._verdicts[response] = verdict, finalizer
+        self._finalizers[response] = finalizer
 
     def take(self, response: Response) -> Verdict | None:
         """Return the verdict of a response, once."""
-        verdict, finalizer = self._verdicts.pop(response, (None, None))
-        if finalizer is not None:
-            finalizer.detach()
-        return verdict
+        finalizer = self._finalizers.pop(response, None)
+        detached = None if finalizer is None else finalizer.detach()
+        if detached is None:
+            return None
+        _, _, (verdict,), _ = detached
+        return cast("Verdict", verdict)
 
     def close(self) -> None:
         """Drop all: the crawl is idle, and no callback will get them."""
-        for response in [*self._verdicts]:
-            verdict = self.take(response)
-            if verdict is not None:
-                self._drop(verdict)
+        for finalizer in [*self._finalizers.values()]:
+            finalizer()
+        self._finalizers.clear()
 
 
 def _caller_in_loop() -> Callable[..., Any]:

@@ -102,8 +102,8 @@ class PagePassages:
         :param ordinal: position of the item among the items of its page.
         :param text: text of the item; None to use the text of its page.
         """
-        settings, thread = self._settings, self._thread
-        if settings is None or thread is None:
+        settings, thread, index = self._settings, self._thread, self.index
+        if settings is None or thread is None or index is None:
             return {}
         texts = self._pages.setdefault(page, _Texts())
         if text is None:
@@ -118,7 +118,9 @@ class PagePassages:
             texts.items[ordinal] = text
         first = ordinal not in texts.reports
         if first:
-            texts.reports[ordinal] = thread.submit(self._check, page.key, text)
+            texts.reports[ordinal] = thread.submit(
+                index.check, page.key, text, settings.question, exclude=page.key
+            )
         try:
             report = await result_of(texts.reports[ordinal])
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
@@ -147,13 +149,16 @@ class PagePassages:
         """
         texts = self._pages.pop(page, _Texts())
         text = "\n\n".join(texts.items[at] for at in sorted(texts.items)) or texts.page
-        if not kept or self._thread is None or not text.strip() or len(text) > _MAX_CHARACTERS:
+        thread, index = self._thread, self.index
+        if not kept or thread is None or index is None:
+            return
+        if not text.strip() or len(text) > _MAX_CHARACTERS:
             return
         if self._waiting_characters > _MAX_WAITING_CHARACTERS:
             self._stats.skip("too_many_waiting")
             return
         self._waiting_characters += len(text)
-        self._thread.submit(self._add, page.key, text)
+        thread.submit(self._add, index, page.key, text)
 
     def close(self) -> None:
         """Add the queued texts, log the size of the index, and close it."""
@@ -173,17 +178,9 @@ class PagePassages:
                 self._failed("passages", error, "the end of the crawl")
         self.index = self._thread = None
 
-    def _check(self, name: str, text: str) -> PassageReport:
-        index, settings = self.index, self._settings
-        if index is None or settings is None:  # pragma: no cover - closed after the thread
-            raise RuntimeError("closed")
-        return index.check(name, text, settings.question, exclude=name)
-
-    def _add(self, name: str, text: str) -> None:
-        if self.index is None:  # pragma: no cover - closed after the thread
-            return
+    def _add(self, index: PassageIndex, name: str, text: str) -> None:
         try:
-            self.index.add(name, text)
+            index.add(name, text)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
             self._failed("passages", error, name)
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from scrapy_simhash.passages import DEFAULT_COMMON_DOCUMENTS, DEFAULT_MIN_SIMILARITY
 
@@ -59,18 +59,15 @@ class PassageSettings:
         from scrapy_simhash.passages.cutting import Cutting, Unit
         from scrapy_simhash.passages.matching import CheckOptions, Mode
 
-        unit = read.choice("SIMHASH_PASSAGES_UNIT", get_args(Unit), unset="")
-        keep_text = read.boolean("SIMHASH_PASSAGES_KEEP_TEXT", unset=True)
-        is_set = read.is_set("SIMHASH_PASSAGES_KEEP_TEXT")
-        question = CheckOptions(
-            mode=cast("Mode", read.choice("SIMHASH_PASSAGES_MODE", get_args(Mode))),
-            min_similarity=read.share("SIMHASH_PASSAGES_MIN_SIMILARITY"),
-            common_documents=read.whole("SIMHASH_PASSAGES_COMMON", 0, 1 << 32),
-        )
+        unit, keep_text = "SIMHASH_PASSAGES_UNIT", "SIMHASH_PASSAGES_KEEP_TEXT"
         return cls(
             directory=read.path("SIMHASH_PASSAGES_DIR"),
-            cutting=Cutting(cast("Unit", unit)) if unit else None,
-            keep_text=keep_text if is_set else None,
-            question=question,
+            cutting=Cutting(read.choice(unit, get_args(Unit))) if read.is_set(unit) else None,
+            keep_text=read.boolean(keep_text) if read.is_set(keep_text) else None,
+            question=CheckOptions(
+                mode=read.choice("SIMHASH_PASSAGES_MODE", get_args(Mode)),
+                min_similarity=read.share("SIMHASH_PASSAGES_MIN_SIMILARITY"),
+                common_documents=read.whole("SIMHASH_PASSAGES_COMMON", 0, 1 << 32),
+            ),
             tags=read.tags("SIMHASH_PASSAGES_TAGS", REPORT_FIELDS),
         )

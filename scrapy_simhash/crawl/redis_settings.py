@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from scrapy_simhash.crawl.settings import SimhashSettings
     from scrapy_simhash.crawl.settings_reader import SettingsReader
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.scheme import Scheme
@@ -113,24 +112,17 @@ class RedisSettings:
         name = self.name if what == "page" else f"{self.name}-items"
         return RedisAddress(self.url, name, self.cluster, self.parameters)
 
-    def open(
-        self, what: str, scheme: Scheme, settings: SimhashSettings, *, crawl_start: int | None
-    ) -> RedisIndex:
-        """Open an index. For what it raises, see `open_redis_index`."""
+    def open(self, what: str, scheme: Scheme, **options: Any) -> RedisIndex:
+        """Open an index. For the options and what it raises, see `open_redis_index`."""
         return open_redis_index(
             self.url,
             self.address(what).name,
             scheme,
-            max_distance=settings.max_distance,
-            plan=settings.plan,
-            expected_pages=settings.expected_pages,
-            incremental=settings.policy.incremental,
-            crawl_start=crawl_start,
             crawl=self.crawl,
-            confirmation=settings.confirmation,
             lease_s=self.lease_s,
             cluster=self.cluster,
             parameters=self.parameters,
+            **options,
         )
 
 

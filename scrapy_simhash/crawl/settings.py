@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.floods import DEFAULT_CLUSTER_LIMIT
@@ -14,7 +14,7 @@ from scrapy_simhash.crawl.identity import Scope
 from scrapy_simhash.crawl.passage_settings import PASSAGE_SETTINGS, PassageSettings
 from scrapy_simhash.crawl.redis_settings import REDIS_SETTINGS, RedisSettings
 from scrapy_simhash.crawl.retries import MAX_WAITS
-from scrapy_simhash.crawl.settings_reader import TAGGED_FIELDS, SettingsReader
+from scrapy_simhash.crawl.settings_reader import TAGGED_FIELDS, VERDICT_FIELDS, SettingsReader
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.errors import PlanError, SettingsError
 from scrapy_simhash.index import SyncPolicy, TablePlan
@@ -189,17 +189,37 @@ class SimhashSettings:
             raise SettingsError(
                 "SIMHASH_PAGES", pages, "leaves nothing to judge without SIMHASH_ITEM_FIELDS"
             )
+        url_rules: UrlRulesMode | None = None
+        if not read.is_off("SIMHASH_URL_RULES"):
+            url_rules = read.choice("SIMHASH_URL_RULES", get_args(UrlRulesMode))
+        probe_errors = read.boolean("SIMHASH_PROBE_ERRORS")
+        for name, value in (
+            ("SIMHASH_URL_RULES", url_rules),
+            ("SIMHASH_PROBE_ERRORS", probe_errors),
+        ):
+            if value and not pages:
+                raise SettingsError(
+                    name, value, "cannot be used with SIMHASH_PAGES = False: it needs pages"
+                )
+        conditional = read.boolean("SIMHASH_CONDITIONAL")
+        if conditional and not (pages and policy.incremental):
+            raise SettingsError(
+                "SIMHASH_CONDITIONAL",
+                conditional,
+                "needs SIMHASH_INCREMENTAL = True and SIMHASH_PAGES = True: without them, "
+                "unchanged pages pass, and must be downloaded",
+            )
         redis = RedisSettings.read(read, settings, spider_name)
         directory, item_directory = read.directories(spider_name, pages=pages, make=redis is None)
         weights = read.field_weights("SIMHASH_ITEM_FIELDS")
         return cls(
             pages=pages,
             policy=policy,
-            item_action=cast("PolicyAction", item_action),
+            item_action=item_action,
             cluster_limit=read.whole("SIMHASH_CLUSTER_LIMIT", 0, 1 << 32),
-            scope=cast("Scope", read.choice("SIMHASH_SCOPE", get_args(Scope))),
+            scope=read.choice("SIMHASH_SCOPE", get_args(Scope)),
             prefer_canonical=read.boolean("SIMHASH_PREFER_CANONICAL"),
-            conditional=_read_conditional(read, pages=pages),
+            conditional=conditional,
             workers=read.whole("SIMHASH_WORKERS", 0, 256),
             timeout_ms=read.whole("SIMHASH_TIMEOUT_MS", 1, 3_600_000),
             reset=read.boolean("SIMHASH_RESET"),
@@ -209,22 +229,22 @@ class SimhashSettings:
             confirmation=read_confirmation(read, preset.confirmation),
             directory=directory,
             item_directory=item_directory,
-            on_locked=cast("OnLocked", read.choice("SIMHASH_ON_LOCKED", get_args(OnLocked))),
+            on_locked=read.choice("SIMHASH_ON_LOCKED", get_args(OnLocked)),
             index_kind=read.index_kind(),
             expected_pages=expected_pages,
             plan=plan,
-            sync=cast("SyncPolicy", read.choice("SIMHASH_SYNC", get_args(SyncPolicy))),
+            sync=read.choice("SIMHASH_SYNC", get_args(SyncPolicy)),
             min_tokens=read.whole("SIMHASH_MIN_TOKENS", 1, 1_000_000),
             max_bytes=read.whole("SIMHASH_MAX_BYTES", 1, 1 << 40),
-            item_tags=read.item_tags(),
+            item_tags=read.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS),
             item_fields=item_fields,
             item_scheme=replace(scheme, field_weights=weights) if weights else scheme,
             keep_text_bytes=read.whole("SIMHASH_KEEP_TEXT_BYTES", 1, 1 << 50)
             * read.boolean("SIMHASH_KEEP_TEXT"),
-            url_rules=_read_url_rules(read, pages=pages),
+            url_rules=url_rules,
             url_explore=read.share("SIMHASH_URL_EXPLORE"),
-            probe_errors=_read_probe_errors(read, pages=pages),
-            error_action=cast("PolicyAction", read.choice("SIMHASH_ERROR_ACTION", ("drop", "tag"))),
+            probe_errors=probe_errors,
+            error_action=read.choice("SIMHASH_ERROR_ACTION", ("drop", "tag")),
             report=read.file("SIMHASH_REPORT", spider_name),
             debug=read.boolean("SIMHASH_DEBUG"),
             health_limits=HealthLimits.read(read),
@@ -237,43 +257,10 @@ def read_policy(read: SettingsReader) -> Policy:
     """Return the policy for pages. :raises SettingsError: a setting is wrong."""
     action = read.choice("SIMHASH_ACTION", ("drop", "tag"))
     return Policy(
-        action=cast("PolicyAction", action),
+        action=action,
         follow=read.boolean("SIMHASH_FOLLOW", unset=action == "tag"),
         incremental=read.boolean("SIMHASH_INCREMENTAL"),
     )
-
-
-def _read_url_rules(read: SettingsReader, *, pages: bool) -> UrlRulesMode | None:
-    name = "SIMHASH_URL_RULES"
-    if read.is_off(name):
-        return None
-    mode = read.choice(name, get_args(UrlRulesMode))
-    if not pages:
-        raise SettingsError(
-            name, mode, "cannot be used with SIMHASH_PAGES = False: rules are learned from pages"
-        )
-    return cast("UrlRulesMode", mode)
-
-
-def _read_probe_errors(read: SettingsReader, *, pages: bool) -> bool:
-    name = "SIMHASH_PROBE_ERRORS"
-    on = read.boolean(name)
-    if on and not pages:
-        raise SettingsError(name, on, "cannot be used with SIMHASH_PAGES = False")
-    return on
-
-
-def _read_conditional(read: SettingsReader, *, pages: bool) -> bool:
-    name = "SIMHASH_CONDITIONAL"
-    on = read.boolean(name)
-    if on and not (pages and read.boolean("SIMHASH_INCREMENTAL")):
-        raise SettingsError(
-            name,
-            on,
-            "needs SIMHASH_INCREMENTAL = True and SIMHASH_PAGES = True: without them, unchanged "
-            "pages pass, and must be downloaded",
-        )
-    return on
 
 
 def read_confirmation(read: SettingsReader, preset: Confirmation) -> Confirmation:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from scrapy.exceptions import NotConfigured
@@ -50,9 +50,11 @@ class SettingsReader:
         self._settings = settings
         self._defaults = defaults
 
-    def _value(self, name: str) -> Any:
-        value = self._settings.get(name)
-        return self._defaults[name] if value is None else value
+    def _value(self, name: str, unset: object = None) -> Any:
+        for value in (self._settings.get(name), self._defaults[name]):
+            if value is not None:
+                return value
+        return unset
 
     def is_set(self, name: str) -> bool:
         """Return True if the setting, or its default, has a value."""
@@ -72,20 +74,16 @@ class SettingsReader:
         except (ValueError, TypeError):
             raise SettingsError(name, value, "must be True or False") from None
 
-    def choice(self, name: str, allowed: tuple[str, ...], *, unset: str | None = None) -> str:
-        """Return one of the allowed words."""
-        value = self._value(name)
-        if value is None and unset is not None:
-            return unset
+    def choice(self, name: str, allowed: tuple[str, ...], *, unset: str | None = None) -> Any:
+        """Return one of the allowed words. It is `Any`, so that it can be a `Literal`."""
+        value = self._value(name, unset)
         if value not in allowed:
             raise SettingsError(name, value, "must be one of " + ", ".join(map(repr, allowed)))
-        return cast("str", value)
+        return value
 
     def whole(self, name: str, low: int, high: int, *, unset: int | None = None) -> int:
         """Return a whole number from `low` to `high`."""
-        value = self._value(name)
-        if value is None and unset is not None:
-            return unset
+        value = self._value(name, unset)
         try:
             # Settings from the command line are text. int() would also take 1.5 and True.
             if type(value) in (int, str) and low <= int(value) <= high:
@@ -96,9 +94,7 @@ class SettingsReader:
 
     def share(self, name: str, *, unset: float | None = None) -> float:
         """Return a number from 0 to 1."""
-        value = self._value(name)
-        if value is None and unset is not None:
-            return unset
+        value = self._value(name, unset)
         try:
             if not isinstance(value, bool) and 0 <= float(value) <= 1:
                 return float(value)
@@ -152,16 +148,12 @@ class SettingsReader:
             )
         return MappingProxyType(tags)
 
-    def item_tags(self) -> Mapping[str, str]:
-        """Return SIMHASH_ITEM_TAGS: verdict field → item field."""
-        return self.tags("SIMHASH_ITEM_TAGS", VERDICT_FIELDS)
-
     def index_kind(self) -> str | None:
         """Return the kind of database in SIMHASH_INDEX, if its package is installed."""
         name = "SIMHASH_INDEX"
         if self._value(name) in (None, "redis"):
             return None
-        kind = self.choice(name, (*DATABASES, "redis"))
+        kind: str = self.choice(name, (*DATABASES, "redis"))
         try:
             database_kind(kind)
         except SchemeError as error:

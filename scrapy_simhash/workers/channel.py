@@ -22,10 +22,6 @@ class Channel:
         self._socket = connected
         self._received = bytearray()
 
-    def fileno(self) -> int:
-        """Return the file descriptor of the socket."""
-        return self._socket.fileno()
-
     def send(self, *parts: bytes) -> None:
         """Send a message, given in parts so that large parts need not be joined.
 
@@ -58,13 +54,6 @@ class Channel:
             if not part:
                 raise EOFError
             received += part
-
-    @property
-    def has_message(self) -> bool:
-        """Return True if a whole message is buffered, which the socket does not report."""
-        received = self._received
-        size = len(received) - _LENGTH.size
-        return size >= 0 and size >= _LENGTH.unpack_from(received)[0]
 
     def close(self) -> None:
         """Close the socket."""

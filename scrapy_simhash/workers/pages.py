@@ -70,12 +70,7 @@ def page_work(job_spec: dict[str, Any], timeout_ms: int) -> Work[Content, PageFi
 
 def serve_pages(job_spec: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
     """Return a function that answers a message with a fingerprint. Runs in a worker."""
-    detector = Detector(
-        Scheme.from_dict(job_spec["scheme"]),
-        min_tokens=job_spec["min_tokens"],
-        keep_text=job_spec["keep_text"],
-        sketches=job_spec["sketches"],
-    )
+    detector = Detector(**job_spec | {"scheme": Scheme.from_dict(job_spec["scheme"])})
     # Load now what the first page needs, such as the dictionary of jieba.
     Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)
 

@@ -74,7 +74,8 @@ class WorkerPool(Generic[Content, Result]):
         self._jobs: deque[_Job[Content, Result]] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        self._replaced = 0
+        self.replaced = 0
+        """How many workers died, or were killed because they hung."""
         self._processes: set[WorkerProcess[Content, Result]] = set()
         self._threads = [
             # Daemon threads, so that a forced exit of the interpreter does not wait for them.
@@ -86,11 +87,6 @@ class WorkerPool(Generic[Content, Result]):
         atexit.register(self._at_exit)
         for thread in self._threads:
             thread.start()
-
-    @property
-    def replaced(self) -> int:
-        """Return how many workers died or were killed because they hung."""
-        return self._replaced
 
     @property
     def process_ids(self) -> list[int]:
@@ -232,7 +228,7 @@ class WorkerPool(Generic[Content, Result]):
         with self._changed:
             if self._closed:
                 raise _closed()
-            self._replaced += 1
+            self.replaced += 1
 
     def _start(self) -> WorkerProcess[Content, Result]:
         with self._changed:

@@ -6,10 +6,10 @@ import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class _Server(ThreadingHTTPServer):
         """Ignore a client that went away."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     server: _Server
     timeout = 30
 
@@ -115,14 +115,17 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving() -> Iterator[Site]:
-    """Serve a site while the block runs."""
-    with _Server(("127.0.0.1", 0), _Handler) as server:
-        server.site = Site(f"http://127.0.0.1:{server.server_port}")
+def serving(make: Callable[[str], Site] = Site, handler: type[Handler] = Handler) -> Iterator[Any]:
+    """Serve a site while the block runs.
+
+    :param make: returns the site, from its address.
+    """
+    with _Server(("127.0.0.1", 0), handler) as server:
+        site = server.site = make(f"http://127.0.0.1:{server.server_port}")
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
-            yield server.site
+            yield site
         finally:
             server.shutdown()
             thread.join()

@@ -7,6 +7,7 @@ from scrapy.settings import Settings
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.crawl.settings import SETTINGS, SimhashSettings
+from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.scheme import PRESETS
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
@@ -91,6 +92,7 @@ BAD = {
     "SIMHASH_PASSAGES_TAGS": ([{"share": "share"}, {"known_share": 1}, "known_share"], "sources"),
 }
 IN_REDIS = {"SIMHASH_INDEX": "redis", "SIMHASH_REDIS_URL": "redis://127.0.0.1:1"}
+ITEMS_ONLY = {"SIMHASH_PAGES": False, "SIMHASH_ITEM_FIELDS": ["text"]}
 CASES = [(name, value) for name, (values, _) in BAD.items() for value in values]
 
 
@@ -133,24 +135,28 @@ def test_a_bad_value_stops_the_crawl_at_its_start(results, number):
     assert "downloader/request_count" not in result.stats
 
 
-def test_k_must_be_below_the_bits_of_the_preset(url, tmp_path):
-    settings = {"SIMHASH_PRESET": "classic", "SIMHASH_MAX_DISTANCE": 64}
-    [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
-    assert result.error["message"].startswith("SIMHASH_MAX_DISTANCE = 64: ")
-    assert "63" in result.error["message"]
-
-
-def test_without_pages_there_must_be_fields_of_items(url, tmp_path):
-    [result] = run(tmp_path, Crawl(requests=[url], settings={"SIMHASH_PAGES": False}))
-    assert result.error["type"] == "SettingsError"
-    assert result.error["message"].startswith("SIMHASH_PAGES = False: ")
-    assert "SIMHASH_ITEM_FIELDS" in result.error["message"]
-
-
-def test_a_k_that_no_tables_can_serve_names_the_setting(url, tmp_path):
-    [result] = run(tmp_path, Crawl(requests=[url], settings={"SIMHASH_MAX_DISTANCE": 255}))
-    assert result.error["type"] == "SettingsError"
-    assert result.error["message"].startswith("SIMHASH_MAX_DISTANCE = 255: ")
+@pytest.mark.parametrize(
+    ("settings", "setting", "part"),
+    [
+        ({"SIMHASH_PRESET": "classic", "SIMHASH_MAX_DISTANCE": 64}, "SIMHASH_MAX_DISTANCE", "63"),
+        ({"SIMHASH_MAX_DISTANCE": 255}, "SIMHASH_MAX_DISTANCE", "255"),
+        ({"SIMHASH_PAGES": False}, "SIMHASH_PAGES", "SIMHASH_ITEM_FIELDS"),
+        (ITEMS_ONLY | {"SIMHASH_URL_RULES": "learn"}, "SIMHASH_URL_RULES", "SIMHASH_PAGES"),
+        (ITEMS_ONLY | {"SIMHASH_PROBE_ERRORS": True}, "SIMHASH_PROBE_ERRORS", "SIMHASH_PAGES"),
+        ({"SIMHASH_CONDITIONAL": True}, "SIMHASH_CONDITIONAL", "SIMHASH_INCREMENTAL"),
+        (
+            ITEMS_ONLY | {"SIMHASH_INCREMENTAL": True, "SIMHASH_CONDITIONAL": True},
+            "SIMHASH_CONDITIONAL",
+            "SIMHASH_PAGES",
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_together_name_one(tmp_path, settings, setting, part):
+    given = Settings({"SIMHASH_DIR": str(tmp_path), **settings})
+    with pytest.raises(SettingsError) as raised:
+        SimhashSettings.from_settings(given, "spider")
+    assert str(raised.value).startswith(f"{setting} = {settings[setting]!r}: ")
+    assert part in str(raised.value).partition(": ")[2]
 
 
 def test_a_directory_that_cannot_be_written_names_the_setting(url, tmp_path):

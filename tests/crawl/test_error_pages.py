@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
-from tests.crawl.site import Answer, Site, _Handler, _Server
+from tests.crawl.site import Answer, Site, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,15 +50,8 @@ class SorrySite(Site):
 
 @pytest.fixture
 def site() -> Iterator[SorrySite]:
-    with _Server(("127.0.0.1", 0), _Handler) as server:
-        server.site = SorrySite(f"http://127.0.0.1:{server.server_port}")
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield server.site
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(SorrySite) as served:
+        yield served
 
 
 def requests(site: SorrySite, *gone: str) -> list[dict[str, object]]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ import pytest
 
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
-from tests.crawl.site import Answer, Site, _Handler, _Server
+from tests.crawl.site import Answer, Handler, Site, serving
 from tests.crawl.spiders import PagesSpider
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class MoodySite(Site):
         return turns.pop(0) if len(turns) > 1 else turns[0]
 
 
-class CookieHandler(_Handler):
+class CookieHandler(Handler):
     def _respond(self) -> None:
         cookie = self.headers.get("Cookie")
         self.path += f" {cookie}" if cookie else ""
@@ -64,15 +63,8 @@ class CookieHandler(_Handler):
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[MoodySite]:
-    with _Server(("127.0.0.1", 0), CookieHandler) as server:
-        server.site = MoodySite(f"http://127.0.0.1:{server.server_port}")
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield server.site
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(MoodySite, CookieHandler) as served:
+        yield served
 
 
 class VisitsSpider(PagesSpider):

@@ -43,23 +43,6 @@ def test_parts_of_a_message_arrive_as_one(sockets):
     sender.join()
 
 
-def test_a_message_that_came_with_another_is_known_of(sockets):
-    ours, theirs = sockets
-    channel = Channel(theirs)
-    first, second = (struct.pack("!Q", len(part)) + part for part in (b"abc", b""))
-    ours.sendall(first + second[:-1])
-    assert not channel.has_message
-    assert channel.receive() == b"abc"
-    assert not channel.has_message
-    ours.sendall(second[-1:] + first + first)
-    assert channel.receive() == b""
-    assert channel.has_message
-    assert channel.receive() == b"abc"
-    assert channel.has_message
-    assert channel.receive() == b"abc"
-    assert not channel.has_message
-
-
 def test_a_message_in_single_bytes(sockets):
     ours, theirs = sockets
     channel = Channel(theirs)
