@@ -26,7 +26,7 @@ def job_spec(**changes):
         "sketches": True,
         "max_bytes": 1000000,
         "encoding": "utf-8",
-        "header": [],
+        "header": None,
         "delimiter": ",",
         "timeout_ms": 60_000,
         **changes,
