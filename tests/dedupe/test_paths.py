@@ -39,32 +39,21 @@ def tree(folder):
     }
 
 
-@pytest.mark.parametrize("ending", [".partial", ".new", ".tmp"])
-def test_an_input_named_like_the_output(tmp_path, ending):
-    name = f"pages.jsonl{ending}"
+@pytest.mark.parametrize("name", ["out.partial", "out.new", "out.tmp", "verdicts.partial"])
+def test_files_named_like_the_output_stay(tmp_path, name):
     (tmp_path / name).write_bytes(FEED)
-    assert run(tmp_path, name, out="pages.jsonl", format="json-lines").records == 10
+    (tmp_path / "out.part").write_text("precious")
+    assert run(tmp_path, name, format="json-lines").records == 10
     assert (tmp_path / name).read_bytes() == FEED
-    assert (tmp_path / "pages.jsonl").stat().st_size
+    assert (tmp_path / "out.part").read_text() == "precious"
+    assert (tmp_path / "out").stat().st_size
 
 
-def test_an_input_named_like_the_verdicts(tmp_path):
-    (tmp_path / "verdicts.partial").write_bytes(FEED)
-    assert run(tmp_path, "verdicts.partial", format="json-lines").records == 10
-    assert (tmp_path / "verdicts.partial").read_bytes() == FEED
-
-
-def test_a_folder_named_like_the_output(tmp_path, site):
+def test_a_folder_is_copied_to_one_of_a_similar_name(tmp_path, site):
     mirror = site.rename(tmp_path / "mirror.partial")
     before = tree(mirror)
     assert run(tmp_path, mirror.name, out="mirror").records == 2
     assert tree(mirror) == before == tree(tmp_path / "mirror")
-
-
-def test_what_is_named_like_the_output_and_no_input(tmp_path, feed):
-    (tmp_path / "out.partial").write_text("precious")
-    run(tmp_path, feed)
-    assert (tmp_path / "out.partial").read_text() == "precious"
 
 
 def test_the_output_is_named_like_the_verdicts(tmp_path, feed):
