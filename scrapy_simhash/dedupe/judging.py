@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.index import Observation, ObservingIndex
     from scrapy_simhash.verdict import Verdict
 
-# Records whose representatives are confirmed together. A batch also ends where a key comes again or
-# its content has changed, so that the verdicts are the same as if each record was confirmed.
+# The most records of a batch, which are confirmed together. A batch also ends at a repeated key and
+# at changed content, so that verdicts are the same as if each record was confirmed at once.
 BATCH_RECORDS = 128
 
 
@@ -143,15 +143,15 @@ class Judge:
         return not action.items
 
     def _has_key_of_this_run(self, key: str) -> bool:
-        """Return True if this run has judged a record with this key before."""
+        """Return True if this run has already judged a record with this key."""
         stored = self._index.entry(key)
         return stored is not None and stored.met >= self._index.crawl_start
 
     def _in_scope(self, key: str, page: PageFingerprint) -> Callable[[str], bool] | None:
-        """Return which representatives a record may have.
+        """Return a filter of the keys that may be a record's representatives; None for all.
 
-        A pending one counts if the tables would find it. So verdicts follow from the records and
-        their order alone, and not from where batches end.
+        The index compares a record with all pending ones. This filter leaves out those that its
+        tables would miss if they were stored, so that verdicts do not depend on batches.
         """
         scope = None if self._options.scope is None else self._options.scope(key)
         pending = self._pending

@@ -83,7 +83,7 @@ class _Run:
     summary: DedupeSummary
 
     def run(self) -> DedupeSummary:
-        """Do what is left to do."""
+        """Do what is left of the run, and return its numbers."""
         state, paths = self.state, self.paths
         spec = self._spec()
         if paths.restart:
@@ -156,8 +156,8 @@ class _Run:
             and state.spec() is not None
         ):
             raise SimhashError(
-                f"the index {index} holds what the interrupted run has judged, and it would count "
-                "as seen: go on without --restart, or restore the index and delete "
+                f"the index {index} holds the records that the interrupted run judged, and they "
+                "would count as seen: go on without --restart, or restore the index and delete "
                 f"{state.directory}"
             )
         state.clear(keep_index=state.has_kept_index)
@@ -206,8 +206,8 @@ class _Run:
             )
             if len(index) and not options.incremental and not checkpoint.records_after:
                 self.note(
-                    f"the index holds {len(index):,} records of before, which do not count as "
-                    "seen; with --incremental they do"
+                    f"the index holds {len(index):,} records of earlier runs. They do not count as "
+                    "seen: --incremental changes that"
                 )
             known = self._known(stack)
             judge = Judge(state, index, options, checkpoint, inputs.damaged, known=known)
@@ -233,7 +233,7 @@ class _Run:
             self.summary.index_entries = judge.finish()
 
     def _known(self, stack: ExitStack) -> KnownRecords | None:
-        """Return the records to compare with; files are first read into an index."""
+        """Return the records of `against`, or None. Files are first read into an index."""
         state, against = self.state, self.paths.against
         if not against:
             return None
@@ -297,7 +297,7 @@ class _Run:
                 move_into_place(new, path)
             elif not path.exists():
                 raise SimhashError(
-                    f"{path} does not exist, nor what was written for it: begin again with "
+                    f"{path} is missing, and {state.directory} no longer has it: begin again with "
                     "--restart"
                 )
         state.remove(keep_index=paths.keep_index)

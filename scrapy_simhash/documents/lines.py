@@ -54,7 +54,7 @@ class Unreadable(Exception):
 
 
 def line_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
-    """Yield each line as a record; blank lines are none."""
+    """Yield each line as a record. Blank lines are parts, but no records."""
     return _parts(stream, max_bytes, lambda piece: piece.endswith(b"\n"), space=None)
 
 

@@ -44,7 +44,7 @@ _ALL = 1 << 62
 
 @dataclass
 class WorkFolder:
-    """A folder for what steps write, which all workers and the driver can reach.
+    """A folder for intermediate results that all workers and the driver can reach.
 
     :param url: any URL that the cluster's Hadoop knows.
     """
@@ -53,9 +53,9 @@ class WorkFolder:
     _numbers: Iterator[int] = field(default_factory=count)
 
     def written(self, frame: DataFrame, *seen: Column) -> tuple[DataFrame, dict[str, Any]]:
-        """Write a frame, and return it as it is read back.
+        """Write a frame. Return a frame that reads the written files, and the aggregates by name.
 
-        :param seen: aggregates to compute on the way, such as a count; they are returned by name.
+        :param seen: aggregates to compute while writing, such as a count.
         """
         observation = Observation()
         if seen:
@@ -202,7 +202,9 @@ class Judging:
         return pairs
 
     def same_texts(self, pairs: DataFrame) -> DataFrame:
-        """Return links between the records of pairs that have the same text, whatever their names.
+        """Return links between the records of those pairs that have the same text.
+
+        Their names do not count.
 
         :param pairs: records with the same key, as ``record`` and ``other``.
         """

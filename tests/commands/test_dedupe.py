@@ -204,7 +204,7 @@ def test_an_index_and_those_before(run, feed, folder):
 
     assert summary().err == ""
     again = summary()
-    assert "the index holds 3 records of before, which do not count" in again.err
+    assert "the index holds 3 records of earlier runs. They do not count" in again.err
     assert "unchanged       3" in again.out
     assert "dropped    1" in again.out
     incremental = summary("--incremental")

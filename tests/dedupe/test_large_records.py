@@ -71,6 +71,9 @@ def test_json_lines(texts, max_bytes, piece_bytes, after, end):
             ("[", ",\n", "]"),
             ("[ ", " ,\r\n", " ]\r\n"),
             ("[\n", "\n,", "]"),
+            ("\ufeff[\n", ",\n\n", "\n]"),
+            ("[\n", ",\n][\n", "\n]\n"),
+            ("[\n", "\n,\n", "\n]\n"),
         ]
     ),
     again=st.booleans(),

@@ -199,6 +199,6 @@ def test_an_index_that_was_kept_is_not_the_state_of_another_run(tmp_path, feed):
 @pytest.mark.parametrize("name", ["output", "journal", "spec.json"])
 def test_a_folder_of_somebody_else_with_names_like_ours(tmp_path, feed, name):
     (tmp_path / "state" / name).mkdir(parents=True)
-    with pytest.raises(SimhashError, match=rf"holds other things \({name}\): move them away"):
+    with pytest.raises(SimhashError, match=rf"holds other files \({name}\): move them away"):
         run(tmp_path, feed, overwrite=True, restart=True)
     assert (tmp_path / "state" / name).is_dir()

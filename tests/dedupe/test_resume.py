@@ -191,7 +191,7 @@ def test_a_run_that_differs_does_not_go_on(tmp_path, lines, monkeypatch):
 def test_to_restart_would_drop_what_the_index_met_before(tmp_path, lines):
     (tmp_path / "in.jsonl").write_bytes(lines)
     die(tmp_path, "journal", 4)
-    with pytest.raises(SimhashError, match="it would count as seen"):
+    with pytest.raises(SimhashError, match="they would count as seen"):
         run(tmp_path, "in.jsonl", index=tmp_path / "index", incremental=True, restart=True)
 
 
@@ -258,6 +258,6 @@ def test_a_directory_of_somebody_else(tmp_path, lines):
     (tmp_path / "in.jsonl").write_bytes(lines)
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "diary.txt").write_text("dear")
-    with pytest.raises(SimhashError, match=r"holds other things \(diary.txt\)"):
+    with pytest.raises(SimhashError, match=r"holds other files \(diary.txt\)"):
         run(tmp_path, "in.jsonl")
     assert (tmp_path / "state" / "diary.txt").read_text() == "dear"

@@ -161,7 +161,7 @@ def test_what_was_written_is_gone(tmp_path, killed, whole, lost, name):
     feed = "in.jsonl"
     killed(PHASE, "written", tmp_path, feed)
     (tmp_path / "state" / lost).unlink()
-    with pytest.raises(SimhashError, match=rf"{name} does not exist, nor what .*: .*--restart"):
+    with pytest.raises(SimhashError, match=rf"{name} is missing, and .*: .*--restart"):
         run(tmp_path, feed)
     run(tmp_path, feed, restart=True, overwrite=True)
     assert written_by(tmp_path) == whole
