@@ -273,7 +273,7 @@ def test_the_documentation_lists_every_option_and_reason():
     for name in names:
         assert any(f"`{name}" in line for line in table), name
     source = "".join(p.read_text() for p in (ROOT / "scrapy_simhash").glob("d*/*.py"))
-    reasons = set(re.findall(r'(?:Unreadable\(|reason=|reason = )"(\w+)"', source))
+    reasons = set(re.findall(r'(?:Unreadable\(|skipped\(key, |reason=|reason = )"(\w+)"', source))
     reasons |= {"timeout", "worker_died"}
     assert {"not_json", "too_large", "status", "error", "not_warc"} <= reasons
     for reason in reasons:
