@@ -63,7 +63,7 @@ class Fingerprinted(NamedTuple):
     page: PageFingerprint
 
     def plain(self) -> list[Any]:
-        """Return values for JSON."""
+        """Return values for JSON, without the page's text and times."""
         page = self.page
         return [self.key, page.fingerprint, page.skipped, plain_evidence(page.evidence)]
 
@@ -137,20 +137,12 @@ class Fingerprinter:
         try:
             key, page = self._read(content, key)
             if isinstance(page, str):
-                made = self._detector.fingerprint_page(page)
-            else:
-                made = self._detector.fingerprint_extraction(page)
+                return Fingerprinted(key, self._detector.fingerprint_page(page))
+            return Fingerprinted(key, self._detector.fingerprint_extraction(page))
         except Unreadable as error:
             return skipped(error.key or key, error.reason)
         except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
             return skipped(key, "error")
-        # Without its text and its times, which are not needed here.
-        return Fingerprinted(
-            key,
-            PageFingerprint(
-                fingerprint=made.fingerprint, skipped=made.skipped, evidence=made.evidence
-            ),
-        )
 
     def _record(self, content: bytes, default_key: str) -> tuple[str, str | Extraction]:
         """Return the key of a record, and its page or text."""

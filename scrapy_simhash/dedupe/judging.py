@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.confirmation import evidence_from, plain_evidence
 from scrapy_simhash.dedupe.state import Checkpoint
+from scrapy_simhash.dedupe.summary import plain_verdict
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.policy import Policy
 
@@ -84,8 +85,7 @@ class Judge:
             dropped = self._options.action == "drop"
         else:
             dropped = observation is not None and self._is_dropped(verdict)
-        line = {"key": key, **verdict.to_dict(), "dropped": dropped}
-        del line["canonical"]  # records have none
+        line = plain_verdict(verdict, dropped=dropped)
         if self._known is not None:
             line["known"] = known is not None
         self._lines.append(json.dumps(line).encode("ascii") + b"\n")

@@ -1,4 +1,4 @@
-"""Count the verdicts of a run."""
+"""The verdicts of a run: their form in files, and their numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from scrapy_simhash.verdict import Verdict
+
+
+def plain_verdict(verdict: Verdict, *, dropped: bool) -> dict[str, Any]:
+    """Return the values of the line of JSON that `--verdicts` writes for a record."""
+    values = verdict.to_dict()
+    del values["canonical"]  # records have none
+    return {"key": verdict.key, **values, "dropped": dropped}
 
 
 @dataclass

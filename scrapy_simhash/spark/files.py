@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from scrapy_simhash.dedupe.fields import find_fields
 from scrapy_simhash.dedupe.inputs import format_of
-from scrapy_simhash.dedupe.summary import DedupeSummary
+from scrapy_simhash.dedupe.summary import DedupeSummary, plain_verdict
 from scrapy_simhash.dedupe.writing import json_tagger
 from scrapy_simhash.documents.lines import Unreadable, parse_json
 from scrapy_simhash.errors import SimhashError
@@ -221,9 +221,7 @@ def _line(row: dict[str, Any], bits: int) -> str:
         row["distance"] = int(row["distance"])
     value = None if fingerprint is None else int.from_bytes(fingerprint, "big")
     verdict = Verdict(bits=bits, fingerprint=value, **row)
-    line = {"key": verdict.key, **verdict.to_dict(), "dropped": bool(dropped)}
-    del line["canonical"]  # records have none
-    return json.dumps(line)
+    return json.dumps(plain_verdict(verdict, dropped=bool(dropped)))
 
 
 def _summary(judged: DataFrame) -> DedupeSummary:

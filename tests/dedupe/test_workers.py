@@ -33,6 +33,11 @@ def job_spec(**changes):
     }
 
 
+def plain(answers):
+    """Return fingerprints without what only this process adds to them, such as times."""
+    return [[record.plain() for record in records] for records in answers]
+
+
 def jobs(count, each=5):
     lines = json_lines(records(count * each)).splitlines(keepends=True)
     for number in range(count):
@@ -47,7 +52,7 @@ def test_answers_come_in_the_order_of_the_jobs(count):
         found = list(workers.fingerprints(jobs(40)))
     finally:
         workers.close()
-    assert found == list(fingerprints_here(job_spec(), jobs(40)))
+    assert plain(found) == plain(fingerprints_here(job_spec(), jobs(40)))
     assert [records[-1].page.skipped for records in found] == ["too_large"] * 40
 
 
@@ -66,7 +71,7 @@ def test_workers_that_are_killed_are_replaced():
         assert workers.pool.replaced == 2
     finally:
         workers.close()
-    assert found == list(fingerprints_here(job_spec(), jobs(60)))
+    assert plain(found) == plain(fingerprints_here(job_spec(), jobs(60)))
 
 
 @pytest.mark.parametrize(("word", "reason"), [("DIE", "worker_died"), ("HANG", "timeout")])
