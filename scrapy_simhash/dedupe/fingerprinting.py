@@ -7,7 +7,7 @@ import os
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urldefrag
 
 from scrapy_simhash.confirmation import (
@@ -20,14 +20,14 @@ from scrapy_simhash.detector import Detector, PageFingerprint
 from scrapy_simhash.documents.decoding import decoded, without_surrogates
 from scrapy_simhash.documents.files import path_name
 from scrapy_simhash.documents.html import is_html_response
-from scrapy_simhash.documents.lines import Unreadable, parse_csv, parse_json
+from scrapy_simhash.documents.lines import Unreadable, parse_record
 from scrapy_simhash.extraction import Extraction, plain_text
 from scrapy_simhash.scheme import Scheme
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from scrapy_simhash.dedupe.options import DedupeOptions, Fields
+    from scrapy_simhash.dedupe.options import DedupeOptions, Fields, Format
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
@@ -63,7 +63,7 @@ class Fingerprinted(NamedTuple):
     page: PageFingerprint
 
     def plain(self) -> list[Any]:
-        """Return values for JSON."""
+        """Return values for JSON, without the page's text and times."""
         page = self.page
         return [self.key, page.fingerprint, page.skipped, plain_evidence(page.evidence)]
 
@@ -77,42 +77,31 @@ class Fingerprinted(NamedTuple):
         return cls(key, page)
 
 
-class RecordFormat(Protocol):
-    """What is known about the format of records."""
+def make_job_spec(
+    options: DedupeOptions,
+    fields: Fields,
+    *,
+    record_format: Format = "json-lines",
+    encoding: str = "utf-8",
+    header: Sequence[str] | None = None,
+    delimiter: str = ",",
+) -> dict[str, Any]:
+    """Return what a `Fingerprinter` needs to know, as values for JSON.
 
-    @property
-    def format(self) -> str:
-        """See `Format`."""
-
-    @property
-    def fields(self) -> Fields:
-        """The fields that are used."""
-
-    @property
-    def encoding(self) -> str:
-        """Of JSON and CSV."""
-
-    @property
-    def header(self) -> Sequence[str]:
-        """The columns of CSV."""
-
-    @property
-    def delimiter(self) -> str:
-        """Between the columns of CSV."""
-
-
-def make_job_spec(inputs: RecordFormat, options: DedupeOptions) -> dict[str, Any]:
-    """Return what a `Fingerprinter` needs to know, as values for JSON."""
+    :param fields: the fields that are used.
+    :param encoding: encoding of JSON and CSV.
+    :param header: the columns of CSV; None for other formats.
+    """
     return {
-        "format": inputs.format,
-        "fields": asdict(inputs.fields),
+        "format": record_format,
+        "fields": asdict(fields),
         "scheme": options.scheme.to_dict(),
         "min_tokens": options.min_tokens,
         "sketches": options.confirmation != UNCONFIRMED,
         "max_bytes": options.max_bytes,
-        "encoding": inputs.encoding,
-        "header": inputs.header,
-        "delimiter": inputs.delimiter,
+        "encoding": encoding,
+        "header": header,
+        "delimiter": delimiter,
         "timeout_ms": options.timeout_ms,
     }
 
@@ -131,11 +120,11 @@ class Fingerprinter:
             min_tokens=job_spec["min_tokens"],
             sketches=job_spec["sketches"],
         )
-        pages: dict[str, Callable[[bytes, str], Fingerprinted]] = {
+        readers: dict[str, Callable[[bytes, str], tuple[str, str | Extraction]]] = {
             "html": self._html_file,
             "warc": self._warc_record,
         }
-        self._read = pages.get(job_spec["format"], self._record)
+        self._read = readers.get(job_spec["format"], self._record)
 
     def fingerprint(self, job: Job) -> list[Fingerprinted]:
         """Return the fingerprints of the records of a job. No record raises an error."""
@@ -146,27 +135,25 @@ class Fingerprinter:
         if isinstance(content, str):
             return skipped(key, content)
         try:
-            return self._read(content, key)
+            key, page = self._read(content, key)
+            if isinstance(page, str):
+                return Fingerprinted(key, self._detector.fingerprint_page(page))
+            return Fingerprinted(key, self._detector.fingerprint_extraction(page))
         except Unreadable as error:
             return skipped(error.key or key, error.reason)
         except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
             return skipped(key, "error")
 
-    def _record(self, content: bytes, default_key: str) -> Fingerprinted:
+    def _record(self, content: bytes, default_key: str) -> tuple[str, str | Extraction]:
+        """Return the key of a record, and its page or text."""
         spec, fields = self._spec, self._fields
-        record: dict[str, Any]
-        if spec["format"] == "csv":
-            values = parse_csv(content, spec["encoding"], spec["delimiter"])
-            record = dict(zip(spec["header"], values, strict=False))
-        else:
-            record = parse_json(content, spec["encoding"])
+        record = parse_record(content, spec["encoding"], spec["header"], spec["delimiter"])
         key = _key(record.get(fields["key"]) if fields["key"] else None) or default_key
         if fields["html"] is not None:
             value = record.get(fields["html"])
             if value is None:
                 raise Unreadable("no_field", key)
-            html = without_surrogates(value if isinstance(value, str) else str(value))
-            return self._made(key, lambda: self._detector.fingerprint_page(html))
+            return key, without_surrogates(value if isinstance(value, str) else str(value))
         texts = {
             name: without_surrogates(_text_of(record[name]))
             for name in fields["text"]
@@ -174,10 +161,9 @@ class Fingerprinter:
         }
         if not texts:
             raise Unreadable("no_field", key)
-        extraction = Extraction("\n".join(texts.values()), name_of_record(texts))
-        return self._made(key, lambda: self._detector.fingerprint_extraction(extraction))
+        return key, Extraction("\n".join(texts.values()), name_of_record(texts))
 
-    def _html_file(self, content: bytes, key: str) -> Fingerprinted:
+    def _html_file(self, content: bytes, key: str) -> tuple[str, str]:
         try:
             with Path(os.fsdecode(content)).open("rb") as file:
                 body = file.read(self._spec["max_bytes"] + 1)
@@ -185,7 +171,7 @@ class Fingerprinter:
             raise Unreadable("unreadable", key) from None
         return self._page(key, body, None)
 
-    def _warc_record(self, content: bytes, _default_key: str) -> Fingerprinted:
+    def _warc_record(self, content: bytes, _default_key: str) -> tuple[str, str]:
         from warcio.archiveiterator import ArchiveIterator
 
         try:
@@ -210,26 +196,12 @@ class Fingerprinter:
             raise Unreadable("not_html", key)
         return self._page(key, body, content_type)
 
-    def _page(self, key: str, body: bytes, content_type: str | None) -> Fingerprinted:
+    def _page(self, key: str, body: bytes, content_type: str | None) -> tuple[str, str]:
         if not body:
             raise Unreadable("empty", key)
         if len(body) > self._spec["max_bytes"]:
             raise Unreadable("too_large", key)
-        html = decoded(body, content_type)
-        return self._made(key, lambda: self._detector.fingerprint_page(html))
-
-    def _made(self, key: str, fingerprint: Callable[[], PageFingerprint]) -> Fingerprinted:
-        try:
-            page = fingerprint()
-        except (Exception, SystemExit):  # noqa: BLE001 - an extractor may even exit
-            raise Unreadable("error", key) from None
-        # Without its text and its times, which are not needed here.
-        return Fingerprinted(
-            key,
-            PageFingerprint(
-                fingerprint=page.fingerprint, skipped=page.skipped, evidence=page.evidence
-            ),
-        )
+        return key, decoded(body, content_type)
 
 
 def skipped(key: str, reason: str) -> Fingerprinted:

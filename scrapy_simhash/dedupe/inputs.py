@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from scrapy_simhash.dedupe.fields import find_fields
 from scrapy_simhash.documents.files import (
@@ -28,7 +28,7 @@ from scrapy_simhash.documents.lines import (
     csv_parts,
     line_parts,
     parse_csv,
-    parse_json,
+    parse_record,
 )
 from scrapy_simhash.documents.parquet import parquet_schema, row_parts
 from scrapy_simhash.documents.warc import is_compressed_by_record, warc_parts
@@ -126,6 +126,11 @@ class Inputs:
         self.fields = self._find_fields(options.fields)
         used = (*self.fields.text, self.fields.html, self.fields.key)
         self._columns = list(dict.fromkeys(name for name in used if name))
+
+    @property
+    def csv_header(self) -> list[str] | None:
+        """Return the columns of CSV; None for other formats."""
+        return self.header if self.format == "csv" else None
 
     def parts(self) -> Iterator[tuple[int, Part]]:
         """Yield (number of the file, part) of all files.
@@ -267,7 +272,10 @@ class Inputs:
             probed += 1
             if part.reason is None:
                 try:
-                    records.append(self._parsed(part.content or part.data))
+                    content = part.content or part.data
+                    records.append(
+                        parse_record(content, self.encoding, self.csv_header, self.delimiter)
+                    )
                 except Unreadable:
                     unreadable += 1
         if not probed:  # any field will do
@@ -289,12 +297,6 @@ class Inputs:
     def _undamaged_parts(self, file: InputFile) -> Iterator[Part]:
         with suppress(DamagedFile):
             yield from self._parts_of(file.path)
-
-    def _parsed(self, content: bytes) -> dict[str, Any]:
-        if self.format == "csv":
-            values = parse_csv(content, self.encoding, self.delimiter)
-            return dict(zip(self.header, values, strict=False))
-        return parse_json(content, self.encoding)
 
 
 def changed(name: str) -> SimhashError:

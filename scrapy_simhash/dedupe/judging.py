@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.confirmation import evidence_from, plain_evidence
 from scrapy_simhash.dedupe.state import Checkpoint
+from scrapy_simhash.dedupe.summary import plain_verdict
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.policy import Policy
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.index import Observation, ObservingIndex
     from scrapy_simhash.verdict import Verdict
 
-# Records whose representatives are confirmed together. A batch also ends where a key comes again or
-# its content has changed, so that the verdicts are the same as if each record was confirmed.
+# The most records of a batch, which are confirmed together. A batch also ends at a repeated key and
+# at changed content, so that verdicts are the same as if each record was confirmed at once.
 BATCH_RECORDS = 128
 
 
@@ -101,8 +102,7 @@ class Judge:
             dropped = self._options.action == "drop"
         else:
             dropped = observation is not None and self._is_dropped(verdict)
-        line = {"key": key, **verdict.to_dict(), "dropped": dropped}
-        del line["canonical"]  # records have none
+        line = plain_verdict(verdict, dropped=dropped)
         if self._known is not None:
             line["known"] = known is not None
         self._lines.append(json.dumps(line).encode("ascii") + b"\n")
@@ -160,15 +160,15 @@ class Judge:
         return not action.items
 
     def _has_key_of_this_run(self, key: str) -> bool:
-        """Return True if this run has judged a record with this key before."""
+        """Return True if this run has already judged a record with this key."""
         stored = self._index.entry(key)
         return stored is not None and stored.met >= self._index.crawl_start
 
     def _in_scope(self, key: str, page: PageFingerprint) -> Callable[[str], bool] | None:
-        """Return which representatives a record may have.
+        """Return a filter of the keys that may be a record's representatives; None for all.
 
-        A pending one counts if the tables would find it. So verdicts follow from the records and
-        their order alone, and not from where batches end.
+        The index compares a record with all pending ones. This filter leaves out those that its
+        tables would miss if they were stored, so that verdicts do not depend on batches.
         """
         scope = None if self._options.scope is None else self._options.scope(key)
         pending = self._pending

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.detector import evidence_of
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.index import RedisIndex
 
 
+@dataclass(frozen=True)
 class KnownRecords:
     """The records of a stored set.
 
     :param index: holds them; it is only asked.
     """
 
-    def __init__(self, index: ObservingIndex | RedisIndex, options: DedupeOptions) -> None:
-        self._index = index
-        self._options = options
+    index: ObservingIndex | RedisIndex
+    options: DedupeOptions
 
     def verdict(self, key: str, record: PageFingerprint) -> Verdict | None:
         """Return ``near-duplicate`` or ``unchanged`` for a record whose content is in the set.
@@ -40,9 +41,9 @@ class KnownRecords:
         """
         if record.fingerprint is None:
             return None
-        scope = self._options.scope
+        scope = self.options.scope
         prediction = predict(
-            self._index,
+            self.index,
             key,
             record.fingerprint,
             evidence_of(key, record),
@@ -53,7 +54,7 @@ class KnownRecords:
         return Verdict(
             kind=prediction.kind,
             key=key,
-            bits=self._options.scheme.bits,
+            bits=self.options.scheme.bits,
             fingerprint=record.fingerprint,
             representative=prediction.representative,
             distance=prediction.distance,

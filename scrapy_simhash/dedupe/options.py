@@ -29,7 +29,7 @@ STANDARD_OUTPUT = Path("-")
 
 @dataclass(frozen=True, kw_only=True)
 class Fields:
-    """The fields of a record that are used.
+    """Names of the fields that `dedupe` uses.
 
     :param text: fields whose texts are joined.
     :param html: field with an HTML page, instead of `text`.
@@ -53,7 +53,7 @@ class DedupeOptions:
     :param tags: for ``tag``, field of a verdict → field of a record.
     :param incremental: records that the index knew before this run count as seen.
     :param scope: key → filter of the keys of representatives, or None for no filter.
-    :param scope_name: name of `scope`, which must be the same when an interrupted run goes on.
+    :param scope_name: name of `scope`. An interrupted run goes on only with the same name.
     :param max_bytes: longer records are not judged.
     :param encoding: encoding of JSON and CSV.
     :param workers: processes that read and fingerprint records; 1 to use this process, 0 to
@@ -99,13 +99,13 @@ class DedupePaths:
     :param against: an index, or files and folders, with records that count as seen; nothing is
         written there.
     :param state: folder with the state of an interrupted run; deleted at the end.
-    :param output: None for none; `STANDARD_OUTPUT` for ``-``.
+    :param output: None to write no output; `STANDARD_OUTPUT` for ``-``.
     :param verdicts: a file for the verdicts, a JSON line for each record.
-    :param index: an index at a path of its own; None for a temporary one.
+    :param index: directory of an index to use and to fill; None for a temporary one.
     :param keep_index: keep the temporary index in `state`.
     :param overwrite: replace an existing output and existing verdicts.
     :param restart: discard an interrupted run.
-    :param standard_input: the input that holds what standard input gave.
+    :param standard_input: the input that is a copy of standard input.
     """
 
     inputs: Sequence[Path]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -59,31 +59,32 @@ def dedupe(
     inputs = Inputs(paths, options)
     writing.check_tags(inputs, options)
     with State(paths.state) as state:
-        return _Run(paths, options, inputs, state, on_progress=on_progress, note=note).run()
+        return _Run(
+            paths=paths,
+            options=options,
+            inputs=inputs,
+            state=state,
+            on_progress=on_progress,
+            note=note,
+            summary=DedupeSummary(damaged=inputs.damaged),
+        ).run()
 
 
+@dataclass(kw_only=True)
 class _Run:
-    def __init__(
-        self,
-        paths: DedupePaths,
-        options: DedupeOptions,
-        inputs: Inputs,
-        state: State,
-        *,
-        on_progress: Callable[[int, int | None], object],
-        note: Callable[[str], object],
-    ) -> None:
-        self._paths = paths
-        self._options = options
-        self._inputs = inputs
-        self._state = state
-        self._on_progress = on_progress
-        self._note = note
-        self._summary = DedupeSummary(damaged=inputs.damaged)
+    """A run in its locked state folder."""
+
+    paths: DedupePaths
+    options: DedupeOptions
+    inputs: Inputs
+    state: State
+    on_progress: Callable[[int, int | None], object]
+    note: Callable[[str], object]
+    summary: DedupeSummary
 
     def run(self) -> DedupeSummary:
-        """Do what is left to do."""
-        state, paths = self._state, self._paths
+        """Do what is left of the run, and return its numbers."""
+        state, paths = self.state, self.paths
         spec = self._spec()
         if paths.restart:
             self._restart()
@@ -93,11 +94,11 @@ class _Run:
         elif before != spec:
             raise SimhashError(self._difference(before, spec))
         checkpoint = state.checkpoint()
-        self._inputs.damaged.update(checkpoint.damaged)
-        done_before = self._summary.went_on_after = checkpoint.records_after
+        self.inputs.damaged.update(checkpoint.damaged)
+        done_before = self.summary.went_on_after = checkpoint.records_after
         if before is not None:
             self._check_free(checkpoint)
-            self._note(f"going on after {done_before:,} records of an interrupted run")
+            self.note(f"going on after {done_before:,} records of an interrupted run")
         if checkpoint.phase == "judging":
             try:
                 self._judge(checkpoint)
@@ -107,29 +108,29 @@ class _Run:
                 raise
             checkpoint = state.checkpoint()
         if checkpoint.phase == "judged":
-            self._inputs.check_unchanged()
+            self.inputs.check_unchanged()
             self._write()
             checkpoint = replace(checkpoint, phase="written")
             if paths.output != STANDARD_OUTPUT:  # which has to be written again after a kill
                 state.append(checkpoint)
         self._move_into_place(checkpoint)
-        return self._summary
+        return self.summary
 
     def _spec(self) -> dict[str, Any]:
         """Return all that must be the same if the run goes on after an interruption."""
-        paths, out = self._paths, self._paths.output_file
+        paths, out = self.paths, self.paths.output_file
         return {
-            "inputs": [[str(f.path.absolute()), *f.state()] for f in self._inputs.files],
+            "inputs": [[str(f.path.absolute()), *f.state()] for f in self.inputs.files],
             "against": self._spec_of_known(),
-            "format": self._inputs.format,
+            "format": self.inputs.format,
             "output": str(paths.output if out is None else real(out)),
             "verdicts": None if paths.verdicts is None else str(real(paths.verdicts)),
             "index": None if paths.index is None else str(real(paths.index)),
-            "options": json.loads(json.dumps(self._options.to_dict())),
+            "options": json.loads(json.dumps(self.options.to_dict())),
         }
 
     def _spec_of_known(self) -> list[list[Any]]:
-        against = self._paths.against
+        against = self.paths.against
         if (directory := index_among(against)) is not None:
             return [[str(real(directory))]]
         return [[str(path.absolute()), *InputFile.of(path).state()] for path in against]
@@ -142,30 +143,30 @@ class _Run:
                 f"{name} ({old.get(name)} before)" for name in new if old.get(name) != new[name]
             ]
         return (
-            f"{self._state.directory} belongs to an interrupted run that differs in "
+            f"{self.state.directory} belongs to an interrupted run that differs in "
             f"{', '.join(different)}: run its command again to go on, or begin again with --restart"
         )
 
     def _restart(self) -> None:
-        state, index = self._state, self._paths.index
+        state, index = self.state, self.paths.index
         if (
             index is not None
             and index.exists()
-            and self._options.incremental
+            and self.options.incremental
             and state.spec() is not None
         ):
             raise SimhashError(
-                f"the index {index} holds what the interrupted run has judged, and it would count "
-                "as seen: go on without --restart, or restore the index and delete "
+                f"the index {index} holds the records that the interrupted run judged, and they "
+                "would count as seen: go on without --restart, or restore the index and delete "
                 f"{state.directory}"
             )
         state.clear(keep_index=state.has_kept_index)
 
     def _begin(self, spec: dict[str, Any]) -> None:
-        state = self._state
+        state = self.state
         try:
             self._check_free(None)
-            if state.has_kept_index and not self._paths.overwrite:
+            if state.has_kept_index and not self.paths.overwrite:
                 raise SimhashError(
                     f"{state.index} was kept by an earlier run: move it away, or --overwrite it"
                 )
@@ -179,38 +180,45 @@ class _Run:
 
         :raises SimhashError: another file exists.
         """
-        paths, state = self._paths, self._state
+        paths, state = self.paths, self.state
         is_written = checkpoint is not None and checkpoint.phase == "written"
         for path, new in ((paths.output_file, state.output), (paths.verdicts, state.verdicts)):
             is_in_place = is_written and not new.exists()
             if path is not None and not is_in_place:
-                as_folder = self._inputs.format == "html" and new == state.output
+                as_folder = self.inputs.format == "html" and new == state.output
                 check_free(path, overwrite=paths.overwrite, as_folder=as_folder)
 
     def _judge(self, checkpoint: Checkpoint) -> None:
-        options, inputs, state = self._options, self._inputs, self._state
+        options, inputs, state = self.options, self.inputs, self.state
         with ExitStack() as stack:
             index = stack.enter_context(
                 open_index(
-                    index_url(self._paths.index or state.index),
+                    index_url(self.paths.index or state.index),
                     options.scheme,
                     max_distance=options.max_distance,
                     confirmation=options.confirmation,
                     expected_pages=options.expected_records,
                     incremental=options.incremental,
-                    sync="no" if self._paths.index is None else "everysec",
+                    sync="no" if self.paths.index is None else "everysec",
                     buffer_bytes=_INDEX_BUFFER_BYTES,
                     crawl_start=checkpoint.crawl_start,
                 )
             )
             if len(index) and not options.incremental and not checkpoint.records_after:
-                self._note(
-                    f"the index holds {len(index):,} records of before, which do not count as "
-                    "seen; with --incremental they do"
+                self.note(
+                    f"the index holds {len(index):,} records of earlier runs. They do not count as "
+                    "seen: --incremental changes that"
                 )
             known = self._known(stack)
             judge = Judge(state, index, options, checkpoint, inputs.damaged, known=known)
-            job_spec = make_job_spec(inputs, options)
+            job_spec = make_job_spec(
+                options,
+                inputs.fields,
+                record_format=inputs.format,
+                encoding=inputs.encoding,
+                header=inputs.csv_header,
+                delimiter=inputs.delimiter,
+            )
             jobs = _jobs(inputs, judge.records)
             if (count := self._worker_count()) > 1:
                 workers = stack.enter_context(closing(Workers(job_spec, count)))
@@ -220,12 +228,12 @@ class _Run:
             for records in jobs_done:
                 judge.add_all(records)
                 share = inputs.share_done()
-                self._on_progress(judge.records, round(judge.records / share) if share else None)
-            self._summary.index_entries = judge.finish()
+                self.on_progress(judge.records, round(judge.records / share) if share else None)
+            self.summary.index_entries = judge.finish()
 
     def _known(self, stack: ExitStack) -> KnownRecords | None:
-        """Return the records to compare with; files are first read into an index."""
-        state, against = self._state, self._paths.against
+        """Return the records of `against`, or None. Files are first read into an index."""
+        state, against = self.state, self.paths.against
         if not against:
             return None
         directory = index_among(against)
@@ -233,15 +241,15 @@ class _Run:
             directory = state.known
             if state.known_state.exists() or not directory.exists():
                 paths = DedupePaths(inputs=against, state=state.known_state, index=directory)
-                summary = dedupe(paths, replace(self._options, incremental=False))
-                self._inputs.damaged.update(summary.damaged)
-                self._note(f"{summary.records:,} records were read to compare with")
-        return stack.enter_context(opened_known(directory, self._options))
+                summary = dedupe(paths, replace(self.options, incremental=False))
+                self.inputs.damaged.update(summary.damaged)
+                self.note(f"{summary.records:,} records were read to compare with")
+        return stack.enter_context(opened_known(directory, self.options))
 
     def _worker_count(self) -> int:
-        if self._options.workers:
-            return self._options.workers
-        files = self._inputs.files
+        if self.options.workers:
+            return self.options.workers
+        files = self.inputs.files
         if sum(file.size for file in files) < _WORTH_PROCESSES_BYTES and not any(
             file.path.is_dir() for file in files
         ):
@@ -249,35 +257,35 @@ class _Run:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
     def _write(self) -> None:
-        paths, state = self._paths, self._state
+        paths, state = self.paths, self.state
         discard(state.output)
         discard(state.verdicts)
         verdicts = self._verdicts()
         writing.write_output(
-            self._inputs,
+            self.inputs,
             verdicts,
             paths,
-            self._options,
+            self.options,
             state.output,
             threads=self._worker_count(),
         )
         if next(verdicts, None) is not None:
             raise changed("an input")
-        self._inputs.check_unchanged()
+        self.inputs.check_unchanged()
         if paths.verdicts is not None:
             with state.verdicts.open("wb") as file:
                 file.writelines(state.verdict_lines())
             sync_file(state.verdicts)
 
     def _verdicts(self) -> Iterator[dict[str, Any]]:
-        for line in self._state.verdict_lines():
+        for line in self.state.verdict_lines():
             verdict = json.loads(line)
-            self._summary.count(verdict)
+            self.summary.count(verdict)
             yield verdict
 
     def _move_into_place(self, checkpoint: Checkpoint) -> None:
-        paths, state = self._paths, self._state
-        if not self._summary.records:  # the output was written before an interruption
+        paths, state = self.paths, self.state
+        if not self.summary.records:  # the output was written before an interruption
             for _ in self._verdicts():
                 pass
         self._check_free(checkpoint)
@@ -288,7 +296,7 @@ class _Run:
                 move_into_place(new, path)
             elif not path.exists():
                 raise SimhashError(
-                    f"{path} does not exist, nor what was written for it: begin again with "
+                    f"{path} is missing, and {state.directory} no longer has it: begin again with "
                     "--restart"
                 )
         state.remove(keep_index=paths.keep_index)

@@ -99,7 +99,7 @@ class State:
             if not path.name.startswith(".simhash-")
         ):
             raise SimhashError(
-                f"{directory} is needed for the state of this run, and holds other things "
+                f"{directory} is needed for the state of this run, but holds other files "
                 f"({foreign[0]}): move them away"
             )
         self._lock = self._lock_file.open("w")
@@ -209,7 +209,7 @@ class State:
         self._lock.close()
 
     def damaged(self) -> SimhashError:
-        """Return an error to raise."""
+        """Return the error to raise if the journal and the index do not fit."""
         return SimhashError(
             f"{self.directory}: the state of the interrupted run is damaged, as after a power "
             "loss, or another run used its index: begin again with --restart"

@@ -1,4 +1,4 @@
-"""Count the verdicts of a run."""
+"""The verdicts of a run: their form in files, and their numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from scrapy_simhash.verdict import Verdict
+
+
+def plain_verdict(verdict: Verdict, *, dropped: bool) -> dict[str, Any]:
+    """Return the values of the line of JSON that `--verdicts` writes for a record."""
+    values = verdict.to_dict()
+    del values["canonical"]  # records have none
+    return {"key": verdict.key, **values, "dropped": dropped}
 
 
 @dataclass
@@ -37,22 +46,22 @@ class DedupeSummary:
     index_entries: int | None = None
     damaged: dict[str, str] = field(default_factory=dict)
 
-    def count(self, verdict: Mapping[str, Any]) -> None:
-        """Count a record."""
-        self.records += 1
-        self.kinds[verdict["kind"]] += 1
+    def count(self, verdict: Mapping[str, Any], times: int = 1) -> None:
+        """Count the records with a verdict."""
+        self.records += times
+        self.kinds[verdict["kind"]] += times
         if verdict["reason"]:
-            self.skipped[verdict["reason"]] += 1
+            self.skipped[verdict["reason"]] += times
         if verdict["dropped"]:
-            self.dropped += 1
+            self.dropped += times
         else:
-            self.kept += 1
-            if verdict["kind"] == "near-duplicate":  # which only the action ``tag`` keeps
-                self.tagged += 1
+            self.kept += times
+            if verdict["kind"] == "near-duplicate":  # only the action ``tag`` keeps them
+                self.tagged += times
         if verdict["similar_to"] is not None:
-            self.similar += 1
+            self.similar += times
         if verdict.get("known"):
-            self.known += 1
+            self.known += times
 
     def to_dict(self) -> dict[str, Any]:
         """Return values for JSON."""

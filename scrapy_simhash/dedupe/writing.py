@@ -13,7 +13,7 @@ import zlib
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from scrapy_simhash.dedupe.inputs import changed
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     Verdict: TypeAlias = Mapping[str, Any]
     Kept: TypeAlias = Iterable[tuple[int, Part, Verdict | None]]
     Tag: TypeAlias = Callable[[bytes, Verdict], bytes]
+    Sink: TypeAlias = "BinaryIO | _Gzip"
 
 _BLOCK_BYTES = 1 << 20
 _GZIP_LEVEL = 6
@@ -42,13 +43,6 @@ _GZIP_WINDOW = 31
 _PARQUET_ROWS = 4096
 # Records that are skipped for these reasons could not be parsed.
 _NOT_PARSED = ("not_csv", "not_its_encoding", "too_large", "error", "timeout", "worker_died")
-
-
-class Sink(Protocol):
-    """Something to write bytes to."""
-
-    def write(self, data: bytes, /) -> object:
-        """Write them."""
 
 
 def write_output(

@@ -106,17 +106,18 @@ class _Gunzip(io.RawIOBase):
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Yield a temporary path to write a file to; on success, it replaces `path` atomically.
+    """Yield a temporary path for a file or folder; on success, it replaces `path` atomically.
 
     Symlinks are followed. A pipe or a device cannot be replaced and is yielded itself.
 
     :raises OSError: the file cannot be written.
     """
     path = path.resolve()
-    if path.exists() and not path.is_file():
+    if path.exists() and not (path.is_file() or path.is_dir()):
         yield path
         return
-    temporary = _beside(path)
+    # Not derived from the name of `path`, because the result could be too long.
+    temporary = path.with_name(f".simhash-{secrets.token_hex(8)}")
     try:
         yield temporary
         sync_file(temporary)
@@ -132,30 +133,15 @@ def move_into_place(source: Path, path: Path) -> None:
 
     :raises OSError: it cannot be written.
     """
-    path = path.resolve()
     try:
-        _rename(source, path)
+        _rename(source, path.resolve())
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-    else:
-        return
-    temporary = _beside(path)
-    try:
-        if source.is_dir():
-            shutil.copytree(source, temporary)
-        else:
-            shutil.copy2(source, temporary)
-            sync_file(temporary)
-        _rename(temporary, path)
-    finally:
-        discard(temporary)
-    discard(source)
-
-
-def _beside(path: Path) -> Path:
-    # Not derived from the name of `path`, because the result could be too long.
-    return path.with_name(f".simhash-{secrets.token_hex(8)}")
+        copy = shutil.copytree if source.is_dir() else shutil.copy2
+        with replaced(path) as temporary:
+            copy(source, temporary)
+        discard(source)
 
 
 def _rename(source: Path, path: Path) -> None:
@@ -165,9 +151,12 @@ def _rename(source: Path, path: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Write a file to the disk, so that it survives a power loss."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+    """Write a file or the entry of a folder to the disk, so that it survives a power loss."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def discard(path: Path) -> None:

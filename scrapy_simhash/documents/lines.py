@@ -13,13 +13,15 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 PIECE_BYTES = 1 << 20
 _SPACE = b" \t\r\n"
-_AROUND_ITEMS = b"[]," + _SPACE
+_BETWEEN_ITEMS = b"," + _SPACE
+_AROUND_ITEMS = b"[]" + _BETWEEN_ITEMS
 _BOM = b"\xef\xbb\xbf"
-_MOST_HELD_BYTES = 1 << 20
+# The end of a line that is held back until it is known what surrounds the item.
+_HELD_BYTES = 1 << 12
 
 
 class Part(NamedTuple):
@@ -52,7 +54,7 @@ class Unreadable(Exception):
 
 
 def line_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
-    """Yield each line as a record; blank lines are none."""
+    """Yield each line as a record. Blank lines are parts, but no records."""
     return _parts(stream, max_bytes, lambda piece: piece.endswith(b"\n"), space=None)
 
 
@@ -74,33 +76,26 @@ def array_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
     object. Scrapy appends to a feed by writing another array after the first.
     """
     for part in line_parts(stream, max_bytes):
-        pieces = _item_pieces(chain([part.data.removeprefix(_BOM)], part.rest))
-        if part.reason is None:
-            pieces = iter([b"".join(pieces)])
-        if data := next(pieces, b""):
-            yield Part(data, reason=part.reason, rest=pieces)
+        line = part.data.removeprefix(_BOM)
+        pieces = _item_pieces(chain([line], part.rest) if part.rest else [line])
+        if data := next(pieces):
+            yield Part(data, reason=part.reason, rest=pieces if part.rest else ())
 
 
-def _item_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield a line without what surrounds its object; another value keeps its brackets."""
-    first = last = tail = b""
-    for line_piece in pieces:
-        if first:
-            piece = tail + line_piece
-        else:
-            piece = line_piece.lstrip(_AROUND_ITEMS)
-            if piece[:1] not in (b"{", b""):
-                piece = line_piece.lstrip(b"," + _SPACE)
-            first = piece[:1]
-        body = piece.rstrip(_AROUND_ITEMS)
-        tail = piece[len(body) :]
-        if len(tail) > _MOST_HELD_BYTES:  # more than a line ends with
-            body, tail = piece, b""
-        if body:
-            last = body[-1:]
-            yield body
-    if first + last != b"{}" and (tail := tail.rstrip(b"," + _SPACE)):
-        yield tail
+def _item_pieces(line: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a line without what surrounds its object. Another value keeps its brackets."""
+    held = first = b""
+    for piece in line:
+        held += piece
+        if not first:
+            bare = held.lstrip(_AROUND_ITEMS)
+            held = bare if bare[:1] in (b"{", b"") else held.lstrip(_BETWEEN_ITEMS)
+            first = held[:1]
+        if len(held) > max(2 * _HELD_BYTES, len(piece)):  # a line of one piece stays whole
+            yield held[:-_HELD_BYTES]
+            held = held[-_HELD_BYTES:]
+    bare = held.rstrip(_AROUND_ITEMS)
+    yield bare if first + bare[-1:] == b"{}" else held.rstrip(_BETWEEN_ITEMS)
 
 
 def _parts(
@@ -179,6 +174,19 @@ class _CsvEnds:
             else:
                 self._state = "start" if token in (self._delimiter, b"\n") else "plain"
         return self._state == "start" and piece.endswith(b"\n")
+
+
+def parse_record(
+    content: bytes, encoding: str, header: Sequence[str] | None, delimiter: str
+) -> dict[str, Any]:
+    """Return the fields of a record.
+
+    :param header: the columns of CSV; None for JSON.
+    :raises Unreadable: the content is no record.
+    """
+    if header is None:
+        return parse_json(content, encoding)
+    return dict(zip(header, parse_csv(content, encoding, delimiter), strict=False))
 
 
 def parse_json(content: bytes, encoding: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -109,7 +108,7 @@ class DocumentReader:
             yield Skipped(name, "damaged gzip", str(error))
         except NotReadable as error:
             yield Skipped(name, error.reason, error.detail)
-        except UnicodeError as error:  # the rest of lines in UTF-16 cannot be decoded, either
+        except UnicodeError as error:  # JSON in UTF-16
             yield Skipped(name, "not of its encoding", str(error))
         except OSError as error:
             yield Skipped(name, "cannot be read", error.strerror or str(error))
@@ -153,12 +152,10 @@ class DocumentReader:
         :param may_be_list: the file is one JSON value if its first line is no JSON object.
         """
         encoding = self.encoding or byte_order_encoding(stream.peek(4)[:4]) or "utf-8"
-        with _in_bytes(stream, encoding) as (lines, encoding):
-            yield from self._lines(name, lines, encoding, may_be_list=may_be_list)
-
-    def _lines(
-        self, name: str, lines: Any, encoding: str, *, may_be_list: bool
-    ) -> Iterator[Document | Skipped]:
+        lines: BinaryIO = stream
+        if not "a\n".encode(encoding).endswith(b"a\n"):  # line breaks are other bytes in UTF-16
+            lines = io.BytesIO(self._limited(stream).decode(encoding).encode())
+            encoding = "utf-8"
         for number, part in enumerate(line_parts(lines, self.max_bytes or _UNLIMITED), 1):
             place = f"{name}:{number}"
             if part.reason is not None:
@@ -185,7 +182,7 @@ class DocumentReader:
                 yield self._object(place, value)
 
     def _items(
-        self, name: str, first_line: bytes, lines: Any, encoding: str
+        self, name: str, first_line: bytes, lines: BinaryIO, encoding: str
     ) -> Iterator[Document | Skipped]:
         left = self.max_bytes - len(first_line) + 1 if self.max_bytes else -1
         content = first_line + lines.read(left)
@@ -229,29 +226,3 @@ class DocumentReader:
         if not text or text.isspace():
             return Skipped(name, "no text in it")
         return (HtmlDocument if html and self.keep_html else Document)(name, text)
-
-
-@contextmanager
-def _in_bytes(stream: io.BufferedReader, encoding: str) -> Iterator[tuple[Any, str]]:
-    """Yield a stream with its encoding, or in UTF-8 if bytes such as line breaks differ in it."""
-    if "a\n".encode(encoding).endswith(b"a\n"):
-        yield stream, encoding
-        return
-    text = io.TextIOWrapper(stream, encoding, newline="\n")
-    try:
-        yield _InUtf8(text), "utf-8"
-    finally:
-        text.detach()  # the stream is closed by whoever opened it
-
-
-class _InUtf8:
-    """A text stream, read as UTF-8."""
-
-    def __init__(self, text: io.TextIOWrapper) -> None:
-        self._text = text
-
-    def readline(self, size: int) -> bytes:
-        return self._text.readline(size).encode("utf-8", "surrogatepass")
-
-    def read(self, size: int) -> bytes:
-        return self._text.read(size).encode("utf-8", "surrogatepass")

@@ -33,7 +33,7 @@ def warc_parts(
     with open_stream() as stream, open_stream() as copied:
         position = 0
         for offset, length, record in _records(stream):
-            _skip(copied, offset - position)
+            copied.read(offset - position)  # line breaks between records
             position = offset + length
             too_large = record.length > max_bytes + _HEADER_BYTES
             data = copied.read(PIECE_BYTES if too_large and length > PIECE_BYTES else length)
@@ -87,14 +87,6 @@ def _records(stream: BinaryIO) -> Iterator[tuple[int, int, Any]]:
 
 def _iterator(stream: BinaryIO) -> Any:
     return import_extra("warcio.archiveiterator").WARCIterator(stream, no_record_parse=True)
-
-
-def _skip(stream: io.BufferedReader, count: int) -> None:
-    if stream.seekable():
-        stream.seek(count, 1)
-    else:
-        for _ in _pieces(stream, count):
-            pass
 
 
 def _pieces(stream: BinaryIO, count: int) -> Iterator[bytes]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from scrapy_simhash.dedupe.fields import find_fields
 from scrapy_simhash.dedupe.inputs import format_of
-from scrapy_simhash.dedupe.summary import DedupeSummary
+from scrapy_simhash.dedupe.summary import DedupeSummary, plain_verdict
 from scrapy_simhash.dedupe.writing import json_tagger
 from scrapy_simhash.documents.lines import Unreadable, parse_json
 from scrapy_simhash.errors import SimhashError
@@ -28,7 +28,6 @@ from scrapy_simhash.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
     from pyspark.sql import Column, DataFrame
 
     from scrapy_simhash.dedupe.options import DedupeOptions, Fields
@@ -88,20 +87,18 @@ def dedupe_files(paths: SparkPaths, options: DedupeOptions, master: str | None) 
         system.delete(path, True)  # noqa: FBT003 - Java has no names for arguments
 
 
+@dataclass
 class _Run:
-    def __init__(
-        self, spark: SparkSession, paths: SparkPaths, options: DedupeOptions, is_parquet: bool
-    ) -> None:
-        self._spark = spark
-        self._paths = paths
-        self._options = options
-        self._is_parquet = is_parquet
+    spark: SparkSession
+    paths: SparkPaths
+    options: DedupeOptions
+    is_parquet: bool
 
     def run(self) -> DedupeSummary:
-        options, paths, work = self._options, self._paths, WorkFolder(self._paths.work)
+        options, paths, work = self.options, self.paths, WorkFolder(self.paths.work)
         source = self._source()
         fields = self._fields(source)
-        content = content_of(source, fields) if self._is_parquet else F.col("value").cast("binary")
+        content = content_of(source, fields) if self.is_parquet else F.col("value").cast("binary")
         made = source.select(
             *_ORDER, "_name", fingerprinted(content, fields, options).alias("simhash")
         )
@@ -122,7 +119,7 @@ class _Run:
             kept = judged.where("not dropped").select(*_ORDER, *said)
             both = source.drop("_name").join(kept, list(_ORDER)).orderBy("_position")
             writer = self._tagged(both, source).write.mode(mode)
-            if self._is_parquet:
+            if self.is_parquet:
                 writer.parquet(paths.output)
             else:
                 zipped = "gzip" if paths.output.endswith(".gz") else "none"
@@ -134,13 +131,13 @@ class _Run:
     def _source(self) -> DataFrame:
         """Return all records with what says where they are."""
         frames = []
-        for number, path in enumerate(self._paths.inputs):
-            if self._is_parquet:
-                frame = self._spark.read.parquet(path)
+        for number, path in enumerate(self.paths.inputs):
+            if self.is_parquet:
+                frame = self.spark.read.parquet(path)
             else:
-                frame = self._spark.read.text(path, lineSep="\n")
+                frame = self.spark.read.text(path, lineSep="\n")
             file = F.col("_metadata.file_path")
-            name = F.lit(path) if _is_file(self._spark, path) else file
+            name = F.lit(path) if _is_file(self.spark, path) else file
             frame = frame.withColumns(
                 {
                     "_input": F.lit(number),
@@ -151,7 +148,7 @@ class _Run:
                 }
             )
             frames.append(
-                frame if self._is_parquet else frame.where(F.col("value").rlike(_NOT_BLANK))
+                frame if self.is_parquet else frame.where(F.col("value").rlike(_NOT_BLANK))
             )
         source = frames[0]
         for frame in frames[1:]:
@@ -163,28 +160,23 @@ class _Run:
         names, records = None, []
         own = [name for name in source.columns if name not in (*_ORDER, "_name")]
         for row in source.select(*own).take(_PROBED_RECORDS):
-            if self._is_parquet:
+            if self.is_parquet:
                 records.append(row.asDict())
             else:
                 with suppress(Unreadable):
-                    records.append(parse_json(row.value.encode(), self._options.encoding))
-        if self._is_parquet:
+                    records.append(parse_json(row.value.encode(), self.options.encoding))
+        if self.is_parquet:
             names = own
-        return find_fields(self._options.fields, names, records, self._paths.inputs[0])
+        return find_fields(self.options.fields, names, records, self.paths.inputs[0])
 
     def _verdict(self) -> Column:
         """Return a column with the line of JSON that `dedupe` writes for a record."""
-        bits = self._options.scheme.bits
+        bits = self.options.scheme.bits
 
         def lines(frame: pd.DataFrame) -> pd.Series:
-            import pandas as pd
-
             plain = frame.astype(object).where(frame.notna(), None)
             return pd.Series([_line(row, bits) for row in plain.to_dict("records")], dtype=object)
 
-        import pandas as pd
-
-        lines.__annotations__ = {"frame": pd.DataFrame, "return": pd.Series}
         names = ("key", "kind", "representative", "distance", "similarity", "similar_to")
         columns = F.struct(*names, "reason", "fingerprint", "dropped")
         found: Column = F.pandas_udf(lines, "string")(columns)
@@ -193,10 +185,10 @@ class _Run:
     def _tagged(self, kept: DataFrame, source: DataFrame) -> DataFrame:
         """Return what is written of the records that are kept."""
         own = [F.col(f"`{name}`") for name in source.columns if name not in (*_ORDER, "_name")]
-        tags = self._options.tags if self._options.action == "tag" else {}
+        tags = self.options.tags if self.options.action == "tag" else {}
         if not tags:
             return kept.select(*own)
-        if self._is_parquet:
+        if self.is_parquet:
             for column in tags.values():
                 if column in source.columns:
                     raise SimhashError(
@@ -210,20 +202,15 @@ class _Run:
                 for name, column in tags.items()
             ]
             return kept.select(*own, *values)
-        encoding = self._options.encoding
+        encoding = self.options.encoding
 
         def tagged(lines: pd.Series, verdicts: pd.Series) -> pd.Series:
-            import pandas as pd
-
             tag = json_tagger(tags, encoding)
             return pd.Series(
                 [tag(line, json.loads(one)) for line, one in zip(lines, verdicts, strict=True)],
                 dtype=object,
             )
 
-        import pandas as pd
-
-        tagged.__annotations__ = dict.fromkeys(("lines", "verdicts", "return"), pd.Series)
         value = F.pandas_udf(tagged, "binary")(F.col("value").cast("binary"), "_verdict")
         return kept.select(value.cast("string").alias("value"))
 
@@ -234,26 +221,14 @@ def _line(row: dict[str, Any], bits: int) -> str:
         row["distance"] = int(row["distance"])
     value = None if fingerprint is None else int.from_bytes(fingerprint, "big")
     verdict = Verdict(bits=bits, fingerprint=value, **row)
-    line = {"key": verdict.key, **verdict.to_dict(), "dropped": bool(dropped)}
-    del line["canonical"]  # records have none
-    return json.dumps(line)
+    return json.dumps(plain_verdict(verdict, dropped=bool(dropped)))
 
 
 def _summary(judged: DataFrame) -> DedupeSummary:
     summary = DedupeSummary()
-    similar = F.count(F.col("similar_to")).alias("similar")
-    counts = judged.groupBy("kind", "reason", "dropped").agg(F.count("*").alias("rows"), similar)
-    for kind, reason, dropped, rows, like in counts.collect():
-        summary.records += rows
-        summary.kinds += Counter({kind: rows})
-        summary.similar += like
-        if reason:
-            summary.skipped += Counter({reason: rows})
-        if dropped:
-            summary.dropped += rows
-        else:
-            summary.kept += rows
-            summary.tagged += rows if kind == "near-duplicate" else 0
+    similar = F.when(F.col("similar_to").isNotNull(), "some").alias("similar_to")
+    for row in judged.groupBy("kind", "reason", "dropped", similar).count().collect():
+        summary.count(row.asDict(), row["count"])
     return summary
 
 

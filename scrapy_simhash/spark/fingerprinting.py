@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+import pandas as pd  # not only for type checkers: Spark reads the annotations
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.types import BinaryType
 
@@ -14,7 +15,6 @@ from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
-    import pandas as pd
     from pyspark.sql import Column, DataFrame
 
     from scrapy_simhash.dedupe.options import DedupeOptions, Fields
@@ -28,24 +28,12 @@ _COLUMNS = [part.split()[0] for part in SCHEMA.split(", ")]
 _NO_KEY = "\0"
 
 
-class _JsonRecords(NamedTuple):
-    """The `RecordFormat` of rows as JSON; the last two are those of CSV."""
-
-    fields: Fields
-    encoding: str
-    format: str = "json-lines"
-    header: tuple[str, ...] = ()
-    delimiter: str = ","
-
-
 def fingerprinted(content: Column, fields: Fields, options: DedupeOptions) -> Column:
     """Return a column of `SCHEMA`: the fingerprint and evidence of each record.
 
     :param content: records as JSON objects, in bytes.
     """
-    import pandas as pd
-
-    spec = json.dumps(make_job_spec(_JsonRecords(fields, options.encoding), options))
+    spec = json.dumps(make_job_spec(options, fields, encoding=options.encoding))
     max_bytes, width = options.max_bytes, options.scheme.bits // 8
 
     def fingerprint_batch(contents: pd.Series) -> pd.DataFrame:
@@ -57,8 +45,6 @@ def fingerprinted(content: Column, fields: Fields, options: DedupeOptions) -> Co
         ]
         return pd.DataFrame(rows, columns=_COLUMNS)
 
-    # Spark needs types here, not strings.
-    fingerprint_batch.__annotations__ = {"contents": pd.Series, "return": pd.DataFrame}
     column: Column = F.pandas_udf(fingerprint_batch, SCHEMA)(content)
     return column
 

@@ -42,8 +42,8 @@ def near_pairs(
 
     :param df: as `fingerprints` returns it.
     :param order: columns that say which row comes first; no two rows are equal in them.
-    :param work: URL of a folder for what steps write, which the caller deletes when the result is
-        no longer needed. It is on storage that all workers share.
+    :param work: URL of a folder for intermediate results, on storage that all workers share. The
+        caller deletes it when the result is no longer needed.
     :return: ``key`` and ``other_key``, which comes before it, ``distance`` in bits, the estimated
         ``similarity``, and whether it is ``confirmed`` that they are copies.
     """

@@ -12,10 +12,12 @@ Those that have more ask again, for eight times as many, once dropped records ar
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from pyspark.sql import DataFrame, Observation, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
@@ -26,7 +28,6 @@ from scrapy_simhash.spark.candidates import MORE, CandidateSearch, ShardRows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    import pandas as pd
     from pyspark.sql import Column
 
 _SHARD_SCHEMA = (
@@ -43,7 +44,7 @@ _ALL = 1 << 62
 
 @dataclass
 class WorkFolder:
-    """A folder for what steps write, which all workers and the driver can reach.
+    """A folder for intermediate results that all workers and the driver can reach.
 
     :param url: any URL that the cluster's Hadoop knows.
     """
@@ -52,9 +53,9 @@ class WorkFolder:
     _numbers: Iterator[int] = field(default_factory=count)
 
     def written(self, frame: DataFrame, *seen: Column) -> tuple[DataFrame, dict[str, Any]]:
-        """Write a frame, and return it as it is read back.
+        """Write a frame. Return a frame that reads the written files, and the aggregates by name.
 
-        :param seen: aggregates to compute on the way, such as a count; they are returned by name.
+        :param seen: aggregates to compute while writing, such as a count.
         """
         observation = Observation()
         if seen:
@@ -87,6 +88,7 @@ def in_order(frame: DataFrame, order: Sequence[str], work: WorkFolder) -> DataFr
     )
 
 
+@dataclass(frozen=True)
 class Judging:
     """A search for links between records, and the decisions that follow from them.
 
@@ -95,28 +97,21 @@ class Judging:
         whether it is ``stored``, that is can be found. It is read several times.
     """
 
-    def __init__(
-        self,
-        records: DataFrame,
-        search: CandidateSearch,
-        confirmation: Confirmation,
-        work: WorkFolder,
-    ) -> None:
-        self._records = records
-        self._search = search
-        self._confirmation = confirmation
-        self._work = work
+    records: DataFrame
+    search: CandidateSearch
+    confirmation: Confirmation
+    work: WorkFolder
 
     def all_links(self) -> DataFrame:
         """Return all pairs within the distance that the index would find: ``record``, ``other``,
         ``distance``, ``similarity`` and ``confirmed``. The other one is the earlier one.
         """
-        return self._links(self._records, _ALL)[0]
+        return self._links(self.records, _ALL)[0]
 
     def first_come(self) -> DataFrame:
         """Return for each record with links the nearest kept one, as `nearest` does."""
         most = _FIRST_MOST
-        links, more = self._links(self._records, most)
+        links, more = self._links(self.records, most)
         # All others are kept.
         unclear = links.where("confirmed").select("record").union(more).distinct()
         state = unclear.withColumn("status", F.lit("open"))
@@ -140,7 +135,7 @@ class Judging:
         """
         links = self.all_links().where("confirmed").select("record", "other")
         back = links.select(F.col("other").alias("record"), F.col("record").alias("other"))
-        edges, _ = self._work.written(links.unionByName(back))
+        edges, _ = self.work.written(links.unionByName(back))
         labels = edges.groupBy("record").agg(F.min("other").alias("label"))
         labels = labels.select("record", F.least("record", "label").alias("label"))
         changed = 1
@@ -149,7 +144,7 @@ class Judging:
             near = edges.join(theirs, "other").groupBy("record").agg(F.min("near").alias("near"))
             far = labels.select(F.col("record").alias("label"), F.col("label").alias("far"))
             least = F.least("label", "near", "far")
-            labels, seen = self._work.written(
+            labels, seen = self.work.written(
                 labels.join(near, "record")
                 .join(far, "label")
                 .select("record", least.alias("label"), (least < F.col("label")).alias("moved")),
@@ -171,7 +166,7 @@ class Judging:
             F.col("record").alias("position"), F.expr("true").alias("_dropped")
         )
         return (
-            self._records.join(asks, "position", "left")
+            self.records.join(asks, "position", "left")
             .join(dropped, "position", "left")
             .withColumn("asks", F.col("_asks").isNotNull())
             .withColumn("stored", F.col("_dropped").isNull())
@@ -180,44 +175,41 @@ class Judging:
 
     def _links(self, records: DataFrame, most: int) -> tuple[DataFrame, DataFrame]:
         """Return (links, records that have more)."""
-        search = self._search
+        search, confirmation = self.search, self.confirmation
+        shards = records.select(
+            "position", "fingerprint", "certainty", "asks", "stored"
+        ).mapInPandas(partial(_shard_rows, search), _SHARD_SCHEMA)
 
-        def rows(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-            return _shard_rows(search, frames)
-
+        # Spark looks into the signature of this one.
         def found(frame: pd.DataFrame) -> pd.DataFrame:
             return _found(search, frame, most)
 
-        shards = records.select(
-            "position", "fingerprint", "certainty", "asks", "stored"
-        ).mapInPandas(rows, _SHARD_SCHEMA)
-        pairs, _ = self._work.written(
+        pairs, _ = self.work.written(
             shards.groupBy("shard").applyInPandas(found, _FOUND_SCHEMA).distinct()
         )
         more = pairs.where(F.col("other") == MORE).select("record")
-        confirmation = self._confirmation
-
-        def confirmed(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-            return _confirmed(confirmation, frames)
-
         pairs = self._with_evidence(pairs, _EVIDENCE)
-        links, _ = self._work.written(pairs.mapInPandas(confirmed, _LINK_SCHEMA))
+        links, _ = self.work.written(
+            pairs.mapInPandas(partial(_confirmed, confirmation), _LINK_SCHEMA)
+        )
         return links, more
 
     def _with_evidence(self, pairs: DataFrame, parts: Sequence[str]) -> DataFrame:
         for side, prefix in (("record", "one"), ("other", "two")):
             named = [F.col(name).alias(f"{prefix}_{name}") for name in parts]
-            evidence = self._records.select(F.col("position").alias(side), *named)
+            evidence = self.records.select(F.col("position").alias(side), *named)
             pairs = pairs.join(evidence, side)
         return pairs
 
     def same_texts(self, pairs: DataFrame) -> DataFrame:
-        """Return links between the records of pairs that have the same text, whatever their names.
+        """Return links between the records of those pairs that have the same text.
+
+        Their names do not count.
 
         :param pairs: records with the same key, as ``record`` and ``other``.
         """
-        confirmation = replace(self._confirmation, same_name=False)
-        max_distance = self._search.max_distance
+        confirmation = replace(self.confirmation, same_name=False)
+        max_distance = self.search.max_distance
 
         def compared(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             for frame in frames:
@@ -255,7 +247,7 @@ class Judging:
                 .when(F.col("waits") | F.col("more"), "open")
                 .otherwise("kept")
             )
-            state, seen = self._work.written(
+            state, seen = self.work.written(
                 state.join(votes, "record", "left")
                 .join(truncated, "record", "left")
                 .select("record", status.alias("status")),
@@ -276,8 +268,6 @@ def nearest(links: DataFrame) -> DataFrame:
 
 
 def _shard_rows(search: CandidateSearch, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    import pandas as pd
-
     for frame in frames:
         positions = frame["position"].to_numpy(np.int64)
         order = np.argsort(positions)
@@ -292,8 +282,6 @@ def _shard_rows(search: CandidateSearch, frames: Iterator[pd.DataFrame]) -> Iter
 
 
 def _found(search: CandidateSearch, frame: pd.DataFrame, most: int) -> pd.DataFrame:
-    import pandas as pd
-
     rows = ShardRows(
         frame["shard"].to_numpy(np.int32),
         frame["record"].to_numpy(np.int64),

@@ -189,7 +189,7 @@ def test_an_index_and_those_before(run, feed, folder):
 
     assert summary().err == ""
     again = summary()
-    assert "the index holds 3 records of before, which do not count" in again.err
+    assert "the index holds 3 records of earlier runs. They do not count" in again.err
     assert "unchanged       3" in again.out
     assert "dropped    1" in again.out
     incremental = summary("--incremental")
@@ -241,7 +241,7 @@ def test_the_documentation_lists_every_option_and_reason():
     for name in options_of(PARSERS["dedupe"]) - {"--help"}:
         assert any(f"`{name}" in line for line in table), name
     source = "".join(p.read_text() for p in (ROOT / "scrapy_simhash").glob("d*/*.py"))
-    reasons = set(re.findall(r'(?:Unreadable\(|reason=|reason = )"(\w+)"', source))
+    reasons = set(re.findall(r'(?:Unreadable\(|skipped\(key, |reason=|reason = )"(\w+)"', source))
     reasons |= {"timeout", "worker_died"}
     assert {"not_json", "too_large", "status", "error", "not_warc"} <= reasons
     for reason in reasons:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from scrapy_simhash.index import ObservingIndex
 
 from .samples import run
 
+ROOT = Path(__file__).parents[2]
 # Before, and half through where there is a half.
 STEPS = {
     "begin": (State, "begin"),
@@ -29,6 +31,13 @@ STEPS = {
     "forget": (Path, "unlink"),
     "rmtree": (shutil, "rmtree"),
 }
+
+
+def die(folder: Path, step: str, count: int, *more: str) -> None:
+    """De-duplicate in a process that is killed at a step."""
+    command = [sys.executable, "-m", __name__, folder, step, str(count), *more]
+    died = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert died.returncode == -signal.SIGKILL, died.stderr
 
 
 def main() -> None:

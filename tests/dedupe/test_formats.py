@@ -163,10 +163,6 @@ def test_tags_of_an_earlier_run_are_replaced(tmp_path):
     run(tmp_path, "in.jsonl", out="a.jsonl", action="tag")
     run(tmp_path, "a.jsonl", out="b.jsonl", action="tag")
     assert (tmp_path / "b.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
-    (tmp_path / "in.csv").write_bytes(feed("csv"))
-    run(tmp_path, "in.csv", out="a.csv", action="tag")
-    with pytest.raises(SimhashError, match="there is a column 'simhash_kind' already"):
-        run(tmp_path, "a.csv", out="b.csv", action="tag")
 
 
 def test_other_tags(tmp_path):

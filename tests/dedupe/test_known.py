@@ -5,21 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from scrapy_simhash.commands.main import main
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import index_url, open_index
-from tests.crawl.harness import child_environment
 
+from .dying import die
 from .samples import json_lines, read_lines, records, run, text
 
-ROOT = Path(__file__).parents[2]
-DEADLINE_S = 120
 OCTOBER = records(300, seed=1)
 MONDAY = [
     *({**record, "url": f"{record['url']}?monday"} for record in records(150, seed=2)),
@@ -179,13 +174,7 @@ def test_a_run_that_is_killed_goes_on(folder, step, count):
     for name in ("out", "verdicts"):
         (folder / name).unlink()
     shutil.rmtree(folder / "index")
-    died = subprocess.run(
-        [sys.executable, "-m", "tests.dedupe.dying", str(folder), step, str(count)],
-        cwd=ROOT,
-        timeout=DEADLINE_S,
-        check=False,
-    )
-    assert died.returncode == -signal.SIGKILL
+    die(folder, step, count)
     if (folder / "state" / "spec.json").exists():  # else it was done, but for its state
         run(folder, "in.jsonl", index=folder / "index", against=[folder / "known.jsonl"])
         assert not (folder / "state").exists()
@@ -196,18 +185,10 @@ def test_a_run_that_is_killed_goes_on(folder, step, count):
     ]
 
 
-def test_by_command(folder):
-    ran = subprocess.run(
-        [
-            *(sys.executable, "-m", "scrapy_simhash", "dedupe", "in.jsonl", "-o", "out.jsonl"),
-            *("--against", "known.jsonl", "--json"),
-        ],
-        cwd=folder,
-        env=child_environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=DEADLINE_S,
-    )
-    assert json.loads(ran.stdout)["known"] == 140
-    assert len(read_lines(folder / "out.jsonl")) == json.loads(ran.stdout)["kept"]
+def test_by_command(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    command = ["dedupe", "in.jsonl", "-o", "out.jsonl", "--against", "known.jsonl", "--json"]
+    assert main(command) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["known"] == 140
+    assert len(read_lines(folder / "out.jsonl")) == summary["kept"]

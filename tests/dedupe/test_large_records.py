@@ -14,11 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.dedupe.options import Fields
+from scrapy_simhash.dedupe.inputs import Inputs
+from scrapy_simhash.dedupe.options import DedupePaths, Fields
+from scrapy_simhash.dedupe.writing import write_output
 from scrapy_simhash.documents import lines as lines_module
 from scrapy_simhash.documents.lines import array_parts, csv_parts
 
-from .samples import read_lines, run, text
+from .samples import options, read_lines, run, text
 
 TEXTS = st.text(alphabet=' ab,;"\n\r\t[]{}\\é', max_size=60)
 ROWS = st.lists(TEXTS, min_size=1, max_size=6)
@@ -26,18 +28,22 @@ LIMITS = st.integers(min_value=5, max_value=90)
 PIECES = st.sampled_from([1, 2, 7, 50, 1 << 20])
 
 
-def kept(name, content, max_bytes, piece_bytes=1 << 20):
-    """(The output of a run that drops nothing, how many records it judged)."""
+def kept(name, content, max_bytes, piece_bytes):
+    """Return (what is written if nothing is dropped, the number of records)."""
     with (
         tempfile.TemporaryDirectory() as folder,
         mock.patch.object(lines_module, "PIECE_BYTES", piece_bytes),
     ):
-        Path(folder, name).write_bytes(content)
-        fields = Fields(text=("text",), key="")
-        # Too few words for a verdict, where they are not too large.
-        summary = run(Path(folder), name, max_bytes=max_bytes, min_tokens=10_000, fields=fields)
-        assert summary.kinds.keys() <= {"skipped"}
-        return Path(folder, "out").read_bytes(), summary.records
+        path, out = Path(folder, name), Path(folder, "out")
+        path.write_bytes(content)
+        paths = DedupePaths(inputs=[path], output=out, state=Path(folder, "state"))
+        asked = options(max_bytes=max_bytes, fields=Fields(text=("text",), key=""))
+        inputs = Inputs(paths, asked)
+        count = sum(part.is_record for _, part in inputs.parts())
+        verdicts = iter([{"dropped": False, "reason": None}] * count)
+        write_output(inputs, verdicts, paths, asked, out, threads=1)
+        assert next(verdicts, None) is None
+        return out.read_bytes(), count
 
 
 @given(
@@ -65,6 +71,9 @@ def test_json_lines(texts, max_bytes, piece_bytes, after, end):
             ("[", ",\n", "]"),
             ("[ ", " ,\r\n", " ]\r\n"),
             ("[\n", "\n,", "]"),
+            ("\ufeff[\n", ",\n\n", "\n]"),
+            ("[\n", ",\n][\n", "\n]\n"),
+            ("[\n", "\n,\n", "\n]\n"),
         ]
     ),
     again=st.booleans(),

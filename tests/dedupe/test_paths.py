@@ -39,32 +39,21 @@ def tree(folder):
     }
 
 
-@pytest.mark.parametrize("ending", [".partial", ".new", ".tmp"])
-def test_an_input_named_like_the_output(tmp_path, ending):
-    name = f"pages.jsonl{ending}"
+@pytest.mark.parametrize("name", ["out.partial", "out.new", "out.tmp", "verdicts.partial"])
+def test_files_named_like_the_output_stay(tmp_path, name):
     (tmp_path / name).write_bytes(FEED)
-    assert run(tmp_path, name, out="pages.jsonl", format="json-lines").records == 10
+    (tmp_path / "out.part").write_text("precious")
+    assert run(tmp_path, name, format="json-lines").records == 10
     assert (tmp_path / name).read_bytes() == FEED
-    assert (tmp_path / "pages.jsonl").stat().st_size
+    assert (tmp_path / "out.part").read_text() == "precious"
+    assert (tmp_path / "out").stat().st_size
 
 
-def test_an_input_named_like_the_verdicts(tmp_path):
-    (tmp_path / "verdicts.partial").write_bytes(FEED)
-    assert run(tmp_path, "verdicts.partial", format="json-lines").records == 10
-    assert (tmp_path / "verdicts.partial").read_bytes() == FEED
-
-
-def test_a_folder_named_like_the_output(tmp_path, site):
+def test_a_folder_is_copied_to_one_of_a_similar_name(tmp_path, site):
     mirror = site.rename(tmp_path / "mirror.partial")
     before = tree(mirror)
     assert run(tmp_path, mirror.name, out="mirror").records == 2
     assert tree(mirror) == before == tree(tmp_path / "mirror")
-
-
-def test_what_is_named_like_the_output_and_no_input(tmp_path, feed):
-    (tmp_path / "out.partial").write_text("precious")
-    run(tmp_path, feed)
-    assert (tmp_path / "out.partial").read_text() == "precious"
 
 
 def test_the_output_is_named_like_the_verdicts(tmp_path, feed):
@@ -210,6 +199,6 @@ def test_an_index_that_was_kept_is_not_the_state_of_another_run(tmp_path, feed):
 @pytest.mark.parametrize("name", ["output", "journal", "spec.json"])
 def test_a_folder_of_somebody_else_with_names_like_ours(tmp_path, feed, name):
     (tmp_path / "state" / name).mkdir(parents=True)
-    with pytest.raises(SimhashError, match=rf"holds other things \({name}\): move them away"):
+    with pytest.raises(SimhashError, match=rf"holds other files \({name}\): move them away"):
         run(tmp_path, feed, overwrite=True, restart=True)
     assert (tmp_path / "state" / name).is_dir()

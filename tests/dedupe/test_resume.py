@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -17,10 +16,9 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import index_url, open_index
 from scrapy_simhash.maintenance.check import check
 
-from .dying import STEPS
+from .dying import ROOT, STEPS, die
 from .samples import json_lines, records, run, words
 
-ROOT = Path(__file__).parents[2]
 DEADLINE_S = 120
 COUNT = 1500
 
@@ -111,9 +109,7 @@ QUICK = {("journal", 2), ("confirm", 130)}
 def test_killed_at_a_step(tmp_path, lines, whole, step, call):
     assert {*CALLS, "rmtree"} == set(STEPS)
     (tmp_path / "in.jsonl").write_bytes(lines)
-    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, step, str(call)]
-    died = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S)
-    assert died.returncode == -signal.SIGKILL, died.stderr
+    die(tmp_path, step, call)
     if (tmp_path / "out").exists() and not any((tmp_path / "state").glob("spec.json")):
         # It was done but for the last file of its state.
         with pytest.raises(SimhashError, match="exists already"):
@@ -136,9 +132,7 @@ def test_killed_at_a_step(tmp_path, lines, whole, step, call):
 )
 def test_killed_with_an_index_of_its_own(tmp_path, lines, whole, step, call):
     (tmp_path / "in.jsonl").write_bytes(lines)
-    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, step, str(call), "own=1"]
-    died = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S)
-    assert died.returncode == -signal.SIGKILL, died.stderr
+    die(tmp_path, step, call, "own=1")
     if not (tmp_path / "out").exists() or (tmp_path / "state" / "spec.json").exists():
         run(tmp_path, "in.jsonl")
         assert not (tmp_path / "state").exists()
@@ -178,8 +172,7 @@ def test_killed_at_random_moments(tmp_path, lines, whole, seed):
 
 def test_a_run_that_differs_does_not_go_on(tmp_path, lines, monkeypatch):
     (tmp_path / "in.jsonl").write_bytes(lines)
-    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "journal", "4"]
-    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=DEADLINE_S)
+    die(tmp_path, "journal", 4)
     index = tmp_path / "index"
     with pytest.raises(SimhashError, match=r"min_tokens \(30 before\)"):
         run(tmp_path, "in.jsonl", index=index, min_tokens=31)
@@ -197,9 +190,8 @@ def test_a_run_that_differs_does_not_go_on(tmp_path, lines, monkeypatch):
 
 def test_to_restart_would_drop_what_the_index_met_before(tmp_path, lines):
     (tmp_path / "in.jsonl").write_bytes(lines)
-    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "journal", "4"]
-    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=DEADLINE_S)
-    with pytest.raises(SimhashError, match="it would count as seen"):
+    die(tmp_path, "journal", 4)
+    with pytest.raises(SimhashError, match="they would count as seen"):
         run(tmp_path, "in.jsonl", index=tmp_path / "index", incremental=True, restart=True)
 
 
@@ -228,8 +220,7 @@ def test_an_input_that_changes_meanwhile(tmp_path, lines, monkeypatch):
 )
 def test_a_state_that_is_damaged(tmp_path, lines, damage):
     (tmp_path / "in.jsonl").write_bytes(lines)
-    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "journal", "5"]
-    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=DEADLINE_S)
+    die(tmp_path, "journal", 5)
     state = tmp_path / "state"
     if damage == "journal":
         # The index has more than is left of it.
@@ -248,8 +239,7 @@ def test_a_state_that_is_damaged(tmp_path, lines, damage):
 )
 def test_an_incomplete_batch_is_cut_off(tmp_path, lines, whole, torn):
     (tmp_path / "in.jsonl").write_bytes(lines)
-    command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "journal", "5"]
-    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=DEADLINE_S)
+    die(tmp_path, "journal", 5)
     with (tmp_path / "state" / "journal").open("ab") as journal:
         journal.write(torn)
     run(tmp_path, "in.jsonl", index=tmp_path / "index")
@@ -268,6 +258,6 @@ def test_a_directory_of_somebody_else(tmp_path, lines):
     (tmp_path / "in.jsonl").write_bytes(lines)
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "diary.txt").write_text("dear")
-    with pytest.raises(SimhashError, match=r"holds other things \(diary.txt\)"):
+    with pytest.raises(SimhashError, match=r"holds other files \(diary.txt\)"):
         run(tmp_path, "in.jsonl")
     assert (tmp_path / "state" / "diary.txt").read_text() == "dear"

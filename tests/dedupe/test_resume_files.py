@@ -155,22 +155,16 @@ def test_to_restart_was_interrupted(tmp_path, feed, killed, whole, call):
 # What is gone
 
 
-def test_what_was_written_is_gone(tmp_path, feed, killed, whole):
+@pytest.mark.parametrize(("lost", "name"), [("output", "out"), ("verdicts.new", "verdicts")])
+@pytest.mark.usefixtures("feed")
+def test_what_was_written_is_gone(tmp_path, killed, whole, lost, name):
+    feed = "in.jsonl"
     killed(PHASE, "written", tmp_path, feed)
-    (tmp_path / "state" / "output").unlink()
-    with pytest.raises(
-        SimhashError, match=r"does not exist, nor what was written for it: .*restart"
-    ):
+    (tmp_path / "state" / lost).unlink()
+    with pytest.raises(SimhashError, match=rf"{name} is missing, and .*: .*--restart"):
         run(tmp_path, feed)
-    run(tmp_path, feed, restart=True)
+    run(tmp_path, feed, restart=True, overwrite=True)
     assert written_by(tmp_path) == whole
-
-
-def test_the_verdicts_are_gone(tmp_path, feed, killed):
-    killed(PHASE, "written", tmp_path, feed)
-    (tmp_path / "state" / "verdicts.new").unlink()
-    with pytest.raises(SimhashError, match=r"verdicts does not exist, nor what .*--restart"):
-        run(tmp_path, feed)
 
 
 def test_what_was_put_in_its_place_is_not_in_the_way(tmp_path, feed, killed, whole):

@@ -26,11 +26,16 @@ def job_spec(**changes):
         "sketches": True,
         "max_bytes": 1000000,
         "encoding": "utf-8",
-        "header": [],
+        "header": None,
         "delimiter": ",",
         "timeout_ms": 60_000,
         **changes,
     }
+
+
+def plain(answers):
+    """Return fingerprints without what only this process adds to them, such as times."""
+    return [[record.plain() for record in records] for records in answers]
 
 
 def jobs(count, each=5):
@@ -47,7 +52,7 @@ def test_answers_come_in_the_order_of_the_jobs(count):
         found = list(workers.fingerprints(jobs(40)))
     finally:
         workers.close()
-    assert found == list(fingerprints_here(job_spec(), jobs(40)))
+    assert plain(found) == plain(fingerprints_here(job_spec(), jobs(40)))
     assert [records[-1].page.skipped for records in found] == ["too_large"] * 40
 
 
@@ -66,7 +71,7 @@ def test_workers_that_are_killed_are_replaced():
         assert workers.pool.replaced == 2
     finally:
         workers.close()
-    assert found == list(fingerprints_here(job_spec(), jobs(60)))
+    assert plain(found) == plain(fingerprints_here(job_spec(), jobs(60)))
 
 
 @pytest.mark.parametrize(("word", "reason"), [("DIE", "worker_died"), ("HANG", "timeout")])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import re
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.documents.files import DamagedFile, uncompressed
-from scrapy_simhash.documents.lines import array_parts, csv_parts, line_parts
+from scrapy_simhash.documents.lines import csv_parts, line_parts
 
 LINES = st.lists(st.sampled_from([b"{}", b"a" * 50, b"", b" \t", b'x,"y', b'"', b"\0", b"["]))
 
@@ -52,15 +51,6 @@ def test_a_line_that_is_too_long_is_one_record():
 def test_the_rest_of_a_record_may_be_ignored():
     stream = io.BytesIO(b"b" * 30 + b"\nc\n")
     assert [part.data for part in line_parts(stream, 20)] == [b"b" * 21, b"c\n"]
-
-
-@pytest.mark.parametrize("separator", [b",\n", b" ,\r\n", b",\n\n", b",\n][\n", b"\n,\n"])
-@pytest.mark.parametrize("size", [3, 25, 3_000_000])
-def test_the_lines_of_an_array(separator, size):
-    items = [json.dumps({"n": n}).encode() for n in range(3)]
-    items[1] = json.dumps({"n": "é" * size}, ensure_ascii=False).encode()
-    content = b"\xef\xbb\xbf[\n" + separator.join(items) + b"\n]\n"
-    assert [data for data, *_ in parts(array_parts, content)] == items
 
 
 def test_records_of_csv_over_several_lines():
