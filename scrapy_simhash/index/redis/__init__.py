@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 
 DEFAULT_EXPECTED_PAGES = 1_000_000
 DEFAULT_LEASE_S = 60.0
-# (pages up to which, tables, bits of a prefix, probes): fewer tables than on disk, because each
-# takes memory; buckets of about 16 records, because each has a key. They find at least 99.5 % of
-# real near-duplicates (`probing.typical_recall`).
-_PROBING = ((200_000, 5, 14, 160), (3_000_000, 5, 16, 192), (None, 8, 18, 256))
+# (pages up to which, tables, bits of a prefix, probes). Tables are fewer than on disk, because each
+# takes memory. Small indexes have short prefixes: a probe costs the server a key, so few probes of
+# buckets with dozens of records are cheaper than many of small ones. All plans find at least 99.5 %
+# of real near-duplicates (`probing.typical_recall`).
+_PROBING = ((200_000, 5, 12, 64), (3_000_000, 5, 16, 192), (None, 8, 18, 256))
 _MIN_TYPICAL_RECALL = 0.985
 _MIN_PROBED_BITS = 128
 

@@ -70,11 +70,16 @@ local function buckets(head, packed, width)
   return names
 end
 
--- SET, and not APPEND, which keeps room for as much again.
+-- MSET, and not APPEND, which keeps room for as much again.
 local function append(head, packed, width, record)
-  for _, name in ipairs(buckets(head, packed, width)) do
-    redis.call('SET', name, (redis.call('GET', name) or '') .. record)
+  local names = buckets(head, packed, width)
+  if #names == 0 then return end
+  local values, pairs = redis.call('MGET', unpack(names)), {}
+  for at, name in ipairs(names) do
+    pairs[2 * at - 1] = name
+    pairs[2 * at] = (values[at] or '') .. record
   end
+  redis.call('MSET', unpack(pairs))
 end
 
 local band, bxor, rshift = bit.band, bit.bxor, bit.rshift
