@@ -6,8 +6,9 @@ PARALLEL := --numprocesses auto --dist loadfile
 # Temporary files in memory, where it has 2 GB of room: fewer seconds, and no worn disks.
 IN_MEMORY := $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 2000000 ] 2>/dev/null \
 	&& echo TMPDIR=/dev/shm)
-# Crawls have worker processes, as by default; in the quick ring they start none, to save time.
-WITH_WORKERS := CRAWL_WITH_WORKERS=1
+# The thorough ring. Crawls have worker processes, as by default, and hypothesis tries more examples;
+# in the quick ring crawls start no workers, to save time.
+THOROUGHLY := CRAWL_WITH_WORKERS=1 HYPOTHESIS_PROFILE=ci
 
 .PHONY: demo demo-shared test test-thorough test-changed test-oldest test-ecosystem test-spark lint lint-workflows docs dist format clean
 
@@ -54,13 +55,13 @@ test: .venv/ready
 
 # All tests, on the disk, as before a release.
 test-thorough: .venv/ready .venv-oldest/ready
-	$(WITH_WORKERS) .venv/bin/python -m pytest $(PARALLEL) -m ""
-	$(WITH_WORKERS) .venv-oldest/bin/python -m pytest $(PARALLEL) -m "" tests/crawl
+	$(THOROUGHLY) .venv/bin/python -m pytest $(PARALLEL) -m ""
+	$(THOROUGHLY) .venv-oldest/bin/python -m pytest $(PARALLEL) -m "" tests/crawl
 
 # Of the thorough ring, what fits this commit and can be begun in so many seconds.
 SECONDS := 600
 test-changed: .venv/ready
-	$(WITH_WORKERS) .venv/bin/python -m pytest $(PARALLEL) --no-loadscope-reorder -m thorough \
+	$(THOROUGHLY) .venv/bin/python -m pytest $(PARALLEL) --no-loadscope-reorder -m thorough \
 		--begin-within $(SECONDS) $$(.venv/bin/python -m tests.rings)
 
 # The quick ring of the crawls, with the oldest Scrapy and dependencies that are supported.
@@ -77,7 +78,7 @@ test-oldest: .venv-oldest/ready
 
 # Crawls with other people's packages: 100 MB of them, in an environment of their own.
 test-ecosystem: .venv-ecosystem/ready
-	$(WITH_WORKERS) .venv-ecosystem/bin/python -m pytest -m "" tests/ecosystem \
+	$(THOROUGHLY) .venv-ecosystem/bin/python -m pytest -m "" tests/ecosystem \
 		tests/test_documentation.py -k "ecosystem or monitors"
 
 .venv-spark/ready: pyproject.toml

@@ -17,29 +17,30 @@ if TYPE_CHECKING:
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 # Fixed examples by default, so that a run says something about the code alone.
-settings.register_profile(
-    "ci", max_examples=100, deadline=None, derandomize=True, database=None, print_blob=True
-)
+for name, max_examples in (("quick", 30), ("ci", 100)):
+    settings.register_profile(
+        name,
+        max_examples=max_examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        print_blob=True,
+    )
 settings.register_profile("thorough", max_examples=3000, deadline=None, print_blob=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 # Tests that `make test` runs over both databases. Behind their port nothing depends on which it is:
 # in other tests the one that is not the default belongs to the thorough ring.
 BOTH_DATABASES = {
     "test_contract.py",
-    "test_contract_handles.py",
     "test_damage.py",
     "test_database.py",
-    "test_crashes.py",
 }
 DEFAULT_DATABASE, OTHER_DATABASE = (
     ("leveldb", "rocksdb") if find_spec("plyvel") else ("rocksdb", "leveldb")
 )
 # A cluster takes several round trips where a server takes one.
-ON_A_CLUSTER = {
-    "test_contract.py",
-    "test_redis_content.py",
-}
+ON_A_CLUSTER = {"test_redis_content.py"}
 _STARTED_S = time.monotonic()
 
 
