@@ -339,7 +339,7 @@ def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
     made = manifest.Manifest.read(paths[0])
     for name in ("write", "sync", "close"):
         dying(database_class(kind), name)
-    dying(type(database_kind(kind)), "destroy")
+    dying(database_kind(kind), "destroy")
     for name in ("link", "fsync"):
         dying(os, name)
     dying(type(paths[0]), "replace")
