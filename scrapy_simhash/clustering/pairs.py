@@ -42,6 +42,8 @@ BATCH = 1 << 16
 _PLACE = np.uint64((1 << 32) - 1)
 _PIECE = 40_000
 _LONG_RUN = 1 << 10
+# For links, a run is long above this size if it is also four times as long as by chance.
+_LONG_RUN_OF_LINKS = 1 << 6
 # If at least one fingerprint in this many shares its run, it is faster to compare all neighbours.
 _DENSE = 6
 _MOST_DEPTH = 3
@@ -156,11 +158,16 @@ class PairSearch:
 
     def _of_table(self, number: int, *, links: bool) -> Iterator[Pairs]:
         """Yield the pairs that share the prefix of this table, but of no earlier table."""
+        assert self.plan is not None
+        longest = _LONG_RUN
+        if links:
+            by_chance = 4 * len(self) >> self.plan.prefix_widths_bits[number]
+            longest = min(max(_LONG_RUN_OF_LINKS, by_chance), _LONG_RUN)
         for places, same in _equal_prefixes(np.concatenate(self._prefixes(number))):
             members = places % len(self)
             ends = np.flatnonzero(~same) + 1
             starts = np.append(0, ends[:-1])
-            for run in np.flatnonzero(ends - starts > _LONG_RUN).tolist():
+            for run in np.flatnonzero(ends - starts > longest).tolist():
                 same[starts[run] : ends[run] - 1] = False
                 found = self._of_set(members[starts[run] : ends[run]], links=links)
                 # Links must not be filtered: an earlier table may have found other links.

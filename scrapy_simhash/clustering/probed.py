@@ -3,7 +3,7 @@
 Near-duplicates differ in bits that are uncertain in both of them (`scrapy_simhash.index.probing`).
 So each fingerprint is entered in each table several times: under its own prefix, and under those
 with some of its least certain bits flipped. A pair is found where any two of these are equal. With
-8 entries each, a table finds about what an index finds with 64 probes.
+8 entries each, a table finds what an index finds with up to 64 probes.
 
 Example, prefixes of 4 bits, two flips. 0b1011 with the certainties 9, 200, 3, 90 is entered under
 0b1011, 0b1001 and 0b0011. 0b0001 with 5, 90, 8, 200 is entered under 0b0001, 0b1001 and 0b0011.
@@ -12,7 +12,7 @@ They differ in two bits, and share 0b1001 and 0b0011.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from scrapy_simhash.clustering.words import HASH_BITS, WORD_BITS
 from scrapy_simhash.index.plan import TablePlan
+from scrapy_simhash.index.probing import CERTAINTY_SCALE, typical_distances
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +41,7 @@ _FLIPS = sorted(
     key=lambda ranks: (sum(ranks) + len(ranks), len(ranks)),
 )
 _MAX_SHARE = 1 / 4
+_SEED = 1
 
 
 def probed_plan(bits: int, max_distance: int) -> TablePlan | None:
@@ -85,10 +87,33 @@ def flipped(prefixes: Prefixes, known: NDArray[np.uint8], count: int) -> Iterato
         yield found
 
 
+@lru_cache(maxsize=256)
 def typical_recall(plan: TablePlan, max_distance: int) -> float:
-    """Return the expected share of real near-duplicates within a distance that the tables find."""
-    entries = entries_of(plan)
-    return replace(plan, probes=plan.blocks * entries**2).recall(max_distance)
+    """Return the expected share of real near-duplicates within a distance that the tables find.
+
+    Their distances and the model of certainties are those of `scrapy_simhash.index.probing`.
+    """
+    random = np.random.default_rng(_SEED)
+    distances = typical_distances(plan.bits, max_distance)
+    shape = len(distances), plan.blocks, plan.prefix_bits
+    correlation = np.cos(np.pi * distances / plan.bits)[:, None, None]
+    sums = random.standard_normal(shape)
+    others = correlation * sums + np.sqrt(1 - correlation**2) * random.standard_normal(shape)
+    found = np.zeros(len(distances), dtype=bool)
+    weights = np.uint32(1) << np.arange(plan.prefix_bits, dtype=np.uint32)[::-1]
+    for table in range(plan.blocks):
+        one, other = (
+            flipped(
+                ((of_text[:, table] > 0) * weights).sum(axis=1, dtype=np.uint32),
+                np.minimum(abs(of_text[:, table]) * CERTAINTY_SCALE, 255).astype(np.uint8),
+                entries_of(plan),
+            )
+            for of_text in (sums, others)
+        )
+        theirs = np.array(list(other))
+        for prefixes in one:
+            found |= (prefixes == theirs).any(axis=0)
+    return float(found.mean())
 
 
 def entries_of(plan: TablePlan) -> int:

@@ -14,13 +14,15 @@ SIZES = {
     "pieces": {(pairs, "_PIECE"): 3, (pairs, "BATCH"): 2},
     "runs": {
         (pairs, "_LONG_RUN"): 2,
+        (pairs, "_LONG_RUN_OF_LINKS"): 2,
         (pairs, "_FEW"): 3,
         (pairs, "_SAMPLE"): 1,
         (pairs, "_TILE_PAIRS"): 5,
         (pairs, "_TILE_WIDTH"): 2,
     },
     "links": {
-        (pairs, "_LONG_RUN"): 1,
+        (pairs, "_LONG_RUN"): 4,
+        (pairs, "_LONG_RUN_OF_LINKS"): 1,
         (pairs, "_TILE_PAIRS"): 7,
     },
     "sparse": {(pairs, "_DENSE"): 0},

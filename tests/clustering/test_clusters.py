@@ -99,19 +99,6 @@ def test_chains_are_followed_to_their_end(sizes):
     assert clusters.leaders(500, pairs).tolist() == [True, False] * 250
 
 
-def test_copies_are_found_among_many():
-    rng = np.random.default_rng(5)
-    originals = rng.integers(0, 1 << 64, 200_000, dtype=np.uint64)
-    copied = rng.choice(200_000, 5_000, replace=False)
-    planted = originals[copied] ^ (np.uint64(1) << rng.integers(0, 64, 5_000, dtype=np.uint64))
-    found = cluster(np.concatenate([originals, planted]), bits=64, max_distance=3)
-    assert found.recall == 1
-    assert found.representative[200_000:].tolist() == copied.tolist()
-    assert set(found.distance[200_000:].tolist()) == {1}
-    # Chance brings hardly any other two that near.
-    assert 5_000 <= found.near_duplicate_count < 5_010
-
-
 def chain(length):
     """Each is 1 bit from the next: Gray code."""
     return [number ^ number >> 1 for number in range(length)]
@@ -157,7 +144,7 @@ def test_nothing_makes_no_cluster(method):
 @pytest.mark.parametrize("method", ["leader", "connected"])
 def test_the_same_input_gives_the_same_and_is_left_as_it_is(method):
     rng = np.random.default_rng(8)
-    fingerprints = rng.integers(0, 2**20, 12_000, dtype=np.uint64) << np.uint64(20)
+    fingerprints = rng.integers(0, 2**20, 30_000, dtype=np.uint64) << np.uint64(20)
     before = fingerprints.copy()
     found = [cluster(fingerprints, bits=64, max_distance=3, method=method) for _ in range(2)]
     assert assigned(found[0]) == assigned(found[1])
