@@ -43,7 +43,7 @@ from scrapy_simhash.index.redis.layout import (
     Group,
     digest_of,
     field_of,
-    parsed_group,
+    parsed_pages,
 )
 from scrapy_simhash.index.rules import Neighbour, decide
 
@@ -317,18 +317,20 @@ class RedisIndex(CrawlIndex, RedisContent):
 
     def _begin(self, digest: bytes, buckets: Probes) -> tuple[int, int, Group | None, bytes]:
         """Return (sequence, number of the last admission before that is surely in the tables, own
-        group if it was read, records of the buckets).
+        group if it was read, of whose entries only the own one is there, records of the buckets).
         """
         layout = self.layout
         sequence, admitted, _, unwritten = layout.order
         if not self.server.cluster:
             group = layout.group_keys(layout.group_of(digest))[:2]
-            (number, since, _, (packed, *pending)), values = self.server.run_and_get(
+            (number, since, _, (value, *pending)), values = self.server.run_and_get(
                 scripts.OBSERVE,
                 (sequence, admitted, unwritten, *group),
+                (digest,),
                 layout.get(buckets),
             )
-            return number, since, parsed_group(packed, pending), b"".join(filter(None, values))
+            own = Group({digest: value} if value else {}, parsed_pages(pending))
+            return number, since, own, b"".join(filter(None, values))
         number, since, last = self.server.run(scripts.BEGIN, (sequence, admitted, unwritten))
         if last - since > _MAX_LAG:
             self._write_records_of_others(since + _MAX_LAG // 2)

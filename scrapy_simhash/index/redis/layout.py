@@ -109,7 +109,8 @@ class Layout:
         self.record_bytes = RECORD_DIGEST_BYTES + self.check_bytes
         self._padding = bytes(-self.width_bytes % 4)
         self.head = self.name + b":t{"
-        self._check_type = next(f"<u{n}" for n in (4, 2, 1) if not self.check_bytes % n)
+        # Records are compared in words of this type; their checks differ in 160 bits at most.
+        self._word = np.dtype(next(f"<u{n}" for n in (8, 4, 2, 1) if not self.record_bytes % n))
 
     def state(self, what: str) -> bytes:
         """Return the name of a key that there is one of."""
@@ -230,15 +231,20 @@ class Layout:
         """Return the first bytes of the digests of records whose check is near a fingerprint's."""
         if not records:
             return set()
-        rows = np.frombuffer(records, np.uint8).reshape(-1, self.record_bytes)
-        checks = np.ascontiguousarray(rows[:, RECORD_DIGEST_BYTES:]).view(self._check_type)
         wanted = fingerprint & (1 << 8 * self.check_bytes) - 1
-        query = np.frombuffer(wanted.to_bytes(self.check_bytes, "little"), self._check_type)
-        counts = np.bitwise_count(checks[:, 0] ^ query[0])
-        for at in range(1, checks.shape[1]):
-            counts += np.bitwise_count(checks[:, at] ^ query[at])
-        found = np.flatnonzero(counts <= max_check_distance)
-        return {rows[at, :RECORD_DIGEST_BYTES].tobytes() for at in found}
+        query = bytes(RECORD_DIGEST_BYTES) + wanted.to_bytes(self.check_bytes, "little")
+        row = np.frombuffer(query, self._word)
+        differing = np.frombuffer(records, self._word).reshape(-1, len(row)) ^ row
+        differing.view(np.uint8).reshape(-1, self.record_bytes)[:, :RECORD_DIGEST_BYTES] = 0
+        bits = np.bitwise_count(differing)
+        counts = bits[:, 0]
+        for at in range(1, bits.shape[1]):
+            counts += bits[:, at]
+        size = self.record_bytes
+        return {
+            records[size * at : size * at + RECORD_DIGEST_BYTES]
+            for at in np.flatnonzero(counts <= max_check_distance).tolist()
+        }
 
     def max_check_distance(self, max_distance: int) -> int:
         """Return how far checks of pages within a distance may be from each other.
@@ -281,10 +287,15 @@ def parsed_group(packed: bytes, pending: Iterable[bytes]) -> Group:
         at += _HEAD.size
         entries[digest] = packed[at : at + length]
         at += length
+    return Group(entries, parsed_pages(pending))
+
+
+def parsed_pages(pending: Iterable[bytes]) -> list[PendingPage]:
+    """Return pending pages as the server sent them: fields and values. The oldest is first."""
     pages = []
     fields = iter(pending)
     for field, value in zip(fields, fields, strict=True):
         sequence, digest = _FIELD.unpack(field)
         pages.append(PendingPage(sequence, digest, value[:1] == b"1", value[_PENDING.size :]))
     pages.sort()
-    return Group(entries, pages)
+    return pages

@@ -16,10 +16,10 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The entries of a group, then fields and values of its pending pages. Those whose lease has ended
--- are removed: who reads them as gone must be able to rely on it.
-local function look(entries, pending)
-  local found = {redis.call('GET', entries) or ''}
+-- A string, then fields and values of a group's pending pages. Those whose lease has ended are
+-- removed: who reads them as gone must be able to rely on it.
+local function with_pending(first, pending)
+  local found = {first}
   local pages = redis.call('HGETALL', pending)
   if #pages > 0 then
     local now = now_ms()
@@ -37,6 +37,8 @@ end
 
 -- First and last byte of an entry with its head of 12 bytes, and its value.
 local function find(packed, digest)
+  -- Mostly it is not there, and a search is faster than the loop.
+  if not string.find(packed, digest, 1, true) then return nil, nil, '' end
   local at, size = 1, #packed
   while at <= size do
     local stop = at + 11 + struct.unpack('>I4', packed, at + 8)
@@ -167,13 +169,17 @@ BEGIN = _script("return {begin(KEYS[1], KEYS[2], KEYS[3])}")
 # KEYS: entries and pending pages of each group.
 LOOK = _script("""
 local groups = {}
-for at = 1, #KEYS, 2 do groups[#groups + 1] = look(KEYS[at], KEYS[at + 1]) end
+for at = 1, #KEYS, 2 do
+  groups[#groups + 1] = with_pending(redis.call('GET', KEYS[at]) or '', KEYS[at + 1])
+end
 return groups
 """)
-# KEYS: sequence, admitted, unwritten, entries, pending.
+# KEYS: sequence, admitted, unwritten, entries, pending. ARGV: digest. Of the entries, only that of
+# the digest is returned.
 OBSERVE = _script("""
 local number, since, last = begin(KEYS[1], KEYS[2], KEYS[3])
-return {number, since, last, look(KEYS[4], KEYS[5])}
+local _, _, own = find(redis.call('GET', KEYS[4]) or '', ARGV[1])
+return {number, since, last, with_pending(own, KEYS[5])}
 """)
 # KEYS: pending. ARGV: field, lease, entry.
 HOLD = _script("hold(KEYS[1], ARGV[1], '0', tonumber(ARGV[2]), ARGV[3])")

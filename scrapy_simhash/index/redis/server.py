@@ -62,6 +62,8 @@ class Server:
     ) -> None:
         self.location = f"{masked(url)} {name}"
         self.cluster = cluster
+        # Connections between two commands, of any thread.
+        self._idle: list[Any] = []
         options = {
             "socket_timeout": _TIMEOUT_S,
             "socket_connect_timeout": _TIMEOUT_S,
@@ -95,11 +97,11 @@ class Server:
                 return self._client.eval(script.source, len(keys), *keys, *arguments)
 
     def run_and_get(
-        self, script: Script, keys: Sequence[bytes], get: bytes
+        self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any], get: bytes
     ) -> tuple[Any, list[bytes | None]]:
         """Run a script and then a packed command, on a single server, in one round trip."""
         with self._translated():
-            answer, values = self._exchanged(script, keys, (), get)
+            answer, values = self._exchanged(script, keys, arguments, get)
             return answer, values
 
     def get(self, get: bytes) -> list[bytes | None]:
@@ -138,16 +140,25 @@ class Server:
         return self._sent_once(packed, answers)
 
     def _sent_once(self, packed: bytes, answers: int) -> list[Any]:
-        pool = self._client.connection_pool
-        connection = pool.get_connection()
+        connection = self._idle_connection() or self._client.connection_pool.get_connection()
         try:
             connection.send_packed_command([packed])
-            return [_answer(connection) for _ in range(answers)]
+            found = [_answer(connection) for _ in range(answers)]
         except BaseException:
-            connection.disconnect()  # an answer may be under way
+            # An answer may be on its way; and where one connection is broken, the idle ones may be.
+            while connection is not None:
+                connection.disconnect()
+                self._client.connection_pool.release(connection)
+                connection = self._idle_connection()
             raise
-        finally:
-            pool.release(connection)
+        self._idle.append(connection)
+        return found
+
+    def _idle_connection(self) -> Any:
+        """Return a connection, or None. The pool takes as long to lend one as it takes to send."""
+        with suppress(IndexError):
+            return self._idle.pop()
+        return None
 
     def call(self, *command: Any) -> Any:
         """Carry out a command on one key."""
