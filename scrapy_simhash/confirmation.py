@@ -5,7 +5,7 @@ them by design. Two checks tell copies from such pages: the estimated resemblanc
 (`scrapy_simhash.sketch`) and, for two pages of one site, the names of the pages. Products,
 timetables or job offers of one template have names of their own, while copies keep their name.
 
-`scrapy_simhash.index.rules.decide` makes the verdict from these checks.
+`scrapy_simhash.index.rules.classify` makes the verdict from these checks.
 """
 
 from __future__ import annotations

@@ -232,7 +232,7 @@ class Lane:
         self.stats.judge(verdict)
         self._count(verdict, action)
 
-    def decide(
+    def act_on(
         self,
         verdict: Verdict,
         request: Request | None,

@@ -293,7 +293,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if verdict.kind == "near-duplicate":
             response.flags.append(FLAG)
         observation = verdict.observation
-        action = extension.pages.decide(
+        action = extension.pages.act_on(
             verdict,
             repeatable,
             method=request.method,

@@ -95,7 +95,7 @@ class SimhashPipeline:
         observation = verdict.observation
         verdict = extension.items.judged(verdict, fingerprint)
         page = None if origin is None else origin.page
-        action = extension.items.decide(verdict, None if page is None else page.request)
+        action = extension.items.act_on(verdict, None if page is None else page.request)
         if not action.items:
             raise NearDuplicateItem(verdict)
         extension.settlement.item_observed(page, item, observation)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_simhash.confirmation import Confirmation, Evidence
-    from scrapy_simhash.index.rules import Decision, Neighbour, Own, Rules
+    from scrapy_simhash.index.rules import Classification, Neighbour, Own, Rules
     from scrapy_simhash.scheme import Scheme
 
 
@@ -61,21 +61,26 @@ class CrawlIndex:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _counts(self, entry: Entry) -> bool:
+    def _is_eligible(self, entry: Entry) -> bool:
+        """Return True if an entry may be a representative in this crawl."""
         return self.incremental or entry.met >= self.crawl_start
 
     def _outcome(
-        self, observation: Observation, decision: Decision, own: Own | None, stored: Entry | None
+        self,
+        observation: Observation,
+        result: Classification,
+        own: Own | None,
+        stored: Entry | None,
     ) -> tuple[Observation, Entry | None]:
         """Return the observation, and the entry that becomes pending; None if none does.
 
         :param own: what was last seen under the page's key, stored or pending.
         :param stored: what is stored under it.
         """
-        if decision.kind == "near-duplicate":
+        if result.kind == "near-duplicate":
             return observation, None
         entry = self._new_entry(observation)
-        if decision.kind != "unchanged":
+        if result.kind != "unchanged":
             return observation, entry
         if (
             stored is None
@@ -108,8 +113,8 @@ class CrawlIndex:
             return entry
         if not self.rules.same_text(entry, stored):
             return entry._replace(first_seen_s=stored.first_seen_s)
-        # The same text keeps its number, and its fingerprint while that counts.
-        kept = stored if self._counts(stored) else entry
+        # The same text keeps its number, and its fingerprint while that is eligible.
+        kept = stored if self._is_eligible(stored) else entry
         return stored._replace(
             fingerprint=kept.fingerprint,
             met=entry.met,
@@ -145,24 +150,24 @@ def make_observation(
     key: str,
     fingerprint: int,
     evidence: Evidence,
-    decision: Decision,
+    result: Classification,
     own: Own | None,
     *,
     sequence: int,
 ) -> Observation:
-    """Return the observation that states a decision."""
-    nearest = decision.nearest
+    """Return the observation of a page that was classified."""
+    nearest = result.nearest
     compared = nearest or own
-    is_copy = decision.kind == "near-duplicate"
+    is_copy = result.kind == "near-duplicate"
     similar_to = None if nearest is None else nearest.entry.key
     return Observation(
-        decision.kind,
+        result.kind,
         key,
         fingerprint,
         similar_to if is_copy else None,
         None if compared is None else compared.distance,
         sequence,
-        decision.provisional,
+        result.provisional,
         None if compared is None else compared.similarity,
         None if is_copy else similar_to,
         evidence,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.errors import IndexClosed
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, make_observation, matches
-from scrapy_simhash.index.rules import Neighbour, Rules, decide, outdated_entries
+from scrapy_simhash.index.rules import Neighbour, Rules, classify, outdated_entries
 from scrapy_simhash.index.shared import Pending, SharedStore
 
 if TYPE_CHECKING:
@@ -121,19 +121,19 @@ class ObservingIndex(CrawlIndex):
                     [one for one in compared if id(one.entry) in waiting],
                 )
 
-            decision = decide(own, neighbours, self._counts)
+            result = classify(own, neighbours, self._is_eligible)
             # Another handle of the store may write an entry that this one never saw.
-            outdated = decision.outdated if shared.users <= 1 else None
+            outdated = result.outdated if shared.users <= 1 else None
             observation, entry = self._outcome(
                 make_observation(
-                    key, fingerprint, evidence, decision, own, sequence=shared.take_sequence()
+                    key, fingerprint, evidence, result, own, sequence=shared.take_sequence()
                 ),
-                decision,
+                result,
                 own,
                 stored,
             )
-            if decision.nearest is not None:
-                self._log(observation, decision.nearest)
+            if result.nearest is not None:
+                self._log(observation, result.nearest)
             if entry is not None:
                 self._hold(Pending(observation, entry, stored, outdated, in_scope))
             return observation

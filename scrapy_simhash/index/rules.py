@@ -1,10 +1,14 @@
-"""Classify observations in one place, without a store.
+"""Decide what a page is: new, changed, unchanged or a near-duplicate. No store is involved.
 
-Two pages within k bits whose resemblance and names confirm it (`scrapy_simhash.confirmation`) are
-copies. A page under its own key has the same text if it is within k bits and resembles what is
-stored. Names are ignored here, because a renamed page is still the same page.
+1. The index finds entries whose fingerprints are within k bits of the page's.
+2. `Rules.neighbours` compares the page with each of them. An entry is *confirmed* if resemblance
+   and names say that the page is a copy of it (`scrapy_simhash.confirmation`).
+3. `classify` chooses the nearest confirmed entry as the representative.
 
-`ObservingIndex`, `RedisIndex`, merge, reindex and explain all call `decide`.
+A page under its own key has the same text if it is within k bits and resembles what is stored.
+Names are ignored in this case, because a renamed page is still the same page.
+
+`ObservingIndex`, `RedisIndex`, merge, reindex and explain all call `classify`.
 """
 
 from __future__ import annotations
@@ -59,14 +63,14 @@ class Own(NamedTuple):
     same: bool
 
 
-class Decision(NamedTuple):
-    """The kind of an observation, with its reasons.
+class Classification(NamedTuple):
+    """What `classify` says of a page.
 
     :param nearest: the representative of a near-duplicate; the similar entry of a new or changed
         page; else None.
-    :param provisional: all entries that count and that the page is a copy of are pending.
-    :param outdated: entries that the page replaces when it is stored: they don't count, and the
-        page is a copy of them.
+    :param provisional: all eligible entries that the page is a copy of are pending.
+    :param outdated: entries that the page replaces when it is stored: the page is a copy of them,
+        and they are not eligible.
     """
 
     kind: ObservationKind
@@ -75,7 +79,7 @@ class Decision(NamedTuple):
     outdated: Sequence[Entry] = ()
 
 
-_NEW = Decision("new")
+_NEW = Classification("new")
 
 
 @dataclass(frozen=True)
@@ -135,46 +139,47 @@ class Rules:
         return neighbour if neighbour.confirmed else None
 
 
-def decide(
+def classify(
     own: Own | None,
     neighbours: Callable[[], tuple[Sequence[Neighbour], Sequence[Neighbour]]],
-    counts: Callable[[Entry], bool],
-) -> Decision:
-    """Return the decision on an observed page.
+    is_eligible: Callable[[Entry], bool],
+) -> Classification:
+    """Return what an observed page is.
 
     :param own: the last known entry of its key, or None.
     :param neighbours: returns the entries of other keys within k bits, nearest first: those that
         are stored, and those that are pending. Called only if `own` does not decide.
-    :param counts: returns True for entries seen by this crawl, and in incremental crawls for all.
+    :param is_eligible: returns True for an entry that may be a representative: one that this crawl
+        has seen, or any entry in an incremental crawl.
     """
-    if own is not None and own.same and counts(own.entry):
-        return Decision("unchanged")
+    if own is not None and own.same and is_eligible(own.entry):
+        return Classification("unchanged")
     stored, pending = neighbours()
     if not stored and not pending:
         if own is None:
             return _NEW
-        return Decision("unchanged" if own.same else "changed")
-    copies = [one for one in stored if one.confirmed and counts(one.entry)]
-    others = [one for one in pending if one.confirmed and counts(one.entry)]
-    if copies or others:
-        nearest = min((*copies, *others), key=_by_distance_and_age)
-        return Decision("near-duplicate", nearest, provisional=not copies)
-    outdated = outdated_entries((*stored, *pending), counts)
+        return Classification("unchanged" if own.same else "changed")
+    stored_copies = [one for one in stored if one.confirmed and is_eligible(one.entry)]
+    pending_copies = [one for one in pending if one.confirmed and is_eligible(one.entry)]
+    if stored_copies or pending_copies:
+        nearest = min((*stored_copies, *pending_copies), key=_by_distance_and_age)
+        return Classification("near-duplicate", nearest, provisional=not stored_copies)
+    outdated = outdated_entries((*stored, *pending), is_eligible)
     if own is not None and own.same:
-        return Decision("unchanged", outdated=outdated)
+        return Classification("unchanged", outdated=outdated)
     similar = min(
-        (one for one in (*stored, *pending) if counts(one.entry)),
+        (one for one in (*stored, *pending) if is_eligible(one.entry)),
         key=_by_distance_and_age,
         default=None,
     )
-    return Decision("new" if own is None else "changed", similar, outdated=outdated)
+    return Classification("new" if own is None else "changed", similar, outdated=outdated)
 
 
 def outdated_entries(
-    neighbours: Iterable[Neighbour], counts: Callable[[Entry], bool]
+    neighbours: Iterable[Neighbour], is_eligible: Callable[[Entry], bool]
 ) -> list[Entry]:
-    """Return the entries that a page replaces: copies that don't count."""
-    return [one.entry for one in neighbours if one.confirmed and not counts(one.entry)]
+    """Return the entries that a page replaces: copies of it that are not eligible."""
+    return [one.entry for one in neighbours if one.confirmed and not is_eligible(one.entry)]
 
 
 def _by_distance_and_age(neighbour: Neighbour) -> tuple[int, int]:

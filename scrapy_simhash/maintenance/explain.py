@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import NO_EVIDENCE
 from scrapy_simhash.index.base import Entry
-from scrapy_simhash.index.rules import Neighbour, decide
+from scrapy_simhash.index.rules import Neighbour, classify
 from scrapy_simhash.maintenance.sources import opened_index
 
 if TYPE_CHECKING:
@@ -104,13 +104,13 @@ def predict(
         for number, match in enumerate(matches)
         if in_scope is None or in_scope(match.key)
     ]
-    decision = decide(own, lambda: (within_scope, ()), lambda _: True)
-    nearest = decision.nearest
+    result = classify(own, lambda: (within_scope, ()), lambda _: True)
+    nearest = result.nearest
     found = None if nearest is None else nearest.entry.key
     compared = nearest or own
-    near = decision.kind == "near-duplicate"
+    near = result.kind == "near-duplicate"
     return Prediction(
-        decision.kind,
+        result.kind,
         found if near else None,
         None if compared is None else compared.distance,
         matches,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import IndexMismatch, StorageError
 from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.rules import Rules, decide
+from scrapy_simhash.index.rules import Rules, classify
 from scrapy_simhash.index.texts import copy_texts
 from scrapy_simhash.maintenance.redis_store import changing_in_redis
 from scrapy_simhash.maintenance.rewriting import RewriteResult, copy_all, rewriting
@@ -122,19 +122,19 @@ class _Merging:
         if stored is not None:
             own = self._rules.own(entry.fingerprint, entry.evidence, stored)
         # The other index has compared its own pages already.
-        decision = decide(
+        result = classify(
             own, lambda: (self._neighbours(entry), ()), lambda other: other.met >= self._began
         )
         if stored is not None:
-            if decision.kind == "unchanged":
+            if result.kind == "unchanged":
                 entry = entry._replace(number=stored.number)
             entry = entry._replace(
                 first_seen_s=min(stored.first_seen_s, entry.first_seen_s),
                 last_seen_s=max(stored.last_seen_s, entry.last_seen_s),
             )
-        self.removed_entries += len(decision.outdated)
+        self.removed_entries += len(result.outdated)
         next_sequence = max(self._store.next_sequence, entry.met + 1)
-        self._store.write(entry, stored, decision.outdated, next_sequence)
+        self._store.write(entry, stored, result.outdated, next_sequence)
 
     def log(self, line: NearDuplicate) -> None:
         """Append a line of the other index's near-duplicate log."""

@@ -15,7 +15,7 @@ from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, check_bits, choose_plan
 from scrapy_simhash.index.manifest import environment
 from scrapy_simhash.index.offline import read_manifest
-from scrapy_simhash.index.rules import Rules, decide
+from scrapy_simhash.index.rules import Rules, classify
 from scrapy_simhash.index.texts import opened_texts
 from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.sites import site_of
@@ -170,8 +170,8 @@ def _meet(
         )
         if in_scope is None or in_scope(entry.key)
     ]
-    decision = decide(None, lambda: (rules.neighbours(page.evidence, found), ()), lambda _: True)
-    nearest = decision.nearest
+    result = classify(None, lambda: (rules.neighbours(page.evidence, found), ()), lambda _: True)
+    nearest = result.nearest
     if nearest is not None:
         similarity = nearest.similarity
         store.log(
@@ -188,7 +188,7 @@ def _meet(
             next_sequence,
         )
         report.near_duplicates += 1
-    if decision.kind == "near-duplicate":
+    if result.kind == "near-duplicate":
         return
     kept = page.evidence._replace(certainty=b"")
     store.write(page._replace(ordinal=-1, evidence=kept), None, (), next_sequence)

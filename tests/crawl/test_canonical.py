@@ -320,7 +320,7 @@ def test_an_index_that_fails_lets_the_canonical_page_pass(monkeypatch, tmp_path)
         raise StorageError("/index", "the disk is full")
 
     monkeypatch.setattr(judged.lane.index, "supersede", fail)
-    assert judged.lane.decide(verdict, Request("http://a/new")) == PASS
+    assert judged.lane.act_on(verdict, Request("http://a/new")) == PASS
     [(message, key)] = judged.failures
     assert "the disk is full" in message
     assert key == "http://a/new"

@@ -19,7 +19,7 @@ from scrapy_simhash.errors import IndexMismatch
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import ACTIONS, Entry
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.rules import Neighbour, Own, Rules, decide
+from scrapy_simhash.index.rules import Neighbour, Own, Rules, classify
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.explain import predict
 from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
@@ -403,27 +403,27 @@ def test_what_is_decided(stored, pending, own, began):
         return entry.met >= began
 
     page = None if own is None else Own(0, Entry(1, "own", 0, own[1], 0, 0), None, own[0])
-    decision = decide(page, lambda: (stored, pending), counts)
+    result = classify(page, lambda: (stored, pending), counts)
     everything = [*stored, *pending]
     copies = [one for one in everything if one.confirmed and counts(one.entry)]
     if page is not None and page.same and counts(page.entry):
-        assert decision == ("unchanged", None, False, ())
+        assert result == ("unchanged", None, False, ())
     elif copies:
-        assert decision.kind == "near-duplicate"
-        assert decision.nearest.distance == min(one.distance for one in copies)
-        assert decision.nearest in copies
-        assert decision.provisional == (not any(one in stored for one in copies))
-        assert decision.outdated == ()
+        assert result.kind == "near-duplicate"
+        assert result.nearest.distance == min(one.distance for one in copies)
+        assert result.nearest in copies
+        assert result.provisional == (not any(one in stored for one in copies))
+        assert result.outdated == ()
     else:
-        assert decision.kind == ("new" if page is None else "unchanged" if page.same else "changed")
-        assert {entry.number for entry in decision.outdated} == {
+        assert result.kind == ("new" if page is None else "unchanged" if page.same else "changed")
+        assert {entry.number for entry in result.outdated} == {
             one.entry.number for one in everything if one.confirmed
         }
         similar = [one for one in everything if counts(one.entry)]
-        if decision.kind != "unchanged" and similar:
-            assert decision.nearest.distance == min(one.distance for one in similar)
+        if result.kind != "unchanged" and similar:
+            assert result.nearest.distance == min(one.distance for one in similar)
         else:
-            assert decision.nearest is None
+            assert result.nearest is None
 
 
 def test_names_say_nothing_of_a_page_under_its_own_key():

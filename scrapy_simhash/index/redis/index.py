@@ -45,7 +45,7 @@ from scrapy_simhash.index.redis.layout import (
     field_of,
     parsed_pages,
 )
-from scrapy_simhash.index.rules import Neighbour, decide
+from scrapy_simhash.index.rules import Neighbour, classify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -292,22 +292,20 @@ class RedisIndex(CrawlIndex, RedisContent):
                 self.rules.neighbours(evidence, pending_others),
             )
 
-        decision = decide(own, neighbours, self._counts)
+        result = classify(own, neighbours, self._is_eligible)
         observation, entry = self._outcome(
-            make_observation(
-                page.key, fingerprint, evidence, decision, own, sequence=page.sequence
-            ),
-            decision,
+            make_observation(page.key, fingerprint, evidence, result, own, sequence=page.sequence),
+            result,
             own,
             stored,
         )
-        nearest = decision.nearest
+        nearest = result.nearest
         if entry is None:
             if nearest is not None:
                 self._log(observation, nearest)
             return observation
         return _Pending(
-            observation, page.digest, entry, seen.own, nearest, decision.outdated, in_scope
+            observation, page.digest, entry, seen.own, nearest, result.outdated, in_scope
         )
 
     # Searching.
@@ -594,7 +592,11 @@ class RedisIndex(CrawlIndex, RedisContent):
             if page.in_scope is not None and not page.in_scope(outdated.key):
                 continue
             other, value = self._read(outdated.key)
-            if other is not None and not self._counts(other) and self.rules.copy_of(entry, other):
+            if (
+                other is not None
+                and not self._is_eligible(other)
+                and self.rules.copy_of(entry, other)
+            ):
                 self._removed(other, value)
 
     # The near-duplicate log, and decoding.
