@@ -1,4 +1,4 @@
-"""Warn about settings that match nothing, and about URL patterns whose pages share a template."""
+"""Warn about settings that match nothing, and about pages that may share a template."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.documents.escaping import printable
+from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.duplication import host_of
 
 if TYPE_CHECKING:
@@ -15,81 +16,87 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_simhash.crawl.stats import CrawlStats
+    from scrapy_simhash.maintenance.sources import Location
 
 logger = logging.getLogger(__name__)
 
-_MOST_TEMPLATES = 5
-EARLY = 100
+_MAX_SHOWN_TEMPLATES = 5
 
 
-def warn_of_templates(crawler: Crawler, stats: CrawlStats, what: str, directory: str) -> None:
-    """Warn about each URL pattern with many similar pages.
+def index_option(location: Location) -> str:
+    """Return the option with which `scrapy simhash` commands find an index."""
+    if isinstance(location, RedisAddress):  # the settings have the URL, which may hold a password
+        return f"--redis-key {shlex.quote(location.name)}"
+    return f"--index {shlex.quote(str(location))}"
+
+
+def warn_of_templates(crawler: Crawler, stats: CrawlStats, what: str, location: Location) -> None:
+    """Warn about the URL patterns with most similar pages, and count the other patterns.
 
     :param what: ``pages`` or ``items``.
-    :param directory: directory of the index that holds them.
+    :param location: place of the index that holds them.
     """
-    templates = stats.templates()
-    for template in templates[:_MOST_TEMPLATES]:
-        command = f"scrapy simhash clusters --index {shlex.quote(directory)}"
+    templates, option = stats.templates(), index_option(location)
+    for template in templates[:_MAX_SHOWN_TEMPLATES]:
         host = host_of(template.example)
-        if host:
-            command += f" --host {shlex.quote(host)}"
+        host_option = f" --host {shlex.quote(host)}" if host else ""
         logger.warning(
-            "simhash: %d of %d %s that match %s are near-duplicates of each other (%d of them were "
-            "dropped): perhaps they share a template. `%s` lists them. If their content differs, "
-            "exclude the template's text with SIMHASH_CONTENT_SELECT or SIMHASH_CONTENT_REMOVE",
+            "simhash: %d of %d %s that match %s are near-duplicates of, or similar to, another of "
+            "these (%d of them were dropped): perhaps they share a template. `%s` lists the "
+            "near-duplicates. If their content differs, exclude the template's text with "
+            "SIMHASH_CONTENT_SELECT or SIMHASH_CONTENT_REMOVE",
             template.alike,
             template.pages,
             what,
             printable(template.pattern),
             template.dropped,
-            command,
+            f"scrapy simhash clusters {option}{host_option}",
             extra={"spider": crawler.spider},
         )
-    further = len(templates) - _MOST_TEMPLATES
+    further = len(templates) - _MAX_SHOWN_TEMPLATES
     if further > 0:
         logger.warning(
-            "simhash: %d more URL patterns may share a template each; `scrapy simhash report "
-            "--index %s` lists them",
+            "simhash: %d more URL patterns have pages that may share a template; `scrapy simhash "
+            "report %s` lists them",
             further,
-            shlex.quote(directory),
+            option,
             extra={"spider": crawler.spider},
         )
 
 
 def warn_of_selectors(crawler: Crawler, selectors: Collection[str], pages: int) -> None:
-    """Warn that selectors matched nothing; see `Unmatched`."""
+    """Warn that selectors matched nothing on any of a number of pages."""
     logger.warning(
-        "simhash: %s matched nothing on any of %d pages: correct or remove it in "
+        "simhash: %s matched nothing on any of %d pages: correct or remove these selectors in "
         "SIMHASH_CONTENT_SELECT or SIMHASH_CONTENT_REMOVE; `scrapy simhash extract URL` shows the "
         "text that is extracted from a page",
-        _named(selectors),
+        _quoted(selectors),
         pages,
         extra={"spider": crawler.spider},
     )
 
 
 def warn_of_item_fields(crawler: Crawler, fields: Collection[str], items: int) -> None:
-    """Warn about item fields that never hold text; see `Unmatched`."""
+    """Warn that fields held no text in any of a number of items."""
     logger.warning(
         "simhash: none of %d items has text in %s: set SIMHASH_ITEM_FIELDS to fields that the "
         "items have",
         items,
-        _named(fields),
+        _quoted(fields),
         extra={"spider": crawler.spider},
     )
 
 
-def _named(names: Collection[str]) -> str:
+def _quoted(names: Collection[str]) -> str:
     return ", ".join(repr(printable(name)) for name in names)
 
 
 class Unmatched:
-    """The names that have matched nothing so far.
+    """The selectors (or item fields) that have matched nothing so far.
 
-    :param names: names as in the settings.
-    :param warn: called with the unmatched names and the number of pages (or items) checked, once
-        after `early` of them and once at the end.
+    :param names: all selectors (or item fields) in the settings.
+    :param warn: called with (unmatched names, number of pages or items), after `early` pages or
+        items and again at the end; not called if every name has matched.
     """
 
     def __init__(
@@ -97,26 +104,26 @@ class Unmatched:
         names: Iterable[str],
         warn: Callable[[Collection[str], int], None],
         *,
-        early: int = EARLY,
+        early: int = 100,
     ) -> None:
-        self._left = dict.fromkeys(names)
+        self._unmatched = dict.fromkeys(names)
         self._warn = warn
         self._early = early
-        self._seen = 0
+        self._pages = 0
 
     def seen(self, missing: Collection[str]) -> None:
         """Count a page (or item).
 
         :param missing: the names that matched nothing on it.
         """
-        if not self._left:
+        if not self._unmatched:
             return
-        self._seen += 1
-        self._left = {name: None for name in self._left if name in missing}
-        if self._left and self._seen == self._early:
-            self._warn(self._left, self._seen)
+        self._pages += 1
+        self._unmatched = {name: None for name in self._unmatched if name in missing}
+        if self._unmatched and self._pages == self._early:
+            self._warn(self._unmatched, self._pages)
 
     def close(self) -> None:
-        """Warn about names that matched nothing in the whole crawl."""
-        if self._left and self._seen:
-            self._warn(self._left, self._seen)
+        """Warn about the names that matched nothing in the whole crawl."""
+        if self._unmatched and self._pages:
+            self._warn(self._unmatched, self._pages)

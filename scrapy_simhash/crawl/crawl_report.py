@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.crawl.advice import index_option
 from scrapy_simhash.errors import IndexLocked, SimhashError
 from scrapy_simhash.index import index_url, open_index
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SEEN = ("near_duplicate", "unchanged")
+_SEEN_KINDS = ("near_duplicate", "unchanged")
 _SCRAPY_STATS = (
     "downloader/request_count",
     "downloader/response_count",
@@ -31,53 +34,47 @@ _SCRAPY_STATS = (
 
 
 def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str) -> None:
-    """Write the report if SIMHASH_REPORT is set; log any failure.
+    """Write the report if SIMHASH_REPORT is set, and log the result.
 
-    :param reason: why the spider closed.
+    :param reason: Scrapy's finish reason.
     """
     path = settings.report
     if path is None or crawler.stats is None:
         return
     from scrapy_simhash.report.writing import write_report
 
-    spider = crawler.spider
-    extra = {"spider": spider}
-    directory = settings.directory if settings.pages else settings.item_directory
-    redis = settings.redis
-    where = redis.address("page" if settings.pages else "item") if redis else directory
+    extra = {"spider": crawler.spider}
+    location = settings.index_location("page" if settings.pages else "item")
+    command = f"scrapy simhash report {index_option(location)} {shlex.quote(str(path))}"
     try:
-        name = "" if spider is None else str(spider.name)
-        judged = "simhash" if settings.pages else "simhash/item"
-        crawl = crawl_facts(crawler.stats.get_stats(), name, reason, judged)
-        write_report(path, where, crawl=crawl, cluster_limit=settings.cluster_limit)
-    except IndexLocked:
-        if _is_open_here(index_url(directory, settings.index_kind)):
-            logger.info(
-                "simhash: the report %s is not written yet, because another crawl of this process "
-                "still uses the index; the crawl that ends last writes its report",
-                path,
-                extra=extra,
-            )
-            return
-        crawler.stats.inc_value("simhash/errors/report")
-        logger.warning(
-            "simhash: the report %s was not written, because another process has the index open. "
-            "When that process has ended, `scrapy simhash report --index %s %s` writes a report "
-            "without the counts of this crawl",
+        spider_name = "" if crawler.spider is None else str(crawler.spider.name)
+        prefix = "simhash" if settings.pages else "simhash/item"
+        crawl = crawl_facts(crawler.stats.get_stats(), spider_name, reason, prefix)
+        write_report(path, location, crawl=crawl, cluster_limit=settings.cluster_limit)
+    except IndexLocked:  # an index in Redis is never locked
+        is_open_here = isinstance(location, Path) and _is_open_here(
+            index_url(location, settings.index_kind)
+        )
+        if not is_open_here:
+            crawler.stats.inc_value("simhash/errors/report")
+        logger.log(
+            logging.INFO if is_open_here else logging.WARNING,
+            "simhash: the report %s was not written, because another %s has the index open. When "
+            "that one has ended, `%s` writes a report without the counts of this crawl",
             path,
-            directory,
-            path,
+            "crawl of this process" if is_open_here else "process",
+            command,
             extra=extra,
         )
     except (SimhashError, OSError) as error:
         crawler.stats.inc_value("simhash/errors/report")
         # A traceback would only bury the message.
         logger.error(  # noqa: TRY400
-            "simhash: the report %s was not written: %s. `scrapy simhash report %s` writes a "
-            "report of the index alone",
+            "simhash: the report %s was not written: %s. When that is corrected, `%s` writes a "
+            "report without the counts of this crawl",
             path,
             error,
-            f"--redis-key {where.name}" if redis else f"--index {where}",
+            command,
             extra=extra,
         )
     else:
@@ -85,9 +82,9 @@ def write_crawl_report(crawler: Crawler, settings: SimhashSettings, reason: str)
 
 
 def _is_open_here(url: str) -> bool:
-    """Return True if another crawl of this process has the index open.
+    """Return True if another crawl of this process has opened a locked index.
 
-    Crawls of one process share an index, so opening it succeeds only in that case.
+    The crawls of a process share its lock: `open_index` fails only if another process has it.
     """
     try:
         open_index(url).close()
@@ -97,31 +94,31 @@ def _is_open_here(url: str) -> bool:
 
 
 def crawl_facts(
-    stats: Mapping[str, Any], spider: str, reason: str, judged: str = "simhash"
+    stats: Mapping[str, Any], spider_name: str, close_reason: str, prefix: str = "simhash"
 ) -> dict[str, Any]:
-    """Return the facts about a crawl from its stats; see `scrapy_simhash.report.data`.
+    """Return the facts about a crawl from its stats, for its report.
 
-    Each page with seen content is either dropped, followed or tagged. Kept pages, by reason, are a
-    subset of the tagged ones.
+    Each near-duplicate and each unchanged page is either dropped, followed or tagged. ``kept``
+    counts the tagged ones that passed for a reason (`KeptReason`) against the policy.
 
-    :param judged: prefix of the stats of what was judged, pages or items.
+    :param prefix: of the stats of pages (``simhash``) or items (``simhash/item``).
     """
 
     def number(name: str) -> int:
-        return int(stats.get(f"{judged}/{name}", 0))
+        return int(stats.get(f"{prefix}/{name}", 0))
 
     def names_below(family: str) -> list[str]:
-        prefix = f"{judged}/{family}/"
-        below = (name.removeprefix(prefix) for name in stats if name.startswith(prefix))
+        start = f"{prefix}/{family}/"
+        below = (name.removeprefix(start) for name in stats if name.startswith(start))
         return sorted(name for name in below if "/" not in name)
 
     def by_verdict(family: str) -> dict[str, int]:
-        return {kind: number(f"{family}/{kind}") for kind in _SEEN}
+        return {kind: number(f"{family}/{kind}") for kind in _SEEN_KINDS}
 
-    reasons = sorted(names_below("kept"), key=lambda reason: -number(f"kept/{reason}"))
+    kept_reasons = sorted(names_below("kept"), key=lambda reason: -number(f"kept/{reason}"))
     return {
-        "spider": spider,
-        "reason": reason,
+        "spider": spider_name,
+        "reason": close_reason,
         "started_at_s": _unix_s(stats.get("start_time")),
         "ended_at_s": _unix_s(stats.get("finish_time")),
         "judged": number("checked"),
@@ -131,7 +128,7 @@ def crawl_facts(
             for kind in ("new", "near_duplicate", "unchanged", "changed", "error_page")
         },
         **{outcome: by_verdict(outcome) for outcome in ("dropped", "followed", "tagged")},
-        "kept": {reason: by_verdict(f"kept/{reason}") for reason in reasons},
+        "kept": {reason: by_verdict(f"kept/{reason}") for reason in kept_reasons},
         "skipped": {reason: number(f"skipped/{reason}") for reason in names_below("skipped")},
         "stats": {
             name: value

@@ -1,7 +1,7 @@
 """SimhashExtension: connect the parts of one crawl, open its indexes, and close them.
 
-An index that cannot be opened closes the spider, because a crawl without it would drop nothing. An
-index that fails later is counted, and its pages pass.
+If an index cannot be opened, the spider closes, because a crawl without it would drop nothing (but
+see SIMHASH_ON_LOCKED). If an index fails later, the error is counted, and the page passes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_REASON = "simhash_index_error"
-# Why a spider is closed if its index cannot be used now; SIMHASH_ON_LOCKED decides about these.
+# Reasons to close that are temporary; SIMHASH_ON_LOCKED decides whether the spider closes.
 _UNAVAILABLE: dict[type[SimhashError], str] = {
     IndexLocked: "simhash_index_locked",
     IndexUnreachable: "simhash_index_unreachable",
@@ -68,9 +68,9 @@ _UNAVAILABLE: dict[type[SimhashError], str] = {
 
 
 class SimhashExtension:
-    """The parts of one crawl.
+    """The parts of the plugin for one crawl.
 
-    :raises SettingsError: a setting is wrong; the crawl does not start.
+    :raises SettingsError: a setting is invalid; the crawl does not start.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -83,16 +83,16 @@ class SimhashExtension:
         self.stats = CrawlStats(stats, "simhash")
         self.errors = ErrorLog(crawler, self.stats)
         self.identity = Identity(self._request_fingerprint, settings.scope)
-        sketches = settings.confirmation != UNCONFIRMED
+        with_sketches = settings.confirmation != UNCONFIRMED
         detector = Detector(
             settings.scheme,
             min_tokens=settings.min_tokens,
             keep_text=bool(settings.keep_text_bytes)
             or (settings.passages is not None and not settings.item_fields),
-            sketches=sketches,
+            sketches=with_sketches,
         )
         item_detector = Detector(
-            settings.item_scheme, min_tokens=settings.min_tokens, sketches=sketches
+            settings.item_scheme, min_tokens=settings.min_tokens, sketches=with_sketches
         )
         self.fingerprinter = Fingerprinter(
             detector, item_detector, workers=settings.workers, timeout_ms=settings.timeout_ms
@@ -115,7 +115,7 @@ class SimhashExtension:
             item_detector,
             Policy(
                 action=settings.item_action,
-                follow=settings.item_action == "tag",  # items have no links to hold back
+                follow=settings.item_action == "tag",  # items have no links
                 incremental=settings.policy.incremental,
             ),
             identity=self.identity,
@@ -134,13 +134,10 @@ class SimhashExtension:
             crawler, settings, self.fingerprinter, self.stats, self.errors
         )
         self.settlement = Settlement(
-            self.pages.settle,
-            self.items.settle,
-            self._finished,
-            settings.max_distance,
+            self.pages.settle, self.items.settle, self._finished, settings.max_distance
         )
-        # From the downloader middleware to the spider middleware. Not by meta, which spiders
-        # copy to other requests; a response that no callback gets takes its entry with it.
+        # Handed from the downloader middleware to the spider middleware. Not in meta, which spiders
+        # copy to other requests. Weak, because a response may never reach a callback.
         self.fingerprints: WeakKeyDictionary[Response, PageFingerprint] = WeakKeyDictionary()
         scheme = settings.scheme
         self.unmatched_selectors = Unmatched(
@@ -150,14 +147,14 @@ class SimhashExtension:
             settings.item_fields, partial(warn_of_item_fields, crawler)
         )
         self.close_reason: str | None = None
-        """Why the spider closes, if an index could not be opened."""
-        self.follows_output = False
+        """Finish reason of the spider, if an index could not be opened."""
+        self.has_output_middleware = False
         self._starts = CrawlStarts(crawler.settings)
         self._syncer = Syncer()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the extension of a crawl, as Scrapy asks for it."""
+        """Return the extension of a crawl. :raises NotConfigured: the plugin is off."""
         if not is_on(crawler):
             raise NotConfigured
         extension = cls(crawler)
@@ -198,7 +195,7 @@ class SimhashExtension:
         return extension
 
     def spider_opened(self, spider: Spider) -> None:
-        """Open the indexes, or close the spider."""
+        """Open the indexes. If one cannot be opened, close the spider or crawl without them."""
         extra = {"spider": spider}
         for message in unknown_settings(self.crawler.settings):
             logger.warning("simhash: %s", message, extra=extra)
@@ -207,7 +204,7 @@ class SimhashExtension:
             self.conditional.on = False
             logger.warning(
                 "simhash: SIMHASH_CONDITIONAL has no effect with HTTPCACHE_ENABLED: the HTTP cache "
-                "asks for its pages by itself (HTTPCACHE_POLICY)",
+                "decides by itself when to ask a server again (HTTPCACHE_POLICY)",
                 extra=extra,
             )
         if settings.pages:  # first: workers take longer to start than an index takes to open
@@ -245,13 +242,13 @@ class SimhashExtension:
         )
 
     def spider_idle(self) -> None:
-        """Settle what is left. :raises DontCloseSpider: pages were requested again."""
-        self.settlement.close()  # pages whose output nobody reads any more
-        if any([lane.idle() for lane in (self.pages, self.items)]):  # noqa: C419 - both
+        """Settle all pages. :raises DontCloseSpider: dropped copies wait, or are requested."""
+        self.settlement.close()  # nobody reads the rest of their output
+        if any([lane.idle() for lane in (self.pages, self.items)]):  # noqa: C419 - ask both
             raise DontCloseSpider
 
     async def settle_all(self) -> None:
-        """Leave nothing pending: no page comes any more, and the scheduler still takes requests."""
+        """Settle everything. Call this after the last page, while requests can be scheduled."""
         self.settlement.close()
         self.url_rules.save()
         self.conditional.lastmod.save()
@@ -259,7 +256,7 @@ class SimhashExtension:
             await lane.finish()
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
-        """Settle what is left, log the summary, close the indexes, and write the report."""
+        """Settle the rest, log the summary, close the indexes, and write the report."""
         self.settlement.close()
         self.url_rules.close()
         self.fingerprinter.close()
@@ -272,9 +269,10 @@ class SimhashExtension:
                 continue
             opened = True
             lane.end(finished=reason == "finished")
-            if lane.stats.anything:
+            if lane.stats.has_counts:
                 logger.info("%s", lane.stats.summary(f"{lane.what}s"), extra=extra)
-            warn_of_templates(self.crawler, lane.stats, f"{lane.what}s", lane.index.location)
+            location = self.settings.index_location(lane.what)
+            warn_of_templates(self.crawler, lane.stats, f"{lane.what}s", location)
         self.unmatched_selectors.close()
         self.unmatched_fields.close()
         if opened:
@@ -292,15 +290,12 @@ class SimhashExtension:
             write_crawl_report(self.crawler, self.settings, reason)
 
     def item_done(self, item: Any, response: Response | None, signal: object) -> None:
-        """Settle an item: it was kept, dropped on purpose, or a pipeline failed."""
+        """Settle an item that the pipelines kept or dropped, or that made one fail."""
         kept, failed = signal is signals.item_scraped, signal is signals.item_error
         self.settlement.item_settled(response, item, kept=kept, failed=failed)
 
     def health(self, stats: Mapping[str, Any]) -> CrawlHealth:
-        """Return what monitors judge, once the indexes are closed.
-
-        :param stats: of Scrapy.
-        """
+        """Return what monitors judge, after the crawl: its counts of pages, and Scrapy's stats."""
         history, limits = self.pages.history, self.settings.health_limits
         return CrawlHealth(
             limits,
@@ -333,7 +328,7 @@ class SimhashExtension:
             index: ObservingIndex | RedisIndex = redis.open(lane.what, scheme, **options)
         else:
             url = index_url(directory, settings.index_kind)
-            # A crawl that goes on after a pause would delete its own pages.
+            # A resumed crawl would delete its own pages.
             if settings.reset and not resumed and reset_index(url):
                 logger.warning(
                     "simhash: SIMHASH_RESET deleted the index in %s; it is empty now",
@@ -345,7 +340,7 @@ class SimhashExtension:
         self._starts.record(index)
 
     def _go_without_index(self, error: SimhashError) -> None:
-        """Close the spider, or with SIMHASH_ON_LOCKED = "off" let it crawl without the plugin."""
+        """Close the spider, or let it crawl without the plugin (SIMHASH_ON_LOCKED = "off")."""
         extra = {"spider": self.crawler.spider}
         self._close_indexes()
         self.fingerprinter.close()
@@ -362,19 +357,15 @@ class SimhashExtension:
             return
         self.stats.count("errors/index")
         self.close_reason = unavailable or CLOSE_REASON
-        remedy = (
-            " SIMHASH_ON_LOCKED = 'off' would crawl without the plugin instead."
-            if unavailable
-            else ""
-        )
+        remedy = " SIMHASH_ON_LOCKED = 'off' would crawl without the plugin instead."
         # The message is complete; a traceback would bury it.
         logger.error(
             "simhash: %s. The spider is closed: it sends no request and gives no item.%s",
             error,
-            remedy,
+            remedy if unavailable else "",
             extra=extra,
         )
-        # Not now: other extensions that start with the engine would not be stopped again.
+        # Not before engine_started: nothing would stop the extensions that it starts.
         self.crawler.signals.connect(self._close_spider, signal=signals.engine_started)
 
     def _close_spider(self) -> None:

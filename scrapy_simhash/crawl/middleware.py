@@ -1,11 +1,10 @@
-"""Three middlewares: the first fingerprints pages, the second acts on verdicts, the third follows
-the output of each page.
+"""Three middlewares: one fingerprints pages, one acts on verdicts, one sees the output of pages.
 
-The downloader middleware never drops a page, because it cannot know whether a callback will get
-the response: inline downloads and default callbacks look alike there. Only responses for callbacks
-reach the spider middlewares. One of them is the last before the callback, so that no other
-middleware refuses a page after it was judged, or handles the exception of a callback first. The
-other is the last before the engine, so that every item that goes to the pipelines is counted.
+`SimhashDownloaderMiddleware` never drops a downloaded page, because it cannot know whether a
+callback will get the response: inline downloads and default callbacks look alike there. Only
+responses for callbacks reach spider middlewares. `SimhashSpiderMiddleware` is next to the callback,
+so that no other middleware refuses a page after it was judged, or handles an exception of the
+callback first. `SimhashOutputMiddleware` is next to the engine, so that it sees every item.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ if TYPE_CHECKING:
 
 VERDICT_META_KEY = "simhash"
 FLAG = "near-duplicate"
-_GONE = (404, 410)
+_GONE_STATUSES = (404, 410)
 
 
 class SimhashDownloaderMiddleware:
-    """Fingerprints pages off the event loop; passes every response on unchanged."""
+    """The downloader middleware: spares and changes requests, and fingerprints pages."""
 
     def __init__(self, extension: SimhashExtension) -> None:
         self._extension = extension
@@ -52,22 +51,22 @@ class SimhashDownloaderMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl, as Scrapy asks for it."""
+        """Return the middleware of a crawl. Called by Scrapy."""
         return cls(SimhashExtension.of(crawler))
 
     async def process_request(self, request: Request) -> Request | None:
-        """Remove a verdict that a spider copied from the meta of another page.
+        """Make the request conditional if possible, or return one that takes its place later.
 
         :raises SparedRequest: the request is not needed.
         """
-        request.meta.pop(VERDICT_META_KEY, None)
-        instead = self._extension.url_rules.check(request)
-        if instead is None and self._extension.conditional.on:
+        request.meta.pop(VERDICT_META_KEY, None)  # of another page, whose meta the spider copied
+        postponed = self._extension.url_rules.check(request)
+        if postponed is None and self._extension.conditional.on:
             await self._extension.conditional.prepare(request)
-        return instead
+        return postponed
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:
-        """Fingerprint the page for the spider middleware, or count why not.
+        """Fingerprint a page, or count why not. Return the response, or a request that repeats it.
 
         :raises NearDuplicatePage: the server says that the page has not changed.
         """
@@ -79,10 +78,10 @@ class SimhashDownloaderMiddleware:
             if received is not response:
                 return received
         page = await self._fingerprint(request, response)
-        if (page is None or page.skipped) and response.status not in _GONE:
+        if (page is None or page.skipped) and response.status not in _GONE_STATUSES:
             extension.pages.leave_open(extension.identity.key(request))
         if page is None:
-            _arrived(extension, request)
+            _record_arrival(extension, request)
             return response
         extension.fingerprints[response] = page
         if extension.pages.asks_in_threads and page.fingerprint is not None:
@@ -93,7 +92,7 @@ class SimhashDownloaderMiddleware:
         """Record that a page will not arrive."""
         self._extension.conditional.failed(request)
         self._extension.pages.leave_open(self._extension.identity.key(request))
-        _arrived(self._extension, request)
+        _record_arrival(self._extension, request)
 
     async def _fingerprint(self, request: Request, response: Response) -> PageFingerprint | None:
         extension, stats = self._extension, self._stats
@@ -104,13 +103,14 @@ class SimhashDownloaderMiddleware:
             stats.skip(reason or "not_html")
             return None
         try:
-            page, seen_before = await extension.fingerprinter.fingerprint(response)
+            page, is_cached = await extension.fingerprinter.fingerprint(response)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
             extension.errors.failed("fingerprint", error, response.url)
             return None
         if await extension.error_pages.check(request, response, page):
-            page = replace(page, fingerprint=None, skipped=None)  # not looked up, nor skipped
-        if seen_before:
+            # The index is not asked, and the page does not count as skipped.
+            page = replace(page, fingerprint=None, skipped=None)
+        if is_cached:
             stats.count("exact_duplicate")
         stats.fingerprinted(page)
         if page.way:
@@ -119,7 +119,8 @@ class SimhashDownloaderMiddleware:
             stats.count("errors/extraction")
             extension.errors.warn_once(
                 "extraction",
-                "simhash: no text of %s: %s. Further ones are counted.",
+                "simhash: no text of %s: %s. Further failures are counted as "
+                "simhash/errors/extraction.",
                 printable(response.url),
                 printable(page.error),
             )
@@ -142,7 +143,7 @@ class SimhashDownloaderMiddleware:
 
 
 class _SpiderMiddleware:
-    """A spider middleware that sees each output of a page, and how the output ends."""
+    """A spider middleware that filters the output of a page, and sees how it ends."""
 
     def __init__(self, extension: SimhashExtension) -> None:
         self._extension = extension
@@ -158,7 +159,7 @@ class _SpiderMiddleware:
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Do the same for asynchronous callbacks and middlewares."""
+        """Do the same as `process_spider_output` for asynchronous output."""
         with self._following(response) as page:
             async for request_or_item in result:
                 if page is None or self._passes(page, response, request_or_item):
@@ -166,17 +167,17 @@ class _SpiderMiddleware:
 
     @contextmanager
     def _following(self, response: Response) -> Iterator[PageState | None]:
-        page = self._page(response)
+        page = self._state_of(response)
         try:
             yield page
         except BaseException:  # GeneratorExit, too: nobody reads the rest
             if page is not None:
-                self._broke(page)
+                self._output_failed(page)
             raise
         if page is not None:
-            self._ended(page)
+            self._output_ended(page)
 
-    def _page(self, response: Response) -> PageState | None:
+    def _state_of(self, response: Response) -> PageState | None:
         page = self._settlement.page(response)
         request = response.request
         if page is None and request is not None and self._extension.items.index is not None:
@@ -188,27 +189,27 @@ class _SpiderMiddleware:
     def _passes(self, page: PageState, response: Response, request_or_item: Any) -> bool:
         raise NotImplementedError
 
-    def _ended(self, page: PageState) -> None:
+    def _output_ended(self, page: PageState) -> None:
         raise NotImplementedError
 
-    def _broke(self, page: PageState) -> None:
-        raise NotImplementedError
+    def _output_failed(self, page: PageState) -> None:
+        """Leave the page unhandled."""
 
 
 class SimhashOutputMiddleware(_SpiderMiddleware):
-    """The outermost spider middleware: sees the items and requests that leave all others, and the
-    end of a page's output.
+    """The spider middleware next to the engine: sees the items and requests that all others have
+    passed, and the end of a page's output.
     """
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl, as Scrapy asks for it."""
+        """Return the middleware of a crawl. Called by Scrapy."""
         extension = SimhashExtension.of(crawler)
-        extension.follows_output = True
+        extension.has_output_middleware = True
         return cls(extension)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Pass the start requests, or none if the spider closes for want of an index."""
+        """Yield the output of ``start()``; none if the spider closes for lack of an index."""
         if self._extension.close_reason is None:
             async for request_or_item in start:
                 yield request_or_item
@@ -217,7 +218,7 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
         """Record an exception that no middleware handled."""
         page = self._settlement.page(response)
         if page is not None:
-            self._broke(page)
+            self._output_failed(page)
 
     def _passes(self, page: PageState, response: Response, request_or_item: Any) -> bool:
         if not isinstance(request_or_item, Request):
@@ -226,33 +227,33 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
         elif self._extension.identity.repeats(response, request_or_item):
             self._settlement.refuse(page)
             self._extension.pages.retries.requested_by_callback(page.key)
-            # If a middleware repeats the request, the page may be confirmed already.
+            # The page may be confirmed by now. The mark makes its repetition reach the callback.
             request_or_item.meta[REFUSED_META_KEY] = page.verdict and page.verdict.fingerprint
         else:
             self._extension.url_rules.found(page, request_or_item)
         return True
 
-    def _ended(self, page: PageState) -> None:
+    def _output_ended(self, page: PageState) -> None:
         self._settlement.output_ended(page)
 
-    def _broke(self, page: PageState) -> None:
+    def _output_failed(self, page: PageState) -> None:
         page.failed = True
         self._settlement.output_ended(page)
 
 
 class SimhashSpiderMiddleware(_SpiderMiddleware):
-    """The innermost spider middleware: judges pages just before their callback, acts on the
-    verdict, and sees how the callback ends.
+    """The spider middleware next to the callback: judges pages, acts on the verdict, and sees how
+    the callback ends.
     """
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl, as Scrapy asks for it.
+        """Return the middleware of a crawl. Called by Scrapy.
 
         :raises SettingsError: `SimhashOutputMiddleware` is missing.
         """
         extension = SimhashExtension.of(crawler)
-        if not extension.follows_output:
+        if not extension.has_output_middleware:
             raise SettingsError(
                 "SPIDER_MIDDLEWARES",
                 dict(crawler.settings.getdict("SPIDER_MIDDLEWARES")),
@@ -268,8 +269,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             return
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
         is_repeated = REFUSED_META_KEY in request.meta
-        # Callbacks may copy the meta to other requests. A repetition of this one keeps the mark:
-        # without it, a ban page that is reported after the last retry would be confirmed.
+        # Callbacks may copy the meta to other requests, so they do not see the mark. Retries keep
+        # it: without it, a ban page for which the last retry yields an item would be confirmed.
         repeatable = request.copy() if is_repeated else request
         refused = request.meta.pop(REFUSED_META_KEY, None)
         extension = self._extension
@@ -277,16 +278,16 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if page is None:
             return
         key = extension.identity.key(request)
-        answer = extension.error_pages.take(response)
-        if answer is not None:
-            self._error_page(response, repeatable, key, answer)
+        probed_url = extension.error_pages.take(response)
+        if probed_url is not None:
+            self._handle_error_page(response, repeatable, key, probed_url)
             return
         verdict, reason = None, page.skipped
         if reason is None:
             canonical = canonical_url(response, page.canonical)
             verdict = extension.pages.judge(key, page, canonical, response)
         if verdict is None:
-            _arrived(extension, request)
+            _record_arrival(extension, request)
             request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": reason or "index_error"}
             return
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
@@ -297,11 +298,11 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             verdict,
             repeatable,
             method=request.method,
-            requested_again=_arrived(extension, request, observation) or is_repeated,
+            requested_again=_record_arrival(extension, request, observation) or is_repeated,
             excerpt=page.excerpt,
         )
         if action != PASS and observation is not None and observation.provisional:
-            verdict = replace(verdict, observation=None)  # held: the representative settles it
+            verdict = replace(verdict, observation=None)  # held until its representative is settled
         if action.call:
             state = self._settlement.begin(response, key, verdict, action, repeatable)
             self._settlement.recognize_refused(state, refused)
@@ -312,34 +313,35 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         extension.conditional.arrived(state, response)
         raise NearDuplicatePage(response, verdict)
 
-    def _error_page(self, response: Response, request: Request, key: str, answer: str) -> None:
-        """Tag an error page. :raises NearDuplicatePage: its callback must not run.
+    def _handle_error_page(
+        self, response: Response, request: Request, key: str, probed_url: str
+    ) -> None:
+        """Tag and count an error page. :raises NearDuplicatePage: its callback must not run.
 
         :param request: repeats the page.
-        :param answer: the URL that does not exist whose answer it is like.
         """
         extension, settings = self._extension, self._extension.settings
-        _arrived(extension, response.request or request)
-        verdict = Verdict(kind="error-page", key=key, bits=settings.scheme.bits, reason=answer)
+        _record_arrival(extension, response.request or request)
+        verdict = Verdict(kind="error-page", key=key, bits=settings.scheme.bits, reason=probed_url)
         response.meta[VERDICT_META_KEY] = verdict.to_dict()
         response.flags.append(ERROR_FLAG)
-        extension.error_pages.count(response.url, answer)
+        extension.error_pages.count(response.url, probed_url)
         action = DROP if settings.error_action == "drop" else PASS
         extension.pages.count_judged(verdict, action)
-        self._settlement.begin(response, key, verdict, PASS, request)  # dropped: for an errback
+        self._settlement.begin(response, key, verdict, PASS, request)  # for a callback or errback
         if action is DROP:
             raise NearDuplicatePage(response, verdict)
 
     def process_spider_exception(
         self, response: Response, exception: Exception
     ) -> Iterable[Any] | None:
-        """Handle `NearDuplicatePage`; record any other exception before a middleware handles it."""
+        """Swallow `NearDuplicatePage`; record others before another middleware handles them."""
         page = self._settlement.page(response)
-        dropped = isinstance(exception, NearDuplicatePage)
+        is_dropped = isinstance(exception, NearDuplicatePage)
         if page is not None:
-            page.handled = page.handled or dropped
-            page.failed = page.failed or not dropped
-        return () if dropped else None
+            page.handled = page.handled or is_dropped
+            page.failed = page.failed or not is_dropped
+        return () if is_dropped else None
 
     def _passes(self, page: PageState, response: Response, request_or_item: Any) -> bool:
         if request_or_item is None:
@@ -355,17 +357,15 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             self._extension.stats.count("dropped_requests")
         return page.action.follow
 
-    def _ended(self, page: PageState) -> None:
+    def _output_ended(self, page: PageState) -> None:
         page.handled = True
 
-    def _broke(self, page: PageState) -> None:
-        """Leave the page unhandled."""
 
-
-def _arrived(
+def _record_arrival(
     extension: SimhashExtension, request: Request, observation: Observation | None = None
 ) -> bool:
-    """Return True if the page was requested again, because of a page or an item that failed.
+    """Tell the retries that a page arrived. Return True if they had requested it, because its
+    representative, or that of one of its items, failed.
 
     :param observation: None if the page was not judged.
     """

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from scrapy_simhash.maintenance.sources import Location
     from scrapy_simhash.scheme import Scheme
 
 OnLocked = Literal["close", "off"]
@@ -96,14 +97,14 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class SimhashSettings:
-    """The validated settings. Fields are named as the settings without ``SIMHASH_``.
+    """The validated settings. Most fields are named as their settings without ``SIMHASH_``.
 
     :param pages: judge pages, not items alone.
     :param cluster_limit: upper limit for the dropped pages of a cluster; 0 for none.
     :param scheme: the preset's scheme, with the extractor and selectors of this crawl.
-    :param confirmation: what makes a page within k bits a copy.
-    :param directory: of the index of pages.
-    :param item_directory: of the index of items.
+    :param confirmation: conditions for a page within k bits to be a copy.
+    :param directory: directory of the index of pages.
+    :param item_directory: directory of the index of items.
     :param index_kind: kind of database; None for that of the directory, or the installed one.
     :param plan: tables of a new index; None to choose them.
     :param item_tags: verdict field → item field.
@@ -158,9 +159,14 @@ class SimhashSettings:
         """How often an idle crawl waits for others that share its index."""
         return MAX_WAITS if self.redis is None else self.redis.max_waits
 
+    def index_location(self, what: Literal["page", "item"]) -> Location:
+        """Return the place of the index of pages or of items."""
+        directory = self.directory if what == "page" else self.item_directory
+        return directory if self.redis is None else self.redis.address(what)
+
     @classmethod
     def from_settings(cls, settings: BaseSettings, spider_name: str) -> SimhashSettings:
-        """Return the settings. :raises SettingsError: one is wrong."""
+        """Return the settings. :raises SettingsError: one is invalid."""
         read = SettingsReader(settings, SETTINGS)
         policy = read_policy(read)
         item_action = read.choice("SIMHASH_ITEM_ACTION", ("drop", "tag"), unset=policy.action)
@@ -254,7 +260,7 @@ class SimhashSettings:
 
 
 def read_policy(read: SettingsReader) -> Policy:
-    """Return the policy for pages. :raises SettingsError: a setting is wrong."""
+    """Return the policy for pages. :raises SettingsError: a setting is invalid."""
     action = read.choice("SIMHASH_ACTION", ("drop", "tag"))
     return Policy(
         action=action,
@@ -264,10 +270,10 @@ def read_policy(read: SettingsReader) -> Policy:
 
 
 def read_confirmation(read: SettingsReader, preset: Confirmation) -> Confirmation:
-    """Return the rules by which a page within k bits is a copy.
+    """Return the conditions for a page within k bits to be a copy.
 
-    :param preset: the preset's rules, for settings that are not set.
-    :raises SettingsError: a setting is wrong.
+    :param preset: those of the preset, for settings that are not set.
+    :raises SettingsError: a setting is invalid.
     """
     return Confirmation(
         min_resemblance=read.share("SIMHASH_MIN_RESEMBLANCE", unset=preset.min_resemblance),
@@ -284,7 +290,7 @@ def unknown_settings(settings: BaseSettings) -> list[str]:
 def _about_unknown(name: str) -> str:
     if name in _REMOVED:
         return _REMOVED[name]
-    # Without the prefix, which would make any two names similar.
+    # Compared without the prefix, which makes any two names similar.
     known = [setting.removeprefix(_PREFIX) for setting in SETTINGS]
     near = get_close_matches(name.removeprefix(_PREFIX), known, n=1)
     return f"there is no setting {name}" + (f": did you mean {_PREFIX}{near[0]}?" if near else "")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LARGEST_CLUSTERS = 5
-# With more clusters, the smallest ones are forgotten from time to time.
+# At twice as many clusters, only the largest ones are kept.
 _COUNTED_CLUSTERS = 10_000
 _OUTCOMES: Mapping[Outcome, str] = {
     "dropped": "dropped",
@@ -35,9 +35,9 @@ _OUTCOMES: Mapping[Outcome, str] = {
 
 
 class CrawlStats:
-    """Counters for the verdicts, skips, times and errors of one crawl.
+    """Counters for the verdicts, outcomes, skips and times of one crawl.
 
-    :param prefix: ``simhash`` for pages, ``simhash/item`` for items.
+    :param prefix: ``simhash`` for pages, ``simhash/item`` for items, ``simhash/passages``.
     """
 
     def __init__(self, collector: StatsCollector, prefix: str) -> None:
@@ -60,7 +60,7 @@ class CrawlStats:
         self.count(f"skipped/{reason}")
 
     def fingerprinted(self, page: PageFingerprint) -> None:
-        """Add the time that each step of a page took, and count the page if it is skipped."""
+        """Add the time of each step for a page or item, and count it if it is skipped."""
         self._add_ms("extraction", page.extraction_ms)
         self._add_ms("tokenization", page.tokenization_ms)
         self._add_ms("fingerprint", page.fingerprint_ms)
@@ -91,14 +91,14 @@ class CrawlStats:
         if outcome is None:
             return
         self._outcomes[outcome] += 1
-        if outcome == "passed":  # counted as similar already
+        if outcome == "passed":  # `judge` counts it as similar
             return
         if outcome == "dropped":
             self.count("dropped")
         self.count(f"{outcome}/{verdict.kind.replace('-', '_')}")
 
     def kept(self, verdict: Verdict, reason: str) -> None:
-        """Count why a page is tagged although the policy would drop it."""
+        """Count a page that passes against the policy, and the reason (`KeptReason`)."""
         self.count(f"kept/{reason}")
         self.count(f"kept/{reason}/{verdict.kind.replace('-', '_')}")
 
@@ -107,14 +107,14 @@ class CrawlStats:
         self._collector.set_value(f"{self._prefix}/index/size", entries)
 
     @property
-    def anything(self) -> bool:
+    def has_counts(self) -> bool:
         """Return True if any page or item was judged or skipped."""
         return bool(self._verdicts or self._skipped)
 
     def templates(
         self, min_pages: int = MIN_PAGES, min_share: float = MIN_SHARE
     ) -> Sequence[PatternCount]:
-        """Return the URL patterns whose pages seem to share a template."""
+        """Return the URL patterns whose pages may share a template; see `PatternCounts`."""
         return self._patterns.templates(min_pages, min_share)
 
     def summary(self, what: str) -> str:
@@ -141,7 +141,7 @@ class CrawlStats:
         return "\n".join(lines)
 
     def _add_ms(self, step: str, milliseconds: float) -> None:
-        # Stats are whole numbers, but a step takes a fraction of a millisecond.
+        # Stats are whole numbers, but a step takes a fraction of a millisecond: round the sums.
         before_ms = self._times_ms.get(step)
         after_ms = (before_ms or 0.0) + milliseconds
         self._times_ms[step] = after_ms
@@ -150,7 +150,7 @@ class CrawlStats:
 
 
 class ErrorLog:
-    """Counts the errors of a crawl, and logs the first of each kind."""
+    """A log that counts the errors of a crawl, and shows the first of each step."""
 
     def __init__(self, crawler: Crawler, stats: CrawlStats) -> None:
         self._crawler = crawler
@@ -163,7 +163,7 @@ class ErrorLog:
         return self._crawler.spider
 
     def failed(self, step: str, error: BaseException, about: str) -> None:
-        """Count an error of a step, and log the first."""
+        """Count an error of a step, and log the first with what it is about, such as a key."""
         self._stats.count(f"errors/{step}")
         self.warn_once(
             f"errors/{step}",

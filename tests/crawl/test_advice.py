@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from scrapy_simhash.crawl.advice import Unmatched
+from scrapy_simhash.crawl.advice import Unmatched, index_option
+from scrapy_simhash.index.redis import RedisAddress
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 
@@ -43,6 +46,11 @@ def test_nothing_is_said_where_nothing_was_looked_at(told):
     names.seen([])
     names.close()
     assert told == []
+
+
+def test_commands_find_an_index_in_redis_by_its_name():
+    assert index_option(Path("/my shop")) == "--index '/my shop'"
+    assert index_option(RedisAddress("redis://:secret@host", "my shop")) == "--redis-key 'my shop'"
 
 
 @pytest.fixture(scope="module")

@@ -142,7 +142,8 @@ def test_a_report_that_cannot_be_written_is_an_error_in_the_log(pages, tmp_path)
     )
     assert result.stats["simhash/errors/report"] == 1
     assert "the report /dev/full was not written: [Errno 28] No space left" in result.log
-    assert f"scrapy simhash report --index {tmp_path}" in result.log
+    directory = tmp_path / "index" / "spiders" / "long"
+    assert f"`scrapy simhash report --index {directory} /dev/full`" in result.log
 
 
 def reported(crawl, path, directory, **how):
@@ -187,9 +188,14 @@ def test_of_two_crawls_with_an_index_the_last_writes_its_report(pages, tmp_path)
     results = run(tmp_path, crawls)
     [path] = tmp_path.glob("*.html")
     [result] = [result for result in results if f"the report is in {path}" in result.log][:1]
-    [line] = result.lines("is not written")
+    [line] = result.lines("was not written")
     assert line.startswith("INFO ")
     assert "another crawl of this process" in line
+    directory = tmp_path / "simhash" / "shared"
+    [other] = {tmp_path / "first.html", tmp_path / "second.html"} - {path}
+    assert f"`scrapy simhash report --index {directory} {other}`" in line
+    assert index_command(["report", "--index", str(directory), str(other)]) == 0
+    assert "This report was made from the index alone" in text_of(other)
     assert not any("simhash/errors/report" in result.stats for result in results)
     assert "2 pages were judged" in text_of(path)
     assert "from earlier crawls, and from other spiders that share it" in text_of(path)
