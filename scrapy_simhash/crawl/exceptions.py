@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 
 def _message(verdict: Verdict) -> str:
     if verdict.kind == "error-page":
-        return f"error-page, like the answer to {printable(verdict.reason or '')}"
+        return f"error page: it is like the answer to {printable(verdict.reason or '')}"
     if verdict.representative is None:
-        return f"{verdict.kind} since an earlier crawl"
+        return f"{verdict.kind} since it was last seen"
     representative = printable(verdict.representative)
     return f"{verdict.kind} of {representative} at {nearness(verdict.distance, verdict.similarity)}"
 
 
 class NearDuplicatePage(IgnoreRequest):
-    """Raised for a page with seen content, or an error page, whose callback does not run.
+    """Raised for a page whose callback does not run: a near-duplicate, an unchanged page (also one
+    that the server did not send again: status 304), or an error page.
 
     An errback finds it in ``failure.value``, with the `response` and the `verdict`.
     """
@@ -38,9 +39,9 @@ class NearDuplicatePage(IgnoreRequest):
 class SparedRequest(IgnoreRequest):
     """Raised for a request that is not made (SIMHASH_URL_RULES, SIMHASH_CONDITIONAL).
 
-    An errback finds it in ``failure.value``, with the `reason`: ``equal`` if rules of URLs make it
-    equal to one that was handled, ``trap`` if it leads further into a trap, ``unmodified`` if a
-    sitemap that is trusted says that the page has not changed.
+    An errback finds it in ``failure.value``, with the `reason`: ``equal`` if rules make its URL
+    equal to one that was handled, ``trap`` if it leads into endless pages without new content,
+    ``unmodified`` if a trusted sitemap says that the page has not changed.
     """
 
     def __init__(self, url: str, reason: Literal["equal", "trap", "unmodified"]) -> None:
@@ -49,12 +50,9 @@ class SparedRequest(IgnoreRequest):
 
 
 class NearDuplicateItem(DropItem):
-    """Raised for an item with seen content, which is dropped."""
+    """Raised for an item that is dropped, because its content was seen before."""
 
     def __init__(self, verdict: Verdict) -> None:
-        super().__init__(
-            _message(verdict),
-            # Dropped items are counted; a line for each would bury the log.
-            log_level="DEBUG",
-        )
+        # Scrapy counts dropped items; a warning for each would bury the log.
+        super().__init__(_message(verdict), log_level="DEBUG")
         self.verdict = verdict

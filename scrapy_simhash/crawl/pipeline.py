@@ -27,43 +27,44 @@ if TYPE_CHECKING:
 
 
 class SimhashPipeline:
-    """Writes verdicts into items; with SIMHASH_ITEM_FIELDS also judges the items themselves."""
+    """The item pipeline: writes verdicts into items; with SIMHASH_ITEM_FIELDS also judges them."""
 
     def __init__(self, extension: SimhashExtension) -> None:
         self._extension = extension
+        self._lane = extension.items
         self._settings = extension.settings
-        # Item classes that declare the fields of earlier releases are tagged with those.
+        # Item fields that a class need not declare: with the default tags, those of later releases.
         tags = self._settings.item_tags
-        by_default = tags == SETTINGS["SIMHASH_ITEM_TAGS"]
-        self._if_declared = {tags[field] for field in TAGGED_WHERE_KNOWN if by_default}
-        # Items of start() have no page to be identified by; other crawls have other such items.
-        self._crawl = uuid4().hex
-        self._without_page = itertools.count()
+        has_default_tags = tags == SETTINGS["SIMHASH_ITEM_TAGS"]
+        self._optional_fields = {tags[field] for field in TAGGED_WHERE_KNOWN if has_default_tags}
+        # For keys of items from start(), which have no page. No other item has the same key.
+        self._crawl_id = uuid4().hex
+        self._numbers_without_page = itertools.count()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawl, as Scrapy asks for it."""
+        """Return the pipeline of a crawl. Called by Scrapy."""
         return cls(SimhashExtension.of(crawler))
 
     async def close_spider(self) -> None:
-        """Settle everything: all items are done, and the scheduler is still open."""
+        """Settle all pages: their items are done, and the scheduler is still open."""
         await self._extension.settle_all()
 
     async def process_item(self, item: Any) -> Any:
-        """Tag the item. :raises NearDuplicateItem: its content was seen, and it is dropped."""
+        """Judge an item, tag it, and return it. :raises NearDuplicateItem: it is dropped."""
         extension = self._extension
         origin = extension.settlement.take_origin(item)
         verdict = None if origin is None else origin.page.verdict
         policy = extension.pages.policy
         text = None
-        if extension.items.index is not None:
+        if self._lane.index is not None:
             fingerprint = await self._fingerprint(item)
             text = fingerprint.text
             item_verdict = await self._judge(item, origin, fingerprint)
             if item_verdict is not None:
-                verdict, policy = item_verdict, extension.items.policy
+                verdict, policy = item_verdict, self._lane.policy
         if verdict is not None and _is_tagged(verdict, policy):
-            self._tag(item, self._tags(verdict), "SIMHASH_ITEM_TAGS", self._if_declared)
+            self._tag(item, self._tags(verdict), "SIMHASH_ITEM_TAGS", self._optional_fields)
         if extension.page_passages.enabled and origin is not None:
             values = await extension.page_passages.tags(origin.page, origin.ordinal, text)
             self._tag(item, values, "SIMHASH_PASSAGES_TAGS")
@@ -73,45 +74,47 @@ class SimhashPipeline:
         extension = self._extension
         try:
             adapter = ItemAdapter(item)
-            fields = {name: _parts(adapter.get(name)) for name in self._settings.item_fields}
+            fields = {name: _texts_in(adapter.get(name)) for name in self._settings.item_fields}
             fingerprint = await extension.fingerprinter.fingerprint_fields(fields)
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
             extension.errors.failed("item", error, repr(type(item)))
             return PageFingerprint()
-        extension.items.stats.fingerprinted(fingerprint)
-        if fingerprint.skipped not in ("timeout", "worker_died"):
+        self._lane.stats.fingerprinted(fingerprint)
+        # After a failure, `unmatched` is empty, although no field was read.
+        if fingerprint.skipped not in ("extraction_error", "timeout", "worker_died"):
             extension.unmatched_fields.seen(fingerprint.unmatched)
         return fingerprint
 
     async def _judge(
         self, item: Any, origin: Origin | None, fingerprint: PageFingerprint
     ) -> Verdict | None:
-        extension = self._extension
+        """Return the verdict on an item, if any. :raises NearDuplicateItem: the item is dropped."""
         if fingerprint.fingerprint is None:
             return None
-        verdict = await extension.items.ask(self._identity(origin, fingerprint), fingerprint)
+        verdict = await self._lane.ask(self._item_key(origin, fingerprint), fingerprint)
         if verdict is None or verdict.observation is None:
             return None
         observation = verdict.observation
-        verdict = extension.items.judged(verdict, fingerprint)
+        verdict = self._lane.judged(verdict, fingerprint)
         page = None if origin is None else origin.page
-        action = extension.items.act_on(verdict, None if page is None else page.request)
+        action = self._lane.act_on(verdict, None if page is None else page.request)
         if not action.items:
             raise NearDuplicateItem(verdict)
-        extension.settlement.item_observed(page, item, observation)
+        self._extension.settlement.item_observed(page, item, observation)
         return verdict
 
-    def _identity(self, origin: Origin | None, fingerprint: PageFingerprint) -> str:
+    def _item_key(self, origin: Origin | None, fingerprint: PageFingerprint) -> str:
         """Return the key of an item: its page, its place there, and its content.
 
-        With its place alone, one new item at the top of a list would change all the others.
+        The content is part of the key, because a new item at the top of a list moves all others.
         """
         content = to_hex(fingerprint.fingerprint or 0, self._settings.scheme.bits)
         if origin is None:
-            return f"crawl {self._crawl} item {next(self._without_page)} {content}"
+            return f"crawl {self._crawl_id} item {next(self._numbers_without_page)} {content}"
         return f"{origin.page.key} item {origin.ordinal} {content}"
 
     def _tags(self, verdict: Verdict) -> dict[str, Any]:
+        """Return item field → value."""
         fields = verdict.to_dict()
         return {
             item_field: fields[field]
@@ -120,16 +123,12 @@ class SimhashPipeline:
         }
 
     def _tag(
-        self,
-        item: Any,
-        values: Mapping[str, Any],
-        setting: str,
-        if_declared: Collection[str] = (),
+        self, item: Any, values: Mapping[str, Any], setting: str, optional: Collection[str] = ()
     ) -> None:
-        """Write values into fields of an item; count and warn if the item does not accept them.
+        """Write values into fields of an item: all, or none with a warning if it cannot take them.
 
         :param setting: name of the setting that lists the fields.
-        :param if_declared: fields to omit if the item class does not declare them.
+        :param optional: fields that are omitted if the item class does not declare them.
         """
         if not values:
             return
@@ -137,27 +136,27 @@ class SimhashPipeline:
             adapter = ItemAdapter(item)
             if not isinstance(item, dict):
                 undeclared = set(values).difference(adapter.field_names())
-                if undeclared.difference(if_declared):
-                    raise KeyError(", ".join(sorted(undeclared)))
+                if missing := undeclared.difference(optional):
+                    raise KeyError(", ".join(sorted(missing)))
                 values = {field: values[field] for field in values if field not in undeclared}
             for field, value in values.items():
                 adapter[field] = value
         except (KeyError, AttributeError, TypeError, ValueError) as error:
-            # The field is undeclared, the item is frozen or of another type, or it is no item.
+            # A field is not declared or refuses the value, the item is frozen, or it is no item.
             self._extension.stats.count("skipped/item_field_not_declared")
             self._extension.errors.warn_once(
                 f"item_field_not_declared {setting}",
                 "simhash: items of class %s do not accept all of the fields %s (%s), and are not "
                 "tagged: declare the fields, name others in %s, or set it to {}",
                 type(item).__qualname__,
-                ", ".join(values),
+                ", ".join(field for field in values if field not in optional),
                 error,
                 setting,
             )
 
 
 def _is_tagged(verdict: Verdict, policy: Policy) -> bool:
-    """Return True if an item is tagged. Where copies are dropped, originals need no tags."""
+    """Return True if items are tagged with a verdict. In drop mode, originals need no tags."""
     return (
         policy.action == "tag"
         or policy.seen(verdict)
@@ -166,9 +165,10 @@ def _is_tagged(verdict: Verdict, policy: Policy) -> bool:
     )
 
 
-def _parts(value: Any) -> list[str]:
+def _texts_in(value: Any) -> list[str]:
+    """Return the texts in the value of an item field, which may be nested lists."""
     if value is None:
         return []
     if isinstance(value, (list, tuple)):
-        return [text for part in value for text in _parts(part)]
+        return [text for part in value for text in _texts_in(part)]
     return [value if isinstance(value, str) else str(value)]
