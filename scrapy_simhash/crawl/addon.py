@@ -11,22 +11,22 @@ from scrapy_simhash.crawl.settings import is_enabled
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-# Responses pass this after all others: already decoded, redirected and retried.
+# Nearer to the engine than Scrapy's own: responses arrive decoded, redirected and retried.
 DOWNLOADER_MIDDLEWARE_ORDER = 40
-# Before all other spider middlewares, and behind all of them, next to the callback.
-OUTPUT_MIDDLEWARE_ORDER = -1_000_000
-SPIDER_MIDDLEWARE_ORDER = 1_000_000
-# Before user pipelines, which may replace the item object.
+OUTPUT_MIDDLEWARE_ORDER = -1_000_000  # next to the engine
+SPIDER_MIDDLEWARE_ORDER = 1_000_000  # next to the callback
+# Before user pipelines: one that replaces the item object hides which page the item is from.
 PIPELINE_ORDER = 50
 
 
 class Addon:
-    """The add-on: ``ADDONS = {"scrapy_simhash.Addon": 500}`` and ``SIMHASH_ENABLED = True``."""
+    """The add-on, for ``ADDONS = {"scrapy_simhash.Addon": 500}``."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Add the components to the settings, except those that the user has placed.
+        """Add the components to the settings, except those that the user has listed there.
 
         :raises NotConfigured: SIMHASH_ENABLED is not true; the components are not imported.
+        :raises SettingsError: SIMHASH_ENABLED is not a boolean.
         """
         if not is_enabled(settings):
             raise NotConfigured

@@ -1,8 +1,8 @@
-"""Ask for pages that the index knows only if they have changed (SIMHASH_CONDITIONAL).
+"""Make requests conditional: a server sends a known page only if it changed (SIMHASH_CONDITIONAL).
 
-The answer 304 (not modified) stands for an unchanged page that is dropped: it has no body, so no
-callback could see it. Only requests that the scheduler gives out are conditional: an inline
-download waits for its page.
+A *condition* is a header with a *validator*, the ETag or Last-Modified of the stored content. A
+page with the answer 304 (not modified) counts as unchanged and is dropped, because a callback needs
+a body. Only scheduled requests are conditional: an inline download waits for a response.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 NOT_MODIFIED = 304
 CHOICE_META_KEY = "simhash_conditional"
-# On scheduled requests; while they are under way, with what was added to them.
+# Marks a scheduled request. Holds the conditions that were added, until they are removed.
 SENT_META_KEY = "simhash_if_changed"
 _ETAG = re.compile(r'(W/)?"[^"\x00-\x20\x7f]{1,256}"')
 _MAX_DATE_CHARACTERS = 64
@@ -47,9 +47,9 @@ _CONDITIONS = (
 
 
 class ConditionalRequests:
-    """The conditional requests of one crawl. Off, its methods have no effect.
+    """The conditional requests of one crawl. Its methods have no effect unless `on` is True.
 
-    :param finished: called with each page that has not changed.
+    :param on_finished: called with (page, True) for each page that has not changed.
     """
 
     def __init__(
@@ -58,95 +58,96 @@ class ConditionalRequests:
         lane: Lane,
         identity: Identity,
         stats: CrawlStats,
-        finished: Callable[[PageState, bool], None],
+        on_finished: Callable[[PageState, bool], None],
     ) -> None:
         self.on = settings.conditional
-        # A page that would reach its callback is downloaded, unless its request says otherwise.
-        self._by_default = settings.policy.action == "drop" and not settings.policy.follow
+        # If unchanged pages reach their callbacks, only requests that ask for it are conditional.
+        self._is_default = settings.policy.action == "drop" and not settings.policy.follow
         self._lane = lane
         self._identity = identity
         self._stats = stats
-        self._finished = finished
+        self._on_finished = on_finished
         self._validators: WeakKeyDictionary[PageState, tuple[str, str]] = WeakKeyDictionary()
         self.lastmod = LastmodTrust(settings, lane, stats)
 
     def scheduled(self, request: Request) -> None:
-        """Mark a request that goes through the scheduler, perhaps as a repetition of another."""
+        """Mark a request that is scheduled, after removing the conditions of one that it copies."""
         if self.on:
-            _take_back(request)
+            _remove_conditions(request)
             request.meta[SENT_META_KEY] = {}
 
     async def prepare(self, request: Request) -> None:
-        """Add conditions to a request for a page that the index knows.
+        """Add conditions to a marked request for a page that the index knows.
 
-        :raises SparedRequest: its sitemap says that it has not changed, and is trusted.
+        :raises SparedRequest: a trusted sitemap says that the page has not changed.
         """
-        if _take_back(request) is None or not self._may_be_conditional(request):
+        if _remove_conditions(request) is None or not self._may_be_conditional(request):
             return
         key = self._identity.key(request)
         if self.lastmod.knows(key):
-            await self._ask_sitemap(request, key)
-        found = await self._lane.call(key, lambda index: _validators_of(index, key))
-        if found is None:
+            await self._spare_if_unmodified(request, key)
+        validators = await self._lane.call(key, lambda index: _validators_of(index, key))
+        if validators is None:
             return
-        headers = {"If-None-Match": found.etag, "If-Modified-Since": found.last_modified}
+        headers = {"If-None-Match": validators.etag, "If-Modified-Since": validators.last_modified}
         headers = {name: value for name, value in headers.items() if value}
         for name, value in headers.items():
             request.headers[name] = value.encode("latin-1")
-        request.meta[SENT_META_KEY] = {"number": found.number, "headers": headers}
+        request.meta[SENT_META_KEY] = {"number": validators.number, "headers": headers}
         self._stats.count("conditional/sent")
 
-    async def _ask_sitemap(self, request: Request, key: str) -> None:
-        found = await self._lane.call(
+    async def _spare_if_unmodified(self, request: Request, key: str) -> None:
+        """Finish the page and raise SparedRequest, if a trusted sitemap says it has not changed."""
+        answer = await self._lane.call(
             key, lambda index: (index.entry(key), self.lastmod.stored_evidence(index, key))
         )
-        entry, stored = found or (None, None)
+        entry, stored = answer or (None, None)
         if entry is None or not self.lastmod.spares(key, entry, stored):
             return
         verdict = await self._lane.call(key, lambda index: _seen_again(index, key, entry.number))
         if verdict is not None:
             self.lastmod.spared(key)
-            self._unchanged(request, verdict)
+            self._finish_unchanged(request, verdict)
             raise SparedRequest(request.url, "unmodified")
 
-    def _unchanged(self, request: Request, verdict: Verdict) -> None:
-        """Count a page that has not changed, and was not sent."""
+    def _finish_unchanged(self, request: Request, verdict: Verdict) -> None:
+        """Count a page that has not changed as dropped. It is finished: no callback gets it."""
         self._lane.count_judged(verdict, DROP)
-        self._finished(PageState(verdict.key, verdict, PASS, request), True)  # noqa: FBT003 - confirmed
+        self._on_finished(PageState(verdict.key, verdict, PASS, request), True)  # noqa: FBT003 - confirmed
 
     async def received(self, request: Request, response: Response) -> Response | Request:
-        """Return the response, or a request that asks again without conditions.
+        """Remove the conditions; return the response, or a request that asks again without them.
 
-        :raises NearDuplicatePage: the page has not changed.
+        :raises NearDuplicatePage: the answer is 304, and the index still has that content.
         """
         conditions = _conditions_of(request)
-        sent = _take_back(request)
+        sent = _remove_conditions(request)
         if response.status != NOT_MODIFIED or not sent or conditions != sent["headers"]:
             return response
         key = self._identity.key(request)
         verdict = await self._lane.call(key, lambda index: _seen_again(index, key, sent["number"]))
-        if verdict is None:  # removed or changed meanwhile, or the index failed
+        if verdict is None:  # the entry was removed or changed since, or the index failed
             self._stats.count("conditional/asked_again")
             meta = request.meta | {CHOICE_META_KEY: False}
             return request.replace(meta=meta, dont_filter=True)
         self._stats.count("conditional/not_modified")
         self.lastmod.arrived(key, unchanged=True)
-        self._unchanged(request, verdict)
+        self._finish_unchanged(request, verdict)
         response.request = request  # as Scrapy does for responses that pass
         raise NearDuplicatePage(response, verdict)
 
     def failed(self, request: Request) -> None:
-        """Take back what was added to a request whose page will not arrive."""
-        _take_back(request)
+        """Remove the mark and the conditions from a request that failed."""
+        _remove_conditions(request)
 
     def arrived(self, page: PageState, response: Response) -> None:
-        """Hold the validators of a page until it is handled."""
+        """Hold the validators of a page until it is finished; a near-duplicate is not stored."""
         verdict = page.verdict
         if self.on and verdict is not None and verdict.kind != "near-duplicate":
             self._validators[page] = _validators_in(response)
 
     def finished(self, page: PageState, confirmed: bool) -> None:
-        """Keep the validators of a page that was handled without an error."""
+        """Store the validators of a page that was handled without an error; check its sitemap."""
         if self.on and page.verdict is not None:
             unchanged = page.verdict.kind == "unchanged" if confirmed else None
             self.lastmod.arrived(page.key, unchanged=unchanged)
@@ -155,24 +156,24 @@ class ConditionalRequests:
             return
         key = page.key
 
-        def keep(index: Any) -> None:
+        def store(index: Any) -> None:
             entry = index.entry(key) if any(validators) else None
             row = (
                 None if entry is None else encode_validators(Validators(entry.number, *validators))
             )
             index.change_side_row("validators", key, lambda _: row)
 
-        self._lane.tell(key, keep)
+        self._lane.tell(key, store)
 
     def _may_be_conditional(self, request: Request) -> bool:
         meta = request.meta
         return (
-            bool(meta.get(CHOICE_META_KEY, self._by_default))
+            bool(meta.get(CHOICE_META_KEY, self._is_default))
             and request.method == "GET"
             and not request.body
             and request.callback is not NO_CALLBACK
             and not meta.get(OPT_OUT_META_KEY)
-            # Its callback must run: that of an earlier request failed.
+            # A page that is requested again must reach its callback.
             and not any(key in meta for key in (REFUSED_META_KEY, META_KEY, ITEM_META_KEY))
             and not _conditions_of(request)
         )
@@ -180,14 +181,14 @@ class ConditionalRequests:
 
 def _conditions_of(request: Request) -> dict[str, str]:
     """Return the headers that make a request conditional."""
-    found = {name: request.headers.get(name) for name in _CONDITIONS}
-    return {name: value.decode("latin-1") for name, value in found.items() if value is not None}
+    values = {name: request.headers.get(name) for name in _CONDITIONS}
+    return {name: value.decode("latin-1") for name, value in values.items() if value is not None}
 
 
-def _take_back(request: Request) -> dict[str, Any] | None:
-    """Remove the mark and the conditions that were added. Return None if there was no mark.
+def _remove_conditions(request: Request) -> dict[str, Any] | None:
+    """Remove the mark, and the conditions that it holds. Return the mark; None if there was none.
 
-    A retried or redirected request is a copy, and has those of the first.
+    A retried or redirected request is a copy that has the mark and conditions of the first.
     """
     sent: dict[str, Any] | None = request.meta.pop(SENT_META_KEY, None)
     for name, value in (sent or {}).get("headers", {}).items():
@@ -197,13 +198,13 @@ def _take_back(request: Request) -> dict[str, Any] | None:
 
 
 def _validators_in(response: Response) -> tuple[str, str]:
-    """Return the ETag and Last-Modified of a response, empty if they are missing or unusable."""
+    """Return the ETag and Last-Modified of a response; empty if missing or unusable."""
     etag, modified, date = (
         (response.headers.get(name) or b"").decode("latin-1").strip()
         for name in ("ETag", "Last-Modified", "Date")
     )
     try:
-        # A page that changes twice in a second has one time for two contents.
+        # A page may change again in the second of Date, and keep that Last-Modified.
         if len(modified) > _MAX_DATE_CHARACTERS or parsedate_to_datetime(
             modified
         ) >= parsedate_to_datetime(date):
@@ -214,20 +215,22 @@ def _validators_in(response: Response) -> tuple[str, str]:
 
 
 def _validators_of(index: Any, key: str) -> Validators | None:
-    """Return the validators of the content that the index has under a key."""
+    """Return the validators of the content that the index has under a key; None without any."""
     row = index.side_row("validators", key)
     if row is None:
         return None
     try:
-        found = decode_validators(row)
+        validators = decode_validators(row)
     except ValueError:  # the page is downloaded, and the row written again
         return None
     entry = index.entry(key)
-    return found if entry is not None and entry.number == found.number else None
+    return validators if entry is not None and entry.number == validators.number else None
 
 
 def _seen_again(index: Any, key: str, number: int) -> Verdict | None:
-    """Record that a page is unchanged; None if the index has other content under its key now."""
+    """Record that a page is unchanged, and return the verdict. Return None if its entry no longer
+    has that number, or if other content of the page is pending.
+    """
     entry = index.entry(key)
     if entry is None or entry.number != number:
         return None

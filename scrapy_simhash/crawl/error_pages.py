@@ -1,5 +1,5 @@
-"""Ask each host for URLs that cannot exist, and compare its pages with the answers
-(SIMHASH_PROBE_ERRORS).
+"""Recognize error pages: ask each host for URLs that cannot exist, and compare its pages with the
+answers (SIMHASH_PROBE_ERRORS). A request for such a URL is a *probe*.
 """
 
 from __future__ import annotations
@@ -32,29 +32,30 @@ if TYPE_CHECKING:
 PROBE_META_KEY = "simhash_probe"
 ERROR_FLAG = "error-page"
 MAX_HOSTS = 10_000
+# Of one host. A redirect of a probe counts as another one.
 MAX_PROBES = 2
 _COUNTED_HOSTS = 1_000
 _TIMEOUT_S = 30
-# How the page's own request reaches the site.
+# Copied from the page's request: without these, the site may answer in another way.
 _COPIED_META = ("proxy", "cookiejar", "download_slot")
 _COPIED_HEADERS = ("Accept", "Accept-Language", "Authorization", "User-Agent")
 
 
 @dataclass
 class _Host:
-    """What is known of a host.
+    """A host, with the answers to its probes.
 
-    :param left: number of requests for URLs that cannot exist that may still be made.
-    :param waiting: pages that wait for an answer; None if none is awaited.
+    :param probes_left: number of probes that may still be made.
+    :param waiting: pages that wait for the end of a probe; None if none is under way.
     """
 
     answers: ErrorAnswers
-    left: int = MAX_PROBES
+    probes_left: int = MAX_PROBES
     waiting: list[Deferred[None]] | None = None
 
 
 class ErrorPages:
-    """Recognizes the error pages of one crawl. Off, its methods have no effect."""
+    """The error pages of one crawl. Without SIMHASH_PROBE_ERRORS, `check` finds none."""
 
     def __init__(
         self,
@@ -71,30 +72,31 @@ class ErrorPages:
         self._errors = errors
         self._random = random.SystemRandom()
         self._hosts: dict[str, _Host] = {}
-        self._counted: set[str] = set()
-        self._found: WeakKeyDictionary[Response, str] = WeakKeyDictionary()
+        self._counted_hosts: set[str] = set()
+        # Error page → URL of the probe whose answer it is like.
+        self._probed_urls: WeakKeyDictionary[Response, str] = WeakKeyDictionary()
 
     async def check(self, request: Request, response: Response, page: PageFingerprint) -> bool:
-        """Compare a page with the answers of its host, and ask for these if need be.
+        """Compare a page with the answers of its host; return True if it is an error page.
 
-        The pages of a host wait for its answers.
-
-        :return: the page is an error page, which `take` tells once more.
+        The first page of a host, and a text under many of its paths, cause a probe. Further pages
+        of the host wait for the answer.
         """
         if not self._settings.probe_errors:
             return False
         try:
-            found = await self._match(request, response, page)
+            probed_url = await self._match(request, response, page)
         except Exception as error:  # noqa: BLE001 - no page may stop a crawl
             self._errors.failed("error_pages", error, response.url)
             return False
-        if found is not None:
-            self._found[response] = found
-        return found is not None
+        if probed_url is not None:
+            self._probed_urls[response] = probed_url
+        return probed_url is not None
 
     async def _match(
         self, request: Request, response: Response, page: PageFingerprint
     ) -> str | None:
+        """Return the URL of the probe whose answer a page is like; None if it is no error page."""
         url = response.url
         requested = (request.meta.get("redirect_urls") or [url])[0]
         parts = urlsplit(url)
@@ -110,54 +112,50 @@ class ErrorPages:
             answered: Deferred[None] = Deferred()
             host.waiting.append(answered)
             await maybe_deferred_to_future(answered)
-        elif host.left == MAX_PROBES and not is_home(requested):
-            await self._ask(host, request, url, itself=page)
-        found = host.answers.match(url, page, requested)
-        if found is not None or not host.left or host.waiting is not None or is_home(url):
-            return found
+        elif host.probes_left == MAX_PROBES and not is_home(requested):
+            await self._probe(host, request, url, page)
+        matched = host.answers.match(url, page, requested)
+        if matched is not None or not host.probes_left or host.waiting is not None or is_home(url):
+            return matched
         if not host.answers.floods(url, page):
             return None
-        await self._ask(host, request, url)
+        await self._probe(host, request, url)
         return host.answers.match(url, page, requested)
 
     def take(self, response: Response) -> str | None:
-        """Return the URL whose answer a page has, once; None if it is no error page."""
-        return self._found.pop(response, None)
+        """Return and forget the probed URL whose answer a page is like; None if there is none."""
+        return self._probed_urls.pop(response, None)
 
-    def count(self, url: str, like: str) -> None:
-        """Count an error page by its host, and log the first.
-
-        :param like: the URL that cannot exist, as `take` returned it.
-        """
+    def count(self, url: str, probed_url: str) -> None:
+        """Count an error page by its host, for the first 1,000 hosts, and log the first page."""
         host = urlsplit(url).netloc
-        if host in self._counted or len(self._counted) < _COUNTED_HOSTS:
-            self._counted.add(host)
+        if host in self._counted_hosts or len(self._counted_hosts) < _COUNTED_HOSTS:
+            self._counted_hosts.add(host)
             self._stats.count(f"error_page/{host}")
         self._errors.warn_once(
             "error page",
             "simhash: %s is an error page with status 200: it is like the answer to %s, which "
-            "does not exist. Further ones are counted as simhash/error_page "
+            "does not exist. Further error pages are counted as simhash/error_page "
             "(SIMHASH_ERROR_ACTION = %r)",
             printable(url),
-            printable(like),
+            printable(probed_url),
             self._settings.error_action,
         )
 
-    async def _ask(
-        self, host: _Host, request: Request, beside: str, itself: PageFingerprint | None = None
+    async def _probe(
+        self, host: _Host, request: Request, page_url: str, page: PageFingerprint | None = None
     ) -> None:
-        """Ask a host for a URL that cannot exist.
+        """Ask a host for a URL that cannot exist, made from that of a page.
 
-        :param request: for a page of the host.
-        :param beside: the page's URL.
-        :param itself: the page, if it is none of those that have one text. An answer with its text
-            is discarded: the site ignores this part of its URLs.
+        :param request: for the page.
+        :param page: discard an answer that is like this page, because the site may ignore the part
+            of the URL that differs. None for one of many equal pages, which may be error pages.
         """
-        url = impossible_url(beside, self._random)
+        url = impossible_url(page_url, self._random)
         host.waiting = []
         try:
             await self._download(host, request, url)
-            if itself is not None and host.answers.discard_if_like(beside, itself):
+            if page is not None and host.answers.discard_if_like(page_url, page):
                 self._stats.count("probes/ambiguous")
         except IgnoreRequest:  # by robots.txt, or another middleware
             self._stats.count("probes/refused")
@@ -165,8 +163,8 @@ class ErrorPages:
             self._stats.count("probes/failed")
             self._errors.warn_once(
                 "probes/failed",
-                "simhash: no answer to %s (%s), so error pages of this host are not recognized. "
-                "Further ones are counted as simhash/probes/failed.",
+                "simhash: no answer to %s (%s), so error pages of this host may not be recognized. "
+                "Further failures are counted as simhash/probes/failed.",
                 printable(url),
                 printable(repr(error)),
             )
@@ -176,6 +174,7 @@ class ErrorPages:
                 answered.callback(None)
 
     async def _download(self, host: _Host, request: Request, url: str) -> None:
+        """Send a probe, follow its redirects, and add the answer to those of the host."""
         engine = self._crawler.engine
         given = request.meta
         meta = {name: given[name] for name in _COPIED_META if name in given}
@@ -186,19 +185,21 @@ class ErrorPages:
             "download_timeout": _TIMEOUT_S,
         }
         headers = {name: sent for name in _COPIED_HEADERS if (sent := request.headers.get(name))}
-        asked = url
-        while host.left and engine is not None:
-            host.left -= 1
+        next_url = url
+        while host.probes_left and engine is not None:
+            host.probes_left -= 1
             self._stats.count("probes/sent")
-            probe = Request(asked, NO_CALLBACK, headers=headers, meta=dict(meta), dont_filter=True)
+            probe = Request(
+                next_url, NO_CALLBACK, headers=headers, meta=dict(meta), dont_filter=True
+            )
             response = await engine.download_async(probe)
             target = response.headers.get("Location")
             if 300 <= response.status < 400 and target is not None:  # noqa: PLR2004 - redirects
-                asked = urljoin(asked, target.decode("latin-1"))
-                if _name_of(url) in asked:  # such as https for http, or a page for all errors
+                next_url = urljoin(next_url, target.decode("latin-1"))
+                if _last_segment(url) in next_url:  # the same page, such as https for http
                     continue
-                host.answers.add_redirect(url, asked)
-            elif response.status >= 400:  # noqa: PLR2004 - errors that say so
+                host.answers.add_redirect(url, next_url)
+            elif response.status >= 400:  # noqa: PLR2004 - client and server errors
                 self._stats.count("probes/error_status")
             elif (
                 isinstance(response, HtmlResponse)
@@ -209,5 +210,5 @@ class ErrorPages:
             return
 
 
-def _name_of(url: str) -> str:
+def _last_segment(url: str) -> str:
     return urlsplit(url).path.rpartition("/")[2]

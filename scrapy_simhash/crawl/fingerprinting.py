@@ -1,6 +1,6 @@
 """Fingerprint pages and items off the event loop: in worker processes, or in a thread.
 
-The fingerprints of the last pages are cached by the bytes of the page.
+The last fingerprints are cached by a checksum of the page's bytes.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 MEMO_PAGES = 10_000
 # Checksums take time in the event loop, and larger pages are rare.
 MEMO_BODY_BYTES = 1 << 20
-# A canonical URL or an error may be as long as its page.
+# The canonical URL and error of a cached fingerprint: they may be as long as their page.
 MEMO_TEXT_CHARACTERS = 4096
-# These depend on the worker, not on the page.
+# Reasons that depend on the worker, not on the page.
 _NOT_CACHED = ("timeout", "worker_died")
 
 Checksum = tuple[bytes, int, int, int]
@@ -39,7 +39,7 @@ _Result = TypeVar("_Result")
 
 
 class BodyMemo:
-    """A cache of fingerprints by checksum of the body. The least recently used go first."""
+    """A cache of fingerprints by checksum of the body. It evicts the least recently used."""
 
     def __init__(self) -> None:
         self._pages: LocalCache[Checksum, PageFingerprint] = LocalCache(MEMO_PAGES)
@@ -50,8 +50,8 @@ class BodyMemo:
         body = response.body
         if len(body) > MEMO_BODY_BYTES:
             return None
-        # Python's hash has a secret key, so that nobody can make one page look like another. XXH3,
-        # with a random seed, has enough bits against chance. Both take a quarter of BLAKE2b's time.
+        # Python's hash has a secret key, so nobody can forge a collision. XXH3 has enough bits to
+        # exclude accidental ones. Together they take a quarter of the time of BLAKE2b.
         content_type = response.headers.get("Content-Type") or b""
         return content_type, len(body), hash(body), xxhash.xxh3_128_intdigest(body, self._seed)
 
@@ -73,10 +73,10 @@ class BodyMemo:
 
 
 class Fingerprinter:
-    """Fingerprints the pages of one crawl.
+    """A service that fingerprints the pages and items of one crawl.
 
-    :param item_detector: differs from that of pages by the field weights of its scheme alone.
-    :param workers: number of processes; 0 for a thread, which has no time-out.
+    :param item_detector: its scheme is that of pages, with field weights.
+    :param workers: number of worker processes; 0 for threads, without a time-out.
     """
 
     def __init__(
@@ -90,10 +90,10 @@ class Fingerprinter:
         self.pool: PageWorkers | None = None
 
     def start(self) -> None:
-        """Start the workers; return before they are ready."""
+        """Start the workers, and do not wait until they are ready."""
         if self._workers:
             self.pool = PageWorkers(
-                self._item_detector.scheme,  # pages take no field weights
+                self._item_detector.scheme,  # for pages, too: they ignore field weights
                 min_tokens=self._detector.min_tokens,
                 workers=self._workers,
                 timeout_ms=self._timeout_ms,
@@ -104,17 +104,17 @@ class Fingerprinter:
     async def fingerprint(self, response: TextResponse) -> tuple[PageFingerprint, bool]:
         """Return the fingerprint of a page, and True if it was cached.
 
-        :raises Exception: from the workers, or from a user's extractor.
+        :raises Exception: a worker failed, the body cannot be decoded, or an extractor exits.
         """
-        # Texts of pages are too large for the cache.
+        # A fingerprint with the whole text is too large for the cache.
         checksum = None if self._detector.keep_text else self._memo.checksum(response)
-        known = self._memo.get(checksum)
-        if known is not None:
-            return known, True
+        cached = self._memo.get(checksum)
+        if cached is not None:
+            return cached, True
         if self.pool is None:
             page = await run_in_thread(self._fingerprint, response)
         else:
-            # Detecting an undeclared encoding would block the event loop.
+            # Called in a thread: detecting an undeclared encoding would block the event loop.
             page = await result_of(self.pool.submit(partial(page_for_worker, response)))
         self._memo.put(checksum, page)
         return page, False
@@ -122,14 +122,14 @@ class Fingerprinter:
     async def fingerprint_fields(self, fields: dict[str, list[str]]) -> PageFingerprint:
         """Return the fingerprint of an item, see `Detector.fingerprint_fields`.
 
-        :raises Exception: as `fingerprint` does.
+        :raises Exception: a worker failed.
         """
         if self.pool is None:
             return await run_in_thread(self._item_detector.fingerprint_fields, fields)
         return await result_of(self.pool.submit(lambda: fields))
 
     def close(self) -> None:
-        """End the workers."""
+        """Kill the workers."""
         if self.pool is not None:
             self.pool.close()
 
@@ -137,20 +137,20 @@ class Fingerprinter:
         try:
             return self._detector.fingerprint_page(response.text)
         except SystemExit as error:
-            # From a user's extractor. It would end the thread without a message.
+            # A user's extractor raised it. It would end the thread without a message.
             raise RuntimeError(f"SystemExit({error}) in extraction") from error
 
 
 def page_for_worker(response: TextResponse) -> str | bytes:
-    """Return the bytes of a page in UTF-8, which a worker decodes as Scrapy does; otherwise the
-    text, which this process has to encode again.
+    """Return the body of a page if a worker decodes it as Scrapy does (UTF-8 without a byte order
+    mark); otherwise the text, which must be encoded again.
     """
-    plain = type(response).text is TextResponse.text and read_bom(response.body)[0] is None
-    return response.body if plain and response.encoding == "utf-8" else response.text
+    is_plain = type(response).text is TextResponse.text and read_bom(response.body)[0] is None
+    return response.body if is_plain and response.encoding == "utf-8" else response.text
 
 
 async def result_of(future: Future[_Result]) -> _Result:
-    """Wait for a future of another thread, with or without asyncio."""
+    """Return the result of a future of another thread, with or without asyncio."""
     if is_asyncio_available():
         return await asyncio.wrap_future(future)
     from twisted.internet import reactor

@@ -8,19 +8,19 @@ from __future__ import annotations
 from scrapy.utils.datatypes import LocalCache
 
 DEFAULT_CLUSTER_LIMIT = 100
-# The least recently extended clusters are forgotten first; a flood is never among them.
+# Beyond these, clusters without new pages are forgotten first, so a growing flood is kept.
 _WATCHED_CLUSTERS = 10_000
 
 
 class Floods:
     """A flood detector that counts each page of a cluster once.
 
-    :param limit: near-duplicates of one representative that are allowed; 0 means no limit.
+    :param limit: upper limit for the near-duplicates of one representative; 0 means none.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        # Hashes take less memory than URLs. They never leave this process.
+        # Hash of the representative → hashes of its near-duplicates. URLs take more memory.
         self._members: LocalCache[int, tuple[int, ...]] = LocalCache(_WATCHED_CLUSTERS)
 
     def add(self, representative: str, key: str) -> bool:

@@ -1,4 +1,4 @@
-"""Judge a crawl by its counts: near-duplicates, floods, extraction, error pages, its index.
+"""Judge a crawl by its counts of near-duplicates, floods, extraction, error pages and failures.
 
 `scrapy_simhash.monitors` shows the findings to Spidermon.
 """
@@ -28,14 +28,13 @@ MONITOR_SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_MONITOR_MAX_ERROR_PAGES": 0.1,
     }
 )
-_SHOWN = 5
-_ERROR_PAGES = "error_page"
+_MAX_SHOWN_FINDINGS = 5
 _FAILED_EXTRACTIONS = ("no_text", "extraction_error", "timeout", "worker_died")
 
 
 @dataclass(frozen=True, kw_only=True)
 class HealthLimits:
-    """The validated SIMHASH_MONITOR_* settings. A share is one of pages, from 0 to 1."""
+    """The validated SIMHASH_MONITOR_* settings. Floats are shares of pages, from 0 to 1."""
 
     min_pages: int
     max_near_duplicates: float
@@ -46,7 +45,7 @@ class HealthLimits:
 
     @classmethod
     def read(cls, read: SettingsReader) -> HealthLimits:
-        """Return the settings. :raises SettingsError: one is wrong."""
+        """Return the settings. :raises SettingsError: one is invalid."""
         return cls(
             min_pages=read.whole("SIMHASH_MONITOR_MIN_PAGES", 1, 1 << 32),
             max_near_duplicates=read.share("SIMHASH_MONITOR_MAX_NEAR_DUPLICATES"),
@@ -63,13 +62,13 @@ class NotJudged(Exception):
 
 @dataclass(frozen=True)
 class CrawlHealth:
-    """The counts of a crawl. Each method returns what is wrong, in words, or an empty text, and
-    raises `NotJudged` where that cannot be known.
+    """The counts of a crawl. Each method returns what is wrong, in words; an empty text if nothing
+    is. It raises `NotJudged` if it lacks the counts for that.
 
-    :param stats: of Scrapy; a missing one counts as zero.
-    :param crawl: counts of judged pages; None if no index was open.
-    :param previous: the crawl before; None if none is known that ended by itself.
-    :param patterns: URL patterns with enough pages that are like each other.
+    :param stats: Scrapy's stats; a missing one counts as zero.
+    :param crawl: counts of judged pages; None if no index of pages was open, or its history failed.
+    :param previous: the last crawl before this one that ended by itself; None if there is none.
+    :param patterns: URL patterns whose pages may share a template.
     """
 
     limits: HealthLimits
@@ -79,7 +78,7 @@ class CrawlHealth:
     patterns: Sequence[PatternCount]
 
     def near_duplicates(self) -> str:
-        """Find too many near-duplicates, in all or on a site."""
+        """Find too many near-duplicates, in all pages or those of a site."""
         high = [
             f"{_share(now):.0%} of {now.judged:,} pages of {where} are near-duplicates"
             for where, now, _ in self._judged()
@@ -88,16 +87,16 @@ class CrawlHealth:
         return _words(high, "SIMHASH_MONITOR_MAX_NEAR_DUPLICATES")
 
     def url_patterns(self) -> str:
-        """Find URL patterns too many of whose pages are like other pages of the pattern."""
+        """Find URL patterns with too many pages that are like another page of the pattern."""
         high = [
-            f"{one.alike:,} of {one.pages:,} pages of {printable(one.pattern)} are like each other"
-            for one in self.patterns
-            if one.alike > self.limits.max_near_duplicates * one.pages
+            f"{alike:,} of {pages:,} pages of {printable(pattern)} are like each other"
+            for pattern, pages, alike, *_ in self.patterns
+            if alike > self.limits.max_near_duplicates * pages
         ]
         return _words(high, "SIMHASH_MONITOR_MAX_NEAR_DUPLICATES")
 
     def change(self) -> str:
-        """Find another share of near-duplicates than in the crawl before, in all or on a site."""
+        """Find shares of near-duplicates that differ too much from those of the crawl before."""
         if self.previous is None:
             raise NotJudged("no earlier crawl is known that ended by itself")
         changed = [
@@ -111,13 +110,14 @@ class CrawlHealth:
         return _words(changed, "SIMHASH_MONITOR_MAX_CHANGE")
 
     def floods(self) -> str:
-        """Find clusters that grew beyond SIMHASH_CLUSTER_LIMIT."""
+        """Find pages that were not dropped, because their cluster exceeds SIMHASH_CLUSTER_LIMIT."""
         pages = self._stat("kept/flood")
-        found = [f"pages beyond SIMHASH_CLUSTER_LIMIT: {pages:,}"]
-        return _words(found * (pages > self.limits.max_flooded), "SIMHASH_MONITOR_MAX_FLOODED")
+        finding = f"pages beyond SIMHASH_CLUSTER_LIMIT: {pages:,}"
+        findings = [finding] if pages > self.limits.max_flooded else []
+        return _words(findings, "SIMHASH_MONITOR_MAX_FLOODED")
 
     def extraction(self) -> str:
-        """Find too many pages without a text."""
+        """Find too many pages from which no text was extracted."""
         failed = sum(self._stat(f"skipped/{reason}") for reason in _FAILED_EXTRACTIONS)
         pages = self._stat("checked") + self._stat("skipped/few_tokens") + failed
         return self._too_many(
@@ -125,27 +125,27 @@ class CrawlHealth:
         )
 
     def error_pages(self) -> str:
-        """Find too many error pages that come with status 200."""
-        errors, pages = self._stat(_ERROR_PAGES), self._stat("checked")
+        """Find too many error pages with status 200."""
+        errors, pages = self._stat("error_page"), self._stat("checked")
         return self._too_many(
             errors, pages, "only an error", self.limits.max_error_pages, "ERROR_PAGES"
         )
 
     def index(self) -> str:
-        """Find out that an index failed, or was not open."""
-        found = [
+        """Find failures of an index, and an index that could not be opened."""
+        failures = [
             f"simhash/{name} is {self._stat(name)}"
             for name in ("locked", "unreachable", "errors/index")
             if self._stat(name)
         ]
-        return _words(found, "look for `simhash:` in the log")
+        return _words(failures, "look for `simhash:` in the log")
 
     def _stat(self, name: str) -> int:
         return int(self.stats.get(f"simhash/{name}", 0))
 
     def _judged(self) -> Iterator[tuple[str, PageCounts, PageCounts | None]]:
-        """Yield (where, counts, counts of the crawl before), for all sites, and for each of several
-        sites with enough pages.
+        """Yield (where, counts, counts of the crawl before): for all sites, then for each site with
+        enough pages if there are several.
         """
         crawl, before = self.crawl, self.previous
         if crawl is None:
@@ -162,10 +162,11 @@ class CrawlHealth:
                 f"{pages} pages are fewer than SIMHASH_MONITOR_MIN_PAGES ({self.limits.min_pages})"
             )
 
-    def _too_many(self, failed: int, pages: int, what: str, most: float, setting: str) -> str:
+    def _too_many(self, failed: int, pages: int, what: str, max_share: float, setting: str) -> str:
         self._require(pages)
-        found = [f"{failed:,} of {pages:,} pages have {what}"] * (failed > most * pages)
-        return _words(found, f"SIMHASH_MONITOR_MAX_{setting}")
+        finding = f"{failed:,} of {pages:,} pages have {what}"
+        findings = [finding] if failed > max_share * pages else []
+        return _words(findings, f"SIMHASH_MONITOR_MAX_{setting}")
 
 
 def _share(counts: PageCounts) -> float:
@@ -175,5 +176,6 @@ def _share(counts: PageCounts) -> float:
 def _words(findings: Sequence[str], remedy: str) -> str:
     if not findings:
         return ""
-    more = f"; and {len(findings) - _SHOWN} more" if len(findings) > _SHOWN else ""
-    return f"{'; '.join(findings[:_SHOWN])}{more} ({remedy})"
+    further = len(findings) - _MAX_SHOWN_FINDINGS
+    more = f"; and {further} more" if further > 0 else ""
+    return f"{'; '.join(findings[:_MAX_SHOWN_FINDINGS])}{more} ({remedy})"

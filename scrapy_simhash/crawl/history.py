@@ -1,4 +1,4 @@
-"""Write a crawl into the history of its index."""
+"""Write a crawl into the history of its index (`scrapy_simhash.index.history`)."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class CrawlHistory:
         self._index = index
         self.clock = clock
         self.process = CrawlRow(index.crawl_start, int(clock()))
-        """What this process has judged."""
+        """The counts of this process; other processes may share the crawl."""
         rows = sorted(index.side_rows("history"))
         self.previous = last_finished(rows, before=index.crawl_start)
-        """The crawl before, if it ended by itself."""
+        """The last crawl before this one that ended by itself; None if there is none."""
         for name, _ in rows[: 1 - MAX_CRAWLS]:
             index.change_side_row("history", name, lambda _: None)
         self._change(opened_by(self.process, resumed=resumed))
 
     def judged(self, verdict: Verdict) -> None:
-        """Count a page."""
+        """Count a judged page."""
         self.process.count(site_of(verdict.key), 1, int(verdict.kind == "near-duplicate"))
 
     def close(self, *, finished: bool) -> None:

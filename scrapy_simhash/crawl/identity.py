@@ -22,16 +22,17 @@ Scope = Literal["all", "domain", "host"]
 
 IDENTITY_META_KEY = "simhash_key"
 OPT_OUT_META_KEY = "dont_simhash"
+# On a request that a callback repeats: the fingerprint of the content that it refused, or None.
 REFUSED_META_KEY = "simhash_asked_again"
 # As Scrapy's URLLENGTH_LIMIT. Comparing a URL of megabytes would block the event loop for seconds.
 MAX_CANONICAL_CHARACTERS = 2083
 
 
 class Identity:
-    """Makes the keys of pages.
+    """The rules for the keys of pages, and for which keys are compared.
 
     :param request_fingerprint: returns Scrapy's fingerprint of a request.
-    :param scope: compare pages everywhere, within a registered domain, or within a host.
+    :param scope: compare ``all`` pages, or only those of a registered ``domain`` or ``host``.
     """
 
     def __init__(self, request_fingerprint: Callable[[Request], bytes], scope: Scope) -> None:
@@ -43,10 +44,10 @@ class Identity:
             self._scope = site_of
 
     def key(self, request: Request) -> str:
-        """Return the key in the request's meta, its URL, or its URL and request fingerprint."""
+        """Return ``simhash_key`` of the meta; else the URL, with fingerprint unless a plain GET."""
         given = request.meta.get(IDENTITY_META_KEY)
         if given:
-            # The host must be found again in the key.
+            # `scope_filter` finds the host in the key.
             parts = urlsplit(request.url)
             scoped = self._scope is not None and "://" not in str(given)
             return f"{given} {parts.scheme}://{parts.netloc}/" if scoped else str(given)
@@ -56,14 +57,14 @@ class Identity:
         return f"{request.method} {urldefrag(request.url).url} {fingerprint.hex()}"
 
     def scope_filter(self, key: str) -> Callable[[str], bool] | None:
-        """Return a test for the keys that a page is compared with; None for all."""
+        """Return a function that is True for keys in the scope of a page; None if all are in it."""
         if self._scope is None:
             return None
         return partial(_in_scope, self._scope, self._scope(key))
 
     def repeats(self, response: Response, request: Request) -> bool:
-        """Return True if a request is for the same page again, as `get_retry_request` makes it."""
-        if not request.dont_filter:  # a link to itself, which Scrapy's filter stops
+        """Return True if a request of a callback repeats its page, as `get_retry_request` does."""
+        if not request.dont_filter:  # a link of the page to itself, which Scrapy's filter stops
             return False
         first = response.request
         if first is None:  # pragma: no cover - Scrapy always sets it
@@ -77,7 +78,7 @@ def _in_scope(scope_of: Callable[[str], str], scope: str, key: str) -> bool:
 
 
 def canonical_url(response: Response, href: str) -> str | None:
-    """Return the canonical URL that a page names, absolute and comparable; None if invalid."""
+    """Return a page's canonical URL, absolute and `comparable`; None if it is no valid HTTP URL."""
     if not 0 < len(href) <= MAX_CANONICAL_CHARACTERS or not isinstance(response, TextResponse):
         return None
     try:
@@ -89,7 +90,7 @@ def canonical_url(response: Response, href: str) -> str | None:
 
 
 def comparable(url: str) -> str:
-    """Return a URL in the form in which it is compared with others."""
+    """Return a URL as `canonicalize_url` rewrites it; an invalid one as it is."""
     try:
         canonical: str = canonicalize_url(url)
     except ValueError:

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_ASKING_THREADS = 16
-_SETTLING_THREADS = 4
-# How long an index that cannot be reached is left alone.
+_ASK_THREADS = 16
+_TELL_THREADS = 4
+# Between two attempts to reach an index.
 _PAUSE_S = 5.0
 
 _Result = TypeVar("_Result")
 
 
 class IndexCalls:
-    """Calls an embedded index in the event loop. A call that fails is counted, and answers None."""
+    """Calls to an embedded index, in the event loop. A failed call is counted; it answers None."""
 
     in_threads = False
 
@@ -45,7 +45,7 @@ class IndexCalls:
         self._errors = errors
 
     def now(self, key: str, ask: Callable[[Any], _Result]) -> _Result | None:
-        """Return an answer of an embedded index."""
+        """Call the embedded index at once, and return its answer."""
         try:
             return ask(self.index)
         except StorageError as error:
@@ -53,7 +53,7 @@ class IndexCalls:
             return None
 
     async def soon(self, key: str, ask: Callable[[Any], _Result]) -> _Result | None:
-        """Return an answer of any index."""
+        """Call the index, and return its answer. Never blocks the event loop."""
         return self.now(key, ask)
 
     def tell(
@@ -62,13 +62,13 @@ class IndexCalls:
         ask: Callable[[Any], _Result],
         then: Callable[[_Result | None], None] | None = None,
     ) -> None:
-        """Call the index after all earlier calls with this key, and `then` with its answer."""
+        """Call the index after all earlier `tell`s with this key; call `then` with its answer."""
         answer = self.now(key, ask)
         if then is not None:
             then(answer)
 
     async def finish(self) -> None:
-        """Wait until the index has been told everything."""
+        """Wait until all calls of `tell` have ended."""
 
     def close(self) -> None:
         """Close the index."""
@@ -76,12 +76,12 @@ class IndexCalls:
 
 
 class ThreadedCalls(IndexCalls):
-    """Calls an index on the network in threads, so that the event loop never waits for it.
+    """Calls to an index on the network, in threads, so that the event loop never waits.
 
-    While the index cannot be reached, pages pass without being asked for, and it is tried again
-    every few seconds. What pages in progress tell it is retried.
+    While the index cannot be reached, `soon` fails at once, and tries again every five seconds.
+    `tell` is retried, because it settles pages that are in progress.
 
-    :param patience_s: how long.
+    :param patience_s: how long a call of `tell` is retried.
     """
 
     in_threads = True
@@ -91,33 +91,33 @@ class ThreadedCalls(IndexCalls):
     ) -> None:
         super().__init__(index, errors)
         self._patience_s = patience_s
-        self._asking = ThreadPoolExecutor(_ASKING_THREADS, "simhash-ask")
-        # One thread each, so that calls for a key keep their order.
-        self._telling = [
-            ThreadPoolExecutor(1, f"simhash-settle-{number}") for number in range(_SETTLING_THREADS)
+        self._ask_threads = ThreadPoolExecutor(_ASK_THREADS, "simhash-ask")
+        # One thread each: calls with one key use the same thread, and keep their order.
+        self._tell_threads = [
+            ThreadPoolExecutor(1, f"simhash-tell-{number}") for number in range(_TELL_THREADS)
         ]
-        self._untold = 0
+        self._waiting_tells = 0
         self._all_told: Future[None] | None = None
         self._ending = Event()
-        self._away: IndexUnreachable | None = None
-        self._ask_again_s = 0.0
-        self.in_loop = _caller_in_loop()
+        self._unreachable: IndexUnreachable | None = None  # the last error
+        self._next_attempt_s = 0.0
+        self.call_in_loop = _loop_caller()
         """Calls a function in the event loop; may be called in any thread."""
 
     async def soon(self, key: str, ask: Callable[[Any], _Result]) -> _Result | None:
         """See `IndexCalls`."""
-        if self._away is not None and time.monotonic() < self._ask_again_s:
-            self._errors.failed("index", self._away, key)
+        if self._unreachable is not None and time.monotonic() < self._next_attempt_s:
+            self._errors.failed("index", self._unreachable, key)
             return None
         try:
-            answer = await result_of(self._asking.submit(ask, self.index))
+            answer = await result_of(self._ask_threads.submit(ask, self.index))
         except StorageError as error:
             self._errors.failed("index", error, key)
             if isinstance(error, IndexUnreachable):
-                self._is_away(error)
+                self._pause(error)
             return None
-        if self._away is not None:
-            self._away = None
+        if self._unreachable is not None:
+            self._unreachable = None
             logger.warning("simhash: index %s answers again", self.index.location)
         return answer
 
@@ -128,36 +128,36 @@ class ThreadedCalls(IndexCalls):
         then: Callable[[_Result | None], None] | None = None,
     ) -> None:
         """See `IndexCalls`."""
-        self._untold += 1
-        thread = self._telling[hash(key) % _SETTLING_THREADS]
-        thread.submit(self._patiently, ask).add_done_callback(
-            lambda future: self.in_loop(self._told, key, future, then)
+        self._waiting_tells += 1
+        thread = self._tell_threads[hash(key) % _TELL_THREADS]
+        thread.submit(self._call_with_retries, ask).add_done_callback(
+            lambda future: self.call_in_loop(self._end_tell, key, future, then)
         )
 
     async def finish(self) -> None:
-        """See `IndexCalls`. What cannot be told now is given up."""
+        """See `IndexCalls`. Calls that fail from now on are not retried."""
         self._ending.set()
-        while self._untold:
+        while self._waiting_tells:
             self._all_told = Future()
             await result_of(self._all_told)
 
     def close(self) -> None:
         """See `IndexCalls`."""
         self._ending.set()
-        for threads in (self._asking, *self._telling):
+        for threads in (self._ask_threads, *self._tell_threads):
             threads.shutdown()
         self.index.close()
 
-    def _patiently(self, ask: Callable[[Any], _Result]) -> _Result:
-        give_up_s = time.monotonic() + self._patience_s
+    def _call_with_retries(self, ask: Callable[[Any], _Result]) -> _Result:
+        last_attempt_s = time.monotonic() + self._patience_s
         while True:
             try:
                 return ask(self.index)
             except IndexUnreachable:  # noqa: PERF203 - a call takes milliseconds
-                if time.monotonic() > give_up_s or self._ending.wait(_PAUSE_S):
+                if time.monotonic() > last_attempt_s or self._ending.wait(_PAUSE_S):
                     raise
 
-    def _told(
+    def _end_tell(
         self, key: str, future: Future[_Result], then: Callable[[_Result | None], None] | None
     ) -> None:
         answer = None
@@ -166,16 +166,17 @@ class ThreadedCalls(IndexCalls):
         except StorageError as error:
             self._errors.failed("index", error, key)
         finally:
-            self._untold -= 1
+            self._waiting_tells -= 1
             if then is not None:
                 then(answer)
-            if not self._untold and self._all_told is not None:
+            if not self._waiting_tells and self._all_told is not None:
                 self._all_told.set_result(None)
                 self._all_told = None
 
-    def _is_away(self, error: IndexUnreachable) -> None:
-        self._ask_again_s = time.monotonic() + _PAUSE_S
-        if self._away is None:
+    def _pause(self, error: IndexUnreachable) -> None:
+        """Let `soon` fail for a while, and warn if the index was reachable before."""
+        self._next_attempt_s = time.monotonic() + _PAUSE_S
+        if self._unreachable is None:
             logger.warning(
                 "simhash: %s. Pages pass without a verdict until it answers; it is asked again "
                 "every %g s",
@@ -183,31 +184,31 @@ class ThreadedCalls(IndexCalls):
                 _PAUSE_S,
                 extra={"spider": self._errors.spider},
             )
-        self._away = error
+        self._unreachable = error
 
 
 class Unclaimed:
     """Verdicts of pages that are on their way to a callback.
 
     An index on the network is asked before it is known whether a callback will get the page. If
-    none does, as for inline downloads, the page is dropped when its response is garbage.
+    none does, as for inline downloads, the verdict is discarded with the response.
 
-    :param drop: called with a verdict, in any thread.
+    :param discard: called with a verdict, in any thread, when its response is garbage.
     """
 
-    def __init__(self, drop: Callable[[Verdict], None]) -> None:
-        self._drop = drop
-        # Each finalizer holds the verdict, and calls `drop` with it.
+    def __init__(self, discard: Callable[[Verdict], None]) -> None:
+        self._discard = discard
+        # Each finalizer holds the verdict, and calls `discard` with it.
         self._finalizers: WeakKeyDictionary[Response, Any] = WeakKeyDictionary()
 
     def put(self, response: Response, verdict: Verdict) -> None:
         """Keep the verdict of a response."""
-        finalizer: Any = finalize(response, self._drop, verdict)
+        finalizer: Any = finalize(response, self._discard, verdict)
         finalizer.atexit = False
         self._finalizers[response] = finalizer
 
     def take(self, response: Response) -> Verdict | None:
-        """Return the verdict of a response, once."""
+        """Return and forget the verdict of a response; None if there is none."""
         finalizer = self._finalizers.pop(response, None)
         detached = None if finalizer is None else finalizer.detach()
         if detached is None:
@@ -216,13 +217,14 @@ class Unclaimed:
         return cast("Verdict", verdict)
 
     def close(self) -> None:
-        """Drop all: the crawl is idle, and no callback will get them."""
+        """Discard all verdicts. Call this when the crawl is idle: no callback will get them."""
         for finalizer in [*self._finalizers.values()]:
             finalizer()
         self._finalizers.clear()
 
 
-def _caller_in_loop() -> Callable[..., Any]:
+def _loop_caller() -> Callable[..., Any]:
+    """Return a function that calls another one in the event loop, from any thread."""
     if is_asyncio_available():
         return asyncio.get_running_loop().call_soon_threadsafe
     from twisted.internet import reactor

@@ -1,6 +1,4 @@
-"""Store in JOBDIR the sequence number of each index at which a crawl began, so that pages from
-before a pause count as its own.
-"""
+"""Store in JOBDIR where a crawl began in its indexes, so that it knows its pages after a pause."""
 
 from __future__ import annotations
 
@@ -45,14 +43,14 @@ class CrawlStarts:
             temporary.replace(self._path)
         except OSError as error:
             logger.warning(
-                "simhash: %s cannot be written (%s): after a pause, copies of earlier pages "
+                "simhash: %s cannot be written (%s): after a pause, copies of pages from before it "
                 "may pass",
                 self._path,
                 error,
             )
 
     def delete(self) -> None:
-        """Delete the state, so that the next crawl with this JOBDIR starts as a new one."""
+        """Delete the file, so that the next crawl with this JOBDIR does not count as resumed."""
         if self._path is None:
             return
         try:
@@ -72,7 +70,7 @@ def _read_starts(path: Path) -> dict[str, int]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         starts = {str(name): int(number) for name, number in content["began"].items()}
-        if min(starts.values(), default=0) < 0:  # would include earlier crawls
+        if min(starts.values(), default=0) < 0:  # pages of earlier crawls would count as seen
             raise ValueError(f"{starts} has negative numbers")
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         logger.warning(

@@ -1,6 +1,7 @@
 """Judge the pages (or the items) of one crawl, decide what to do with them, and settle them.
 
-An index that fails is counted, and its pages pass: no page is lost, and no crawl stops.
+To *settle* a page is to confirm its observation in the index, or to discard it. If the index fails,
+the error is counted and the page passes: no page is lost, and no crawl stops.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ class Lane:
     """The index, policy, stats and retries of one crawl's pages, or of its items.
 
     :param policy: decides what happens to seen content.
-    :param schedule: schedules a request for a page once more.
-    :param cluster_limit: near-duplicates of one page that are dropped; 0 means no limit.
-    :param texts: stores the main texts of pages.
+    :param schedule: schedules a request for a page that was dropped.
+    :param cluster_limit: a page with more near-duplicates is a flood; 0 means no limit.
+    :param texts: stores the main texts of pages; None for items.
     """
 
     def __init__(
@@ -81,14 +82,14 @@ class Lane:
         )
         self._calls: IndexCalls | None = None
         self.history: CrawlHistory | None = None
-        self._unclaimed = Unclaimed(self._drop_unclaimed)
+        self._unclaimed = Unclaimed(self._discard_unclaimed)
         self._prefer_canonical = settings.prefer_canonical
         self._debug = settings.debug
         self._identity = identity
         self._errors = errors
         self._floods = Floods(cluster_limit)
         self._texts = texts
-        # Page → the page that it names as its canonical one.
+        # Key of a page → the canonical URL that it names.
         self._canonicals: LocalCache[str, str] = LocalCache(_REMEMBERED_CANONICALS)
 
     @property
@@ -98,7 +99,7 @@ class Lane:
 
     @property
     def asks_in_threads(self) -> bool:
-        """Whether the index is on the network, so that `ask` waits for it."""
+        """Return True if the index is on the network, and asked in threads."""
         return self._calls is not None and self._calls.in_threads
 
     def open(
@@ -110,8 +111,8 @@ class Lane:
     ) -> None:
         """Use an index, which `close` closes.
 
-        :param patience_s: how long to retry what an index on the network was told; None for an
-            embedded one.
+        :param patience_s: how long `tell` retries an index on the network; None if the index is
+            embedded.
         :param resumed: the crawl goes on after a pause.
         """
         if patience_s is None:
@@ -124,12 +125,12 @@ class Lane:
             self._errors.failed("history", error, index.location)
 
     def idle(self) -> bool:
-        """Return True if the idle crawl has to go on."""
+        """Return True if the idle crawl must go on, because dropped copies wait."""
         self._unclaimed.close()
         return self.retries.idle()
 
     async def finish(self) -> None:
-        """Request what was held, and wait until the index has been told everything."""
+        """Request the copies that are still held, and wait until all calls of `tell` have ended."""
         self._unclaimed.close()
         if self._calls is not None:
             await self._calls.finish()
@@ -143,11 +144,11 @@ class Lane:
             try:
                 self._calls.close()
             except StorageError as error:
-                self._errors.failed("index", error, "close")
+                self._errors.failed("index", error, "the end of the crawl")
             self._calls = None
 
     def end(self, *, finished: bool) -> None:
-        """Count the entries of the index in the stats, and write the crawl into its history.
+        """Set the size of the index in the stats, and write the crawl into its history.
 
         :param finished: the crawl ended by itself, without a limit or a signal.
         """
@@ -156,7 +157,7 @@ class Lane:
         try:
             self.stats.index_size(len(self.index))
         except StorageError as error:
-            self._errors.failed("index", error, "its size")
+            self._errors.failed("index", error, "the end of the crawl")
         if self.history is not None:
             try:
                 self.history.close(finished=finished)
@@ -164,15 +165,15 @@ class Lane:
                 self._errors.failed("history", error, self.index.location)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
-        """Return the verdict of the index; None if it is closed or fails."""
+        """Return the verdict of the index; None if the index is closed or fails."""
         return await self.call(key, self._question(key, page))
 
     async def call(self, key: str, ask: Callable[[Any], _Answer]) -> _Answer | None:
-        """Return the index's answer to a question about a page; None if it is closed or fails."""
+        """Return the answer of a call to the index; None if the index is closed or fails."""
         return None if self._calls is None else await self._calls.soon(key, ask)
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
-        """Ask an index on the network; `judge` takes the verdict."""
+        """Ask an index on the network, and keep the verdict for `judge`."""
         verdict = await self.ask(key, page)
         if verdict is not None:
             self._unclaimed.put(response, verdict)
@@ -184,9 +185,9 @@ class Lane:
         canonical: str | None = None,
         response: Response | None = None,
     ) -> Verdict | None:
-        """Return the verdict of an embedded index, or that of `ask_early`, and count it.
+        """Return the verdict of an embedded index, or the one that `ask_early` kept, and count it.
 
-        :param canonical: the URL that the page names, see `comparable`.
+        :param canonical: the canonical URL that the page names, see `comparable`.
         :return: None if the index is closed or fails.
         """
         if self._calls is None:
@@ -200,7 +201,7 @@ class Lane:
     def judged(
         self, verdict: Verdict, page: PageFingerprint, canonical: str | None = None
     ) -> Verdict:
-        """Count a verdict, and return it with what is known of canonical URLs."""
+        """Count a verdict, and return it with its `canonical` field."""
         index: Any = self.index
         if self._texts is not None and index is not None:
             self._texts.store_or_hold(index, verdict, page)
@@ -212,25 +213,25 @@ class Lane:
         return verdict
 
     def leave_open(self, key: str) -> None:
-        """Record that a page was asked for and cannot be judged: it is not gone."""
+        """Record that a requested page cannot be judged, so that it does not count as gone."""
         history = self.history
         if history is None:
             return
 
-        def answered(known: bool | None) -> None:
-            if known:
+        def record(is_in_index: bool | None) -> None:
+            if is_in_index:
                 history.process.leave_open(key)
 
-        self.tell(key, lambda index: index.entry(key) is not None, answered)
+        self.tell(key, lambda index: index.entry(key) is not None, record)
 
     def count_judged(self, verdict: Verdict, action: Action) -> None:
-        """Count a page that was judged without the index: an error page, or one that the server
-        says has not changed.
+        """Count a verdict that is not from `judge`, and its outcome: on an error page, or on a page
+        that was not downloaded, because it has not changed.
         """
         if self.history is not None:
             self.history.judged(verdict)
         self.stats.judge(verdict)
-        self._count(verdict, action)
+        self._count_outcome(verdict, action)
 
     def act_on(
         self,
@@ -241,11 +242,11 @@ class Lane:
         requested_again: bool = False,
         excerpt: str = "",
     ) -> Action:
-        """Return what to do with a page or item; count it, and write it to the near-duplicate log.
+        """Decide what to do with a page or item, count the outcome, and log it in the index.
 
         A dropped copy of a pending page is held, to be requested again if that page fails.
 
-        :param request: to repeat; None if there is none.
+        :param request: repeats the page; None for an item of ``start()``.
         :param excerpt: the beginning of the text, for the warning about a flood.
         """
         preferred = verdict.canonical == "page" and self._prefer_canonical
@@ -262,24 +263,25 @@ class Lane:
         action, reason = self.policy.decide(verdict, context)
         if reason is not None:
             self.stats.kept(verdict, reason)
-        self._count(verdict, action)
+        self._count_outcome(verdict, action)
         observation = verdict.observation
         if action != PASS and request is not None and observation and observation.provisional:
-            awaited = verdict.representative or verdict.key  # or an earlier response of its key
+            # An unchanged page waits for an earlier response with its key.
+            awaited = verdict.representative or verdict.key
             self.retries.hold(awaited, DroppedCopy.of(observation, request))
             self._settle_index(observation, False)  # noqa: FBT003 - not confirmed
         return action
 
     def settle(self, observation: Observation, confirmed: bool) -> None:
-        """Confirm or discard what was observed, and release or repeat the copies of it."""
+        """Confirm or discard an observation; then release its copies, or request them again."""
         if self._calls is None:
             return
         if not confirmed:
             self.stats.count("discarded")
             self.leave_open(observation.key)
-        self._settle_index(observation, confirmed, self._settled)
+        self._settle_index(observation, confirmed, self._settle_copies)
 
-    def _settled(self, observation: Observation, confirmed: bool) -> None:
+    def _settle_copies(self, observation: Observation, confirmed: bool) -> None:
         if confirmed:
             self.retries.confirmed(observation.key, observation)
         else:
@@ -306,7 +308,7 @@ class Lane:
             None if then is None else lambda _: then(observation, confirmed),
         )
 
-    def _count(self, verdict: Verdict, action: Action) -> None:
+    def _count_outcome(self, verdict: Verdict, action: Action) -> None:
         self.stats.acted(verdict, action)
         outcome, observation = outcome_of(verdict, action), verdict.observation
         if outcome is not None and verdict.kind != "unchanged" and observation is not None:
@@ -319,20 +321,18 @@ class Lane:
             self.tell(verdict.key, lambda index: index.supersede(observation))
 
     def _observe_again(
-        self,
-        copies: Sequence[DroppedCopy],
-        then: Callable[[Sequence[Observation] | None], None],
+        self, copies: Sequence[DroppedCopy], then: Callable[[Sequence[Observation] | None], None]
     ) -> None:
-        """Ask what dropped copies are now, without holding them as pending."""
+        """Observe dropped copies again, leaving none pending; call `then` with the observations."""
 
         def observe(index: Any) -> list[Observation]:
-            found = []
+            observations = []
             for copy in copies:
                 in_scope = self._identity.scope_filter(copy.key)
-                one = index.observe(copy.key, copy.fingerprint, copy.evidence, in_scope=in_scope)
-                index.discard(one)
-                found.append(one)
-            return found
+                seen = index.observe(copy.key, copy.fingerprint, copy.evidence, in_scope=in_scope)
+                index.discard(seen)
+                observations.append(seen)
+            return observations
 
         if self._calls is None:
             then(None)
@@ -344,21 +344,20 @@ class Lane:
         return lambda index: self.detector.judge(index, key, page, in_scope=in_scope)
 
     def tell(
-        self,
-        key: str,
-        ask: Callable[[Any], Any],
-        then: Callable[[Any], None] | None = None,
+        self, key: str, ask: Callable[[Any], Any], then: Callable[[Any], None] | None = None
     ) -> None:
-        """Call the index, if it is open: see `IndexCalls.tell`."""
+        """Call the index if it is open; see `IndexCalls.tell`."""
         if self._calls is not None:
             self._calls.tell(key, ask, then)
 
-    def _drop_unclaimed(self, verdict: Verdict) -> None:
+    def _discard_unclaimed(self, verdict: Verdict) -> None:
+        """Discard the observation of a page that no callback gets. Called in any thread."""
         calls, observation = self._calls, verdict.observation
         if observation is not None and isinstance(calls, ThreadedCalls):
-            calls.in_loop(self._settle_index, observation, False, self._settled)  # noqa: FBT003
+            calls.call_in_loop(self._settle_index, observation, False, self._settle_copies)  # noqa: FBT003
 
     def _is_flood(self, verdict: Verdict, excerpt: str) -> bool:
+        """Add a page to its cluster; return True, and warn once, if the cluster is a flood."""
         representative = verdict.representative
         if representative is None or not self._floods.add(representative, verdict.key):
             return False
@@ -392,6 +391,7 @@ class Lane:
         )
 
     def _with_canonical(self, verdict: Verdict, canonical: str | None) -> Verdict:
+        """Return a verdict with its `canonical` field; remember the URLs that new pages name."""
         representative = verdict.representative
         if representative is None:
             self._canonicals.pop(verdict.key, None)

@@ -1,8 +1,8 @@
 """Trust what a site's sitemap says about changes, once verdicts have confirmed it.
 
-A page is unmodified if its `lastmod` lies before the time at which a crawl saw it last. When the
-page is asked for all the same, its verdict shows whether that is true. A site whose sitemap was
-right often enough is trusted, but for a share of its pages (SIMHASH_URL_EXPLORE).
+A page is *unmodified* if its ``lastmod`` lies before the time at which a crawl last saw it. While a
+site is not trusted, such pages are requested, and their verdicts show whether the sitemap is right.
+If it was right often enough, they are spared, except for a random share (SIMHASH_URL_EXPLORE).
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 
 _REMEMBERED_PAGES = 200_000
 _EXPECTED_PAGES = 10_000
-# Clocks differ, and a time without a zone may be in any.
-_CLOCKS_DIFFER = timedelta(hours=1)
-_ZONES_DIFFER = timedelta(hours=36)
+_MAX_CLOCK_DIFFERENCE = timedelta(hours=1)
+# For a time without a zone. It may be a date, which ends up to 36 hours after its midnight in UTC.
+_MAX_ZONE_DIFFERENCE = timedelta(hours=36)
 
 
 class LastmodTrust:
-    """What sitemaps say in one crawl, and how far they are trusted."""
+    """The ``lastmod`` of pages in one crawl, and the evidence for each site's sitemap."""
 
     def __init__(self, settings: SimhashSettings, lane: Lane, stats: CrawlStats) -> None:
         self._explore = settings.url_explore
         self._lane = lane
         self._stats = stats
         self._random = random.Random()  # noqa: S311 - a sample
-        # Page → Unix time from which on a crawl that saw it knows its content.
+        # Page → Unix time; it is unmodified if a crawl saw it then or later.
         self._pages: LocalCache[str, int] = LocalCache(_REMEMBERED_PAGES)
-        # Pages that are asked for, although they should be unmodified.
+        # Pages that are requested although they should be unmodified.
         self._expected: LocalCache[str, None] = LocalCache(_EXPECTED_PAGES)
         self._sites: dict[str, Evidence] = {}
-        self._stored: dict[str, Evidence] = {}
+        self._stored: dict[str, Evidence] = {}  # as it was last read or saved
 
     def remember(self, url: object, lastmod: object) -> None:
-        """Remember when a page was last modified. What makes no sense is ignored.
+        """Remember when a page was last modified. Invalid URLs and times are ignored.
 
-        The latest time counts, so that no other site's sitemap can make a page older.
+        The latest time counts, so that the sitemap of another site cannot make a page older.
         """
         known_from_s = _known_from_s(str(lastmod))
         if known_from_s is None:
@@ -63,26 +63,26 @@ class LastmodTrust:
         self._pages[key] = max(known_from_s, self._pages.get(key) or 0)
 
     def knows(self, key: str) -> bool:
-        """Return True if a sitemap has the page."""
+        """Return True if a sitemap has told when the page was modified."""
         return key in self._pages
 
     def stored_evidence(self, index: Any, key: str) -> bytes | None:
-        """Return what the index knows of a page's site, unless it was read already."""
+        """Return the index's row for a page's site; None if it was read before or is missing."""
         site = site_of(key)
         row: bytes | None = None if site in self._sites else index.side_row("sitemaps", site)
         return row
 
     def spares(self, key: str, entry: Entry, stored: bytes | None) -> bool:
-        """Return True if a page need not be asked for.
+        """Return True if a page is unmodified and need not be requested.
 
-        :param stored: see `stored_evidence`.
+        :param stored: the result of `stored_evidence`.
         """
         known_from_s = self._pages.get(key)
         if known_from_s is None or entry.last_seen_s < known_from_s:
             return False
         site = site_of(key)
         if site not in self._sites:
-            self._stored[site] = _readable(stored)
+            self._stored[site] = _decoded(stored)
             self._sites[site] = copy(self._stored[site])
         if self._sites[site].holds and self._random.random() >= self._explore:
             return True
@@ -90,14 +90,14 @@ class LastmodTrust:
         return False
 
     def spared(self, key: str) -> None:
-        """Count a page that was not asked for."""
+        """Count a page that was not requested."""
         self._sites[site_of(key)].spared += 1
         self._stats.count("conditional/spared")
 
     def arrived(self, key: str, *, unchanged: bool | None) -> None:
-        """Compare a page with what its sitemap says.
+        """Count whether a page that should be unmodified was unchanged.
 
-        :param unchanged: None if that is not known, because the page failed.
+        :param unchanged: None if the page failed, which tells nothing.
         """
         if key not in self._expected:
             return
@@ -109,23 +109,25 @@ class LastmodTrust:
             self._stats.count("conditional/lastmod_wrong")
 
     def save(self) -> None:
-        """Add what was learned to the index."""
+        """Add the new evidence to the index."""
         for site, evidence in self._sites.items():
             before = self._stored[site]
             if evidence != before:
                 self._stored[site] = copy(evidence)
-                self._lane.tell(site, _adding(site, copy(evidence), before))
+                self._lane.tell(site, _addition(site, copy(evidence), before))
 
 
-def _adding(site: str, mine: Evidence, before: Evidence) -> Any:
+def _addition(site: str, mine: Evidence, before: Evidence) -> Any:
+    """Return the call to the index that adds the difference of two evidences to a site's row."""
+
     def change(row: bytes | None) -> bytes:
-        return encode_evidence(summed(mine, before, _readable(row)))
+        return encode_evidence(summed(mine, before, _decoded(row)))
 
     return lambda index: index.change_side_row("sitemaps", site, change)
 
 
-def _readable(row: bytes | None) -> Evidence:
-    """Return the evidence of a row; none if it is damaged or missing."""
+def _decoded(row: bytes | None) -> Evidence:
+    """Return the evidence of a row; empty if the row is damaged or missing."""
     try:
         return Evidence() if row is None else decode_evidence(row)
     except ValueError:
@@ -133,12 +135,12 @@ def _readable(row: bytes | None) -> Evidence:
 
 
 def _known_from_s(lastmod: str) -> int | None:
-    """Return the Unix time from which on a crawl has surely seen the modification."""
+    """Return the Unix time from which every crawl has seen a modification; None if invalid."""
     text = lastmod.strip()
     try:
         time = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
         if time.tzinfo is None:
-            return int((time.replace(tzinfo=timezone.utc) + _ZONES_DIFFER).timestamp())
-        return int((time + _CLOCKS_DIFFER).timestamp())
+            return int((time.replace(tzinfo=timezone.utc) + _MAX_ZONE_DIFFERENCE).timestamp())
+        return int((time + _MAX_CLOCK_DIFFERENCE).timestamp())
     except (ValueError, OverflowError):
         return None

@@ -1,8 +1,8 @@
 """Check and store the passages of a crawl's pages.
 
-A text is checked when the first item of its page reaches the pipeline. It is added to the passage
-index after the page was handled without an error. One thread does both, in that order. An error is
-counted, and the items pass.
+The text of a page is checked when its first item reaches the pipeline; items that have their own
+text (SIMHASH_ITEM_FIELDS) are checked instead. The text is added to the passage index after the
+page was handled without an error. One thread does both. If it fails, the error is counted.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _MAX_CHARACTERS = 500_000
 class _Texts:
     """The texts of a page in progress.
 
-    :param items: texts of its items, by their position.
-    :param reports: the reports on them; that on the page itself is at -1.
+    :param items: position of an item → its text.
+    :param reports: position of an item → the report on its text; -1 for the text of the page.
     """
 
     page: str = ""
@@ -51,7 +51,7 @@ class _Texts:
 class PagePassages:
     """The passage index of one crawl, with the texts of pages that are in progress.
 
-    :param settings: None disables passages.
+    :param settings: None disables all methods.
     :param failed: called with each error: (step, error, key of the page).
     """
 
@@ -75,10 +75,7 @@ class PagePassages:
         return self._settings is not None
 
     def open(self) -> None:
-        """Open the passage index.
-
-        :raises SimhashError: the index cannot be opened.
-        """
+        """Open the passage index. :raises SimhashError: it cannot be opened."""
         settings = self._settings
         if settings is None:
             return
@@ -92,12 +89,12 @@ class PagePassages:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash passages")
 
     def arrived(self, page: PageState, text: str) -> None:
-        """Remember the main text of a page before its callback runs."""
+        """Hold the main text of a page that is about to reach its callback."""
         if self.index is not None and text:
             self._pages[page] = _Texts(text)
 
     async def tags(self, page: PageState, ordinal: int, text: str | None) -> dict[str, Any]:
-        """Return the fields to write into an item.
+        """Return the fields to write into an item; none if its text cannot be checked.
 
         :param ordinal: position of the item among the items of its page.
         :param text: text of the item; None to use the text of its page.
@@ -116,18 +113,18 @@ class PagePassages:
             return {}
         if ordinal >= 0:
             texts.items[ordinal] = text
-        first = ordinal not in texts.reports
-        if first:
+        is_first = ordinal not in texts.reports
+        if is_first:
             texts.reports[ordinal] = thread.submit(
-                index.check, page.key, text, settings.question, exclude=page.key
+                index.check, page.key, text, settings.check_options, exclude=page.key
             )
         try:
             report = await result_of(texts.reports[ordinal])
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
-            if first:
+            if is_first:
                 self._failed("passages", error, page.key)
             return {}
-        if first:
+        if is_first:
             self._stats.count("checked")
             if report.known_share:
                 self._stats.count("known")
@@ -142,15 +139,15 @@ class PagePassages:
         }
         return {item_field: values[field] for field, item_field in settings.tags.items()}
 
-    def finished(self, page: PageState, kept: bool) -> None:
-        """Add the text of a page, or the joined texts of its items, to the index.
+    def finished(self, page: PageState, confirmed: bool) -> None:
+        """Add the joined texts of a page's items, or else its own text, to the index.
 
-        :param kept: the page was handled without an error; otherwise its text is discarded.
+        :param confirmed: the page was handled without an error. If not, its text is discarded.
         """
         texts = self._pages.pop(page, _Texts())
-        text = "\n\n".join(texts.items[at] for at in sorted(texts.items)) or texts.page
+        text = "\n\n".join(text for _, text in sorted(texts.items.items())) or texts.page
         thread, index = self._thread, self.index
-        if not kept or thread is None or index is None:
+        if not confirmed or thread is None or index is None:
             return
         if not text.strip() or len(text) > _MAX_CHARACTERS:
             return
@@ -161,7 +158,7 @@ class PagePassages:
         thread.submit(self._add, index, page.key, text)
 
     def close(self) -> None:
-        """Add the queued texts, log the size of the index, and close it."""
+        """Wait for the queued texts, log the size of the index, and close it."""
         thread, index = self._thread, self.index
         if thread is not None:
             thread.shutdown()

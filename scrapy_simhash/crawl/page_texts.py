@@ -17,23 +17,20 @@ if TYPE_CHECKING:
 
 
 class PageTexts:
-    """A store for main texts of pages. Texts of near-duplicates are stored at once, others when
-    their pages are confirmed.
+    """A store for main texts of pages. Near-duplicates are never confirmed, so their texts are
+    stored at once; other texts are stored when their pages are confirmed.
 
-    :param max_bytes: upper limit for the compressed texts of the index; 0 stores none.
+    :param max_bytes: upper limit for all compressed texts of the index; 0 stores none.
     :param failed: called with each error: (step, error, key of the page).
     """
 
     def __init__(
-        self,
-        max_bytes: int,
-        stats: CrawlStats,
-        failed: Callable[[str, BaseException, str], None],
+        self, max_bytes: int, stats: CrawlStats, failed: Callable[[str, BaseException, str], None]
     ) -> None:
         self._max_bytes = max_bytes
         self._stats = stats
         self._failed = failed
-        # Texts of pages in progress, by the sequence number of the observation.
+        # Sequence number of an observation → text of its page, which is in progress.
         self._held: dict[int, KeptText] = {}
 
     def store_or_hold(self, index: ObservingIndex, verdict: Verdict, page: PageFingerprint) -> None:

@@ -37,20 +37,20 @@ class PassageSettings:
     """The validated SIMHASH_PASSAGES* settings.
 
     :param directory: directory of the passage index.
-    :param cutting: for a new index; None to keep that of an existing one, or use sentences.
-    :param keep_text: for a new index; None to keep that of an existing one, or use True.
-    :param tags: maps fields of a report to item fields.
+    :param cutting: None accepts that of an existing index; a new one then cuts into sentences.
+    :param keep_text: None accepts that of an existing index; a new one then stores texts.
+    :param tags: field of a `PassageReport` → item field.
     """
 
     directory: Path
     cutting: Cutting | None
     keep_text: bool | None
-    question: CheckOptions
+    check_options: CheckOptions
     tags: Mapping[str, str]
 
     @classmethod
     def read(cls, read: SettingsReader) -> PassageSettings | None:
-        """Return the settings; None if SIMHASH_PASSAGES is not set.
+        """Return the settings; None if SIMHASH_PASSAGES is off.
 
         :raises SettingsError: a setting is invalid.
         """
@@ -64,7 +64,7 @@ class PassageSettings:
             directory=read.path("SIMHASH_PASSAGES_DIR"),
             cutting=Cutting(read.choice(unit, get_args(Unit))) if read.is_set(unit) else None,
             keep_text=read.boolean(keep_text) if read.is_set(keep_text) else None,
-            question=CheckOptions(
+            check_options=CheckOptions(
                 mode=read.choice("SIMHASH_PASSAGES_MODE", get_args(Mode)),
                 min_similarity=read.share("SIMHASH_PASSAGES_MIN_SIMILARITY"),
                 common_documents=read.whole("SIMHASH_PASSAGES_COMMON", 0, 1 << 32),

@@ -28,19 +28,19 @@ REDIS_SETTINGS: Mapping[str, Any] = MappingProxyType(
         "SIMHASH_REDIS_CRAWL": None,
     }
 )
-# Of scrapy-redis, and not for the client.
+# Keys of REDIS_PARAMS that are for scrapy-redis, or that `RedisSettings` decides.
 _NOT_FOR_CLIENTS = ("redis_cls", "url", "decode_responses", "encoding")
-# An idle Scrapy asks so often whether to close the spider.
-_IDLE_S = 5
+# An idle crawl sends the signal spider_idle once in this time.
+_IDLE_INTERVAL_S = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class RedisSettings:
     """The validated SIMHASH_REDIS* settings.
 
-    :param name: of the index of pages.
+    :param name: name of the index of pages.
     :param crawl: name that the processes of one crawl share; None for a crawl of one process.
-    :param parameters: of redis-py's client.
+    :param parameters: further parameters of redis-py's client.
     """
 
     url: str = field(repr=False)
@@ -67,24 +67,23 @@ class RedisSettings:
                 None,
                 "must be the URL of a server, such as redis://user:password@host:6379/0",
             )
-        for name, why in (
-            (
-                "SIMHASH_RESET",
-                "other crawlers may use it: `scrapy simhash remove --all` deletes it",
-            ),
+        for name, reason in (
+            ("SIMHASH_RESET", "others may use the index: `scrapy simhash remove --all` deletes it"),
             ("SIMHASH_KEEP_TEXT", "an index in Redis stores no texts"),
         ):
             if read.boolean(name):
                 raise SettingsError(
-                    name, settings.get(name), f"cannot be used with SIMHASH_INDEX = 'redis': {why}"
+                    name,
+                    settings.get(name),
+                    f"cannot be used with SIMHASH_INDEX = 'redis': {reason}",
                 )
-        who = "shared" if read.boolean("SIMHASH_SHARED") else spider_name
+        owner = "shared" if read.boolean("SIMHASH_SHARED") else spider_name
         crawl = settings.get("SIMHASH_REDIS_CRAWL")
         if crawl is not None and not (isinstance(crawl, str) and crawl):
             raise SettingsError("SIMHASH_REDIS_CRAWL", crawl, "must be a name that is not empty")
-        made = cls(
+        redis = cls(
             url=str(url),
-            name=_named(settings, who),
+            name=_index_name(settings, owner),
             cluster=read.boolean("SIMHASH_REDIS_CLUSTER"),
             lease_s=read.whole("SIMHASH_REDIS_LEASE_S", 1, 86_400),
             crawl=crawl,
@@ -97,15 +96,15 @@ class RedisSettings:
             ),
         )
         try:
-            made.address("page")
-        except SchemeError as error:
+            redis.address("page")
+        except SchemeError as error:  # without the URL, which may hold a password
             raise SettingsError("SIMHASH_REDIS_URL", "…", str(error)) from error
-        return made
+        return redis
 
     @property
     def max_waits(self) -> int:
-        """How often an idle crawl waits for pages of others, which may have died."""
-        return max(MAX_WAITS, 3 * self.lease_s // _IDLE_S)
+        """How often an idle crawl waits for other crawls: until leases of dead ones have ended."""
+        return max(MAX_WAITS, 3 * self.lease_s // _IDLE_INTERVAL_S)
 
     def address(self, what: str) -> RedisAddress:
         """Return the place of the index of pages ("page") or of items ("item")."""
@@ -113,7 +112,7 @@ class RedisSettings:
         return RedisAddress(self.url, name, self.cluster, self.parameters)
 
     def open(self, what: str, scheme: Scheme, **options: Any) -> RedisIndex:
-        """Open an index. For the options and what it raises, see `open_redis_index`."""
+        """Open the index of pages ("page") or of items ("item"); see `open_redis_index`."""
         return open_redis_index(
             self.url,
             self.address(what).name,
@@ -127,24 +126,24 @@ class RedisSettings:
 
 
 def _url(settings: BaseSettings) -> str | None:
-    """Return the server that scrapy-redis's settings name by host and port."""
+    """Return the URL of scrapy-redis's REDIS_HOST, REDIS_PORT and REDIS_DB; None without a host."""
     host = settings.get("REDIS_HOST")
     if not host:
         return None
     return f"redis://{host}:{settings.getint('REDIS_PORT', 6379)}/{settings.getint('REDIS_DB', 0)}"
 
 
-def _named(settings: BaseSettings, who: str) -> str:
+def _index_name(settings: BaseSettings, owner: str) -> str:
     setting = "SIMHASH_REDIS_KEY"
     value = settings.get(setting, REDIS_SETTINGS[setting])
     try:
-        name = value % {"spider": who} if isinstance(value, str) else ""
+        name = value % {"spider": owner} if isinstance(value, str) else ""
     except (TypeError, ValueError, KeyError):
         name = ""
     if not name or "{" in name or "}" in name:
         raise SettingsError(
             setting,
             value,
-            "must be a name without braces; %(spider)s in it stands for the spider's",
+            "must be a name without braces; %(spider)s stands for the name of the spider",
         )
     return name

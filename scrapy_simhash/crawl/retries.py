@@ -1,9 +1,9 @@
-"""Request copies again that were dropped because of a page that failed afterwards.
+"""Request dropped copies again if the page that they are copies of fails.
 
 A near-duplicate may be dropped while its representative is still in its callback or in the
-pipelines. If the representative fails, its copies are requested again, one after the other, until
-one is confirmed. If the first one now has other content, for example because the copies were
-answers to a ban, all are requested at once.
+pipelines (*pending*). If the representative fails, its copies are requested again, one after the
+other, until one is confirmed. If the first one now has other content, for example because all were
+ban pages, the others are requested at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 META_KEY = "simhash_second_chance"
 ITEM_META_KEY = "simhash_item_second_chance"
 MAX_HELD = 10_000
-# How often an idle crawl waits for another that shares its index; Scrapy asks every five seconds.
+# How often an idle crawl waits for another one that shares its index, five seconds each time.
 MAX_WAITS = 12
 
 
@@ -36,8 +36,8 @@ MAX_WAITS = 12
 class DroppedCopy:
     """A page (or item) that was dropped as the near-duplicate of a pending one.
 
-    :param evidence: confirmed it as a copy.
-    :param request: for the page, or for the page of the item.
+    :param evidence: evidence of its text.
+    :param request: repeats the page, or the page of the item.
     """
 
     key: str
@@ -47,19 +47,19 @@ class DroppedCopy:
 
     @classmethod
     def of(cls, observation: Observation, request: Request) -> Self:
-        """Return the copy that an observation found."""
+        """Return the copy that was observed."""
         return cls(observation.key, observation.fingerprint, observation.evidence, request)
 
 
 class Retries:
     """Dropped copies, held until their representatives are confirmed or discarded.
 
-    :param observe: asks the index what copies are now, and calls a function with the answers; with
-        None if the index fails.
+    :param observe: observes copies again, and calls a function with the observations; with None if
+        the index fails.
     :param schedule: schedules a request.
-    :param rules: what makes a copy.
+    :param rules: conditions for a page to be a copy.
     :param meta_key: marks the requests that were scheduled here.
-    :param max_held: upper limit for held copies.
+    :param max_held: upper limit for copies that are held or were requested.
     :param max_waits: how often an idle crawl waits for other crawls that share its index.
     """
 
@@ -79,13 +79,13 @@ class Retries:
         self._meta_key = meta_key
         self._max_held = max_held
         self._max_waits = max_waits
-        self._count = 0
+        self._count = 0  # copies that are not released
         # Key of a pending page → copies of it.
         self._held: dict[str, list[DroppedCopy]] = {}
         # Token → a copy that was requested, and the copies that wait for its outcome.
         self._requested: dict[str, tuple[DroppedCopy, Sequence[DroppedCopy]]] = {}
         self._waits = 0
-        self._asking = 0
+        self._unanswered = 0
         self._closing = False
 
     @property
@@ -94,15 +94,15 @@ class Retries:
         return self._count >= self._max_held
 
     def hold(self, representative: str, copy: DroppedCopy) -> None:
-        """Hold a copy while its representative is pending. Check `full` first."""
+        """Hold a copy while its representative is pending. The caller checks `full` first."""
         self._count += 1
         self._held.setdefault(representative, []).append(copy)
 
     def confirmed(self, key: str, page: Text | None = None) -> None:
         """Release the copies of a confirmed page.
 
-        :param page: what was confirmed. Copies of other content, which is pending under the same
-            key, stay held. None releases all.
+        :param page: the confirmed content. Copies of other content that is pending under the same
+            key stay held. None releases all.
         """
         held = self._held.pop(key, [])
         others = [copy for copy in held if page is not None and not self._rules.is_copy(copy, page)]
@@ -111,11 +111,11 @@ class Retries:
             self._held[key] = others
 
     def discarded(self, key: str) -> None:
-        """Request a copy of a page that failed."""
+        """Request a copy of a page that failed, if the index has no other page for it."""
         self._look_again(self._held.pop(key, ()))
 
     def requested_by_callback(self, key: str) -> None:
-        """Release the copies with a key, because a callback requests that page again."""
+        """Release the copies with this key, because a callback requests that page again."""
         for awaited, copies in [*self._held.items()]:
             others = [copy for copy in copies if copy.key != key]
             self._count -= len(copies) - len(others)
@@ -125,7 +125,7 @@ class Retries:
                 del self._held[awaited]
 
     def arrived(self, request: Request, page: Text | None) -> bool:
-        """Return True if a page was requested here, now or before a pause of the crawl.
+        """Record that a page arrived. Return True if it was requested here, also before a pause.
 
         :param page: what was observed; None if the page was not judged.
         """
@@ -134,12 +134,12 @@ class Retries:
         if requested is not None:
             copy, waiting = requested
             self._count -= 1
-            is_other = page is not None and not self._rules.same_text(copy, page)
-            self._look_again(waiting, all_at_once=is_other)
+            is_changed = page is not None and not self._rules.same_text(copy, page)
+            self._look_again(waiting, all_at_once=is_changed)
         return token is not None
 
     def idle(self) -> bool:
-        """Return True if the idle crawl has to go on.
+        """Request copies that still wait; return True if the idle crawl must go on.
 
         Requested pages that have not arrived will not come any more, and pages that are still
         pending belong to another crawl that shares the index.
@@ -154,12 +154,12 @@ class Retries:
                 self._look_again(waiting)
             for copies in held:
                 self._look_again(copies)
-        return bool(self._requested or self._asking) or (
+        return bool(self._requested or self._unanswered) or (
             bool(self._held) and self._waits <= self._max_waits
         )
 
     def close(self) -> None:
-        """Leave all copies to the scheduler, because the crawl ends or pauses."""
+        """Schedule requests for all copies, because the crawl ends or pauses."""
         self._closing = True
         for key in [*self._held]:
             self.discarded(key)
@@ -168,26 +168,26 @@ class Retries:
         self._requested.clear()
 
     def _look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:
-        """Request copies that the index does not hold; hold those whose text is pending there."""
+        """Request copies whose text the index lacks, hold those that wait, and release the rest."""
         if not copies:
             return
-        self._asking += 1
+        self._unanswered += 1
 
-        def answered(found: Sequence[Observation] | None) -> None:
-            self._asking -= 1
-            self._looked_at(copies, found, all_at_once=all_at_once)
+        def answered(observations: Sequence[Observation] | None) -> None:
+            self._unanswered -= 1
+            self._sort_out(copies, observations, all_at_once=all_at_once)
 
         self._observe(copies, answered)
 
-    def _looked_at(
+    def _sort_out(
         self,
         copies: Sequence[DroppedCopy],
-        found: Sequence[Observation] | None,
+        observations: Sequence[Observation] | None,
         *,
         all_at_once: bool,
     ) -> None:
         missing: list[DroppedCopy] = []
-        answers: Sequence[Observation | None] = found or [None] * len(copies)
+        answers: Sequence[Observation | None] = observations or [None] * len(copies)
         for copy, observation in zip(copies, answers, strict=True):
             if observation is None or observation.kind in ("new", "changed"):
                 missing.append(copy)
@@ -199,14 +199,14 @@ class Retries:
                     self._held.setdefault(awaited, []).append(copy)
             else:
                 self._count -= 1
-        # A page of several items is requested once.
-        once = [*{id(copy.request): copy for copy in missing}.values()]
-        self._count -= len(missing) - len(once)
+        # Items of one page share its request.
+        distinct = [*{id(copy.request): copy for copy in missing}.values()]
+        self._count -= len(missing) - len(distinct)
         if all_at_once or self._closing:
-            for copy in once:
+            for copy in distinct:
                 self._request(copy, ())
-        elif once:
-            self._request(once[0], once[1:])
+        elif distinct:
+            self._request(distinct[0], distinct[1:])
 
     def _request(self, copy: DroppedCopy, waiting: Sequence[DroppedCopy]) -> None:
         token = uuid4().hex

@@ -28,22 +28,20 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Preset
 
 ALWAYS_TAGGED = ("kind", "representative", "distance", "fingerprint")
-# Written only if they have a value, so that item classes need not declare them.
+# Written only if they have a value. With the default tags, item classes need not declare them.
 TAGGED_WHERE_KNOWN = ("similar_to", "similarity")
 TAGGED_FIELDS = ALWAYS_TAGGED + TAGGED_WHERE_KNOWN
 VERDICT_FIELDS = (*TAGGED_FIELDS, "canonical")
 PRESET_FORMS = (
-    f"must be one of {', '.join(map(repr, PRESETS))}, a dict of a preset and what differs, the "
-    "path of a TOML file of the same, or the import path of a Scheme"
+    f"must be one of {', '.join(map(repr, PRESETS))}, a dict of a preset and the parameters that "
+    "differ, the path of a TOML file of the same, or the import path of a Scheme or Preset"
 )
 
 
 class SettingsReader:
-    """Reads settings by type.
+    """A reader of settings. Its methods raise `SettingsError` for an invalid value.
 
-    Each method raises `SettingsError`, with the name of the setting, for a value that is wrong.
-
-    :param defaults: by name; None stands for the `unset` of the method that reads the setting.
+    :param defaults: default values by name; None stands for the argument `unset` of a method.
     """
 
     def __init__(self, settings: BaseSettings, defaults: Mapping[str, Any]) -> None:
@@ -61,11 +59,11 @@ class SettingsReader:
         return self._value(name) is not None
 
     def is_off(self, name: str) -> bool:
-        """Return True for the ways to write False on a command line, too."""
+        """Return True if a setting is None or False, also as a command line writes it."""
         return self._value(name) in (None, False, 0, "", "0", "False", "false")
 
     def boolean(self, name: str, *, unset: bool = False) -> bool:
-        """Return a boolean; the values that Scrapy knows are allowed."""
+        """Return a boolean, from a value that Scrapy's `getbool` accepts."""
         value = self._value(name)
         if value is None:
             return unset
@@ -75,7 +73,7 @@ class SettingsReader:
             raise SettingsError(name, value, "must be True or False") from None
 
     def choice(self, name: str, allowed: tuple[str, ...], *, unset: str | None = None) -> Any:
-        """Return one of the allowed words. It is `Any`, so that it can be a `Literal`."""
+        """Return one of the allowed words. The type is `Any`, so that callers can use a Literal."""
         value = self._value(name, unset)
         if value not in allowed:
             raise SettingsError(name, value, "must be one of " + ", ".join(map(repr, allowed)))
@@ -85,7 +83,7 @@ class SettingsReader:
         """Return a whole number from `low` to `high`."""
         value = self._value(name, unset)
         try:
-            # Settings from the command line are text. int() would also take 1.5 and True.
+            # Settings from the command line are text. int() would also accept 1.5 and True.
             if type(value) in (int, str) and low <= int(value) <= high:
                 return int(value)
         except ValueError:
@@ -103,7 +101,7 @@ class SettingsReader:
         raise SettingsError(name, value, "must be a number from 0 to 1")
 
     def names(self, name: str) -> tuple[str, ...]:
-        """Return a list of names, or the keys of a dict of weights."""
+        """Return the names in a list, or the keys of a dict of weights."""
         if weights := self.field_weights(name):
             return tuple(field for field, _ in weights)
         try:
@@ -115,7 +113,7 @@ class SettingsReader:
         return tuple(values)
 
     def field_weights(self, name: str) -> tuple[tuple[str, float], ...]:
-        """Return the fields and weights of a dict; () for a list."""
+        """Return (field, weight) of a dict; () if the setting is no dict."""
         value = self._value(name)
         try:
             if isinstance(value, str) and value.startswith("{"):
@@ -127,16 +125,16 @@ class SettingsReader:
             raise SettingsError(
                 name,
                 value,
-                f"must be a list of field names, or a dict from them to weights ({error})",
+                f"must be a list of field names, or a dict from field names to weights ({error})",
             ) from error
 
     def tags(self, name: str, fields: Sequence[str]) -> Mapping[str, str]:
-        """Return a dict from some of our fields to item fields."""
+        """Return a dict from some of the fields to item fields."""
         value = self._value(name)
         try:
             tags = dict(self._settings.getdict(name, self._defaults[name]))
         except (TypeError, ValueError):
-            tags = {"": ""}
+            tags = {"": ""}  # invalid
         if not all(
             field in fields and isinstance(item_field, str) and item_field
             for field, item_field in tags.items()
@@ -149,7 +147,7 @@ class SettingsReader:
         return MappingProxyType(tags)
 
     def index_kind(self) -> str | None:
-        """Return the kind of database in SIMHASH_INDEX, if its package is installed."""
+        """Return the kind of database in SIMHASH_INDEX; None for "redis", or if it is not set."""
         name = "SIMHASH_INDEX"
         if self._value(name) in (None, "redis"):
             return None
@@ -161,7 +159,7 @@ class SettingsReader:
         return kind
 
     def plan(self, bits: int) -> TablePlan | None:
-        """Return SIMHASH_TABLES: blocks, chosen blocks and inner blocks; the last two optional."""
+        """Return SIMHASH_TABLES (blocks, optionally chosen and inner blocks); None if not set."""
         name = "SIMHASH_TABLES"
         value = self._value(name)
         if value is None:
@@ -182,7 +180,7 @@ class SettingsReader:
             ) from error
 
     def preset(self, name: str) -> tuple[str, Preset]:
-        """Return the name of a preset, for messages, and the preset."""
+        """Return (name for messages, preset)."""
         value = self._value(name)
         try:
             return choose_preset(value)
@@ -227,14 +225,14 @@ class SettingsReader:
         try:
             path = Path(data_path(value))
         except NotConfigured:
-            # Under Scrapyd there is a settings module, but no scrapy.cfg to find a project by.
+            # Under Scrapyd, no scrapy.cfg tells where the project is.
             path = Path(".scrapy", value)
         return path.absolute()
 
     def file(self, name: str, spider_name: str) -> Path | None:
-        """Return the path of a file in an existing directory.
+        """Return the path of a file in an existing directory; None if it is not set.
 
-        ``%(name)s`` is the name of the spider, ``%(time)s`` the time.
+        ``%(name)s`` stands for the name of the spider, ``%(time)s`` for the time in UTC.
         """
         value = self._value(name)
         if value is None:
@@ -261,7 +259,7 @@ class SettingsReader:
         ``SIMHASH_DIR/shared`` and ``SIMHASH_DIR/shared-items``.
 
         :param pages: the crawl judges pages, not items alone.
-        :param make: make the one that is needed.
+        :param make: create the directory of pages, or else of items, and try to write to it.
         """
         value, base = self._value("SIMHASH_DIR"), self.path("SIMHASH_DIR")
         if self.boolean("SIMHASH_SHARED"):
@@ -281,7 +279,7 @@ class SettingsReader:
             raise SettingsError(
                 "SIMHASH_DIR",
                 value,
-                f"must be a directory that can be made and written to ({error})",
+                f"must be a directory that can be created and written to ({error})",
             ) from error
         return directory, item_directory
 
@@ -291,6 +289,6 @@ def _may_be_path(value: object) -> bool:
 
 
 def _file_name(spider_name: str) -> str:
-    """Return a spider's name as one path component, different for different names."""
+    """Return a spider's name as one path component. No two names have the same one."""
     quoted = quote(spider_name, safe=" ")
     return "%2E" + quoted[1:] if quoted.startswith(".") else quoted

@@ -1,8 +1,9 @@
 """Decide when a page is done: its output has ended, and all of its items are through the pipelines.
 
-Until then its entry in the index is pending. It is confirmed if its callback ended by itself and
-nothing failed. Otherwise it is discarded, so that its copies can pass. Content for which callbacks
-repeat the request, such as a ban page, is discarded until a callback returns something for it.
+Until then its observation is pending in the index. It is confirmed if the callback ended by itself
+and nothing failed. Otherwise it is discarded, so that its copies can pass. If a callback repeats
+its request, the content is *refused*, such as a ban page. Later pages like it are also discarded,
+unless their callbacks return something.
 """
 
 from __future__ import annotations
@@ -31,18 +32,19 @@ _REMEMBERED_REFUSED = 1000
 class PageState:
     """A page on its way through the callback and the pipelines.
 
-    :param key: the page's identity.
+    :param key: the page's key in the index.
     :param verdict: None for a page that was not judged.
     :param request: repeats the page.
     :param outputs: number of requests and items of the callback.
     :param handled: the output of the callback (or errback) ended by itself.
     :param items: number of items that went to the pipelines, also those that middlewares added.
-    :param unsettled: number of them that are still in the pipelines.
+    :param unsettled: number of items that are still in the pipelines.
     :param ended: no more output comes.
-    :param refused: callbacks have repeated requests for content like this.
-    :param handed_over: ids of the items that no pipeline of ours has seen yet.
+    :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
+    :param refused: a callback has refused content like this.
+    :param handed_over: ids of the items that have not reached `SimhashPipeline`.
     :param item_observations: id of an item → its pending observation.
-    :param replaced_observations: observations of items whose id another item has now.
+    :param replaced_observations: observations of items whose id now belongs to another item.
     """
 
     key: str
@@ -63,18 +65,18 @@ class PageState:
 
 @dataclass(frozen=True)
 class Origin:
-    """The page of an item, and the item's place among the page's items."""
+    """The page of an item, and the item's place among the items of the page, from 0."""
 
     page: PageState
     ordinal: int
 
 
 class Settlement:
-    """Follows pages from verdict to confirm or discard.
+    """The pages in progress, from their verdicts until they are confirmed or discarded.
 
-    :param settle_page: called with (observation, confirmed) when a page is done.
+    :param settle_page: called with (observation, confirmed) when a judged page is done.
     :param settle_item: the same for items that have verdicts of their own.
-    :param on_finished: called with (page, confirmed) when a page is done.
+    :param on_finished: called with (page, confirmed) when any page is done.
     :param max_distance: k.
     """
 
@@ -89,11 +91,11 @@ class Settlement:
         self._settle_item = settle_item
         self._on_finished = on_finished
         self._max_distance = max_distance
-        # Fingerprints of content for which callbacks repeated the request.
+        # Fingerprints of refused content.
         self._refused: deque[int] = deque(maxlen=_REMEMBERED_REFUSED)
         self._by_response: WeakKeyDictionary[Response, PageState] = WeakKeyDictionary()
         self._open: set[PageState] = set()
-        # By id, because items may be of any class, also without weak references.
+        # By id: items may be of a class that has no hash or no weak references.
         self._origins: dict[int, tuple[Any, Origin]] = {}
         self._without_page: dict[int, tuple[Any, Observation]] = {}
 
@@ -105,7 +107,7 @@ class Settlement:
         action: Action,
         request: Request,
     ) -> PageState:
-        """Return the state of a page that a callback (or errback) is about to see.
+        """Create and return the state of a page that a callback (or errback) is about to see.
 
         :param request: repeats the page.
         """
@@ -115,16 +117,16 @@ class Settlement:
         return page
 
     def recognize_refused(self, page: PageState, before: int | None) -> None:
-        """Compare a page with content for which callbacks repeated the request.
+        """Compare a page with refused content.
 
-        :param before: fingerprint of the content for which the page's own callback did. A page
-            that still has that content fails, whatever its callback returns.
+        :param before: fingerprint of the content that this page's callback refused. If the page
+            still has it, the page fails, whatever its callback returns.
         """
         if page.verdict is None or page.verdict.fingerprint is None:
             return
         fingerprint = page.verdict.fingerprint
-        page.failed = before is not None and self._near(fingerprint, before)
-        page.refused = any(self._near(fingerprint, other) for other in self._refused)
+        page.failed = before is not None and self._is_near(fingerprint, before)
+        page.refused = any(self._is_near(fingerprint, other) for other in self._refused)
 
     def page(self, response: Response | None) -> PageState | None:
         """Return the state of a response's page; None if `begin` was not called for it."""
@@ -138,13 +140,13 @@ class Settlement:
         page.unsettled += 1
 
     def take_origin(self, item: Any) -> Origin | None:
-        """Return where an item came from, once, and only for the object that was yielded."""
-        known = self._origins.get(id(item))
-        if known is None or known[0] is not item:
+        """Return and forget where an item came from; None for an object that was not yielded."""
+        yielded, origin = self._origins.get(id(item), (None, None))
+        if origin is None or yielded is not item:
             return None
         del self._origins[id(item)]
-        known[1].page.handed_over.discard(id(item))
-        return known[1]
+        origin.page.handed_over.discard(id(item))
+        return origin
 
     def item_observed(self, page: PageState | None, item: Any, observation: Observation) -> None:
         """Record the pending observation of an item.
@@ -155,7 +157,7 @@ class Settlement:
             self._without_page[id(item)] = (item, observation)
             return
         previous = page.item_observations.get(id(item))
-        if previous is not None:  # of an item that is gone; this one has its id
+        if previous is not None:  # that item is gone, and this one has its id
             page.replaced_observations.append(previous)
         page.item_observations[id(item)] = observation
 
@@ -165,10 +167,10 @@ class Settlement:
         """Record that the pipelines kept an item, dropped it on purpose, or failed."""
         page = self.page(response)
         if page is None:
-            known = self._without_page.get(id(item))
-            if known is not None and known[0] is item:
+            observed, observation = self._without_page.get(id(item), (None, None))
+            if observation is not None and observed is item:
                 del self._without_page[id(item)]
-                self._settle_item(known[1], kept)
+                self._settle_item(observation, kept)
             return
         observation = page.item_observations.pop(id(item), None)
         if observation is not None:
@@ -178,7 +180,7 @@ class Settlement:
         self._close_if_done(page)
 
     def refuse(self, page: PageState) -> None:
-        """Record that a callback requests its own page again: this is not the content."""
+        """Record that a callback requests its own page again."""
         page.failed = True
         if page.verdict is not None and page.verdict.fingerprint is not None and not page.refused:
             page.refused = True
@@ -194,7 +196,7 @@ class Settlement:
         for page in list(self._open):
             self._finish(page)
         for _, observation in self._without_page.values():
-            self._settle_item(observation, True)  # noqa: FBT003 - confirmed: another object was scraped
+            self._settle_item(observation, True)  # noqa: FBT003 - confirmed: see `_finish`
         self._without_page.clear()
 
     def _close_if_done(self, page: PageState) -> None:
@@ -203,16 +205,16 @@ class Settlement:
 
     def _finish(self, page: PageState) -> None:
         self._open.discard(page)
-        for identity in page.handed_over:
-            self._origins.pop(identity, None)
+        for item_id in page.handed_over:
+            self._origins.pop(item_id, None)
         page.handed_over.clear()
-        # The remaining items were replaced by other objects in a later pipeline.
+        # A later pipeline has replaced the remaining items by other objects.
         for observation in [*page.replaced_observations, *page.item_observations.values()]:
             self._settle_item(observation, True)  # noqa: FBT003 - confirmed
-        kept = page.handled and not page.failed and not (page.refused and not page.outputs)
+        confirmed = page.handled and not page.failed and not (page.refused and not page.outputs)
         if page.verdict is not None and page.verdict.observation is not None:
-            self._settle_page(page.verdict.observation, kept)
-        self._on_finished(page, kept)
+            self._settle_page(page.verdict.observation, confirmed)
+        self._on_finished(page, confirmed)
 
-    def _near(self, one: int, other: int) -> bool:
+    def _is_near(self, one: int, other: int) -> bool:
         return hamming_distance(one, other) <= self._max_distance

@@ -1,4 +1,4 @@
-"""Tell the plugin what a sitemap says: for `SitemapSpider.sitemap_filter`."""
+"""Tell the plugin when pages were modified: a function for `SitemapSpider.sitemap_filter`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,9 @@ if TYPE_CHECKING:
 
 
 def remember_lastmod(spider: Spider, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the entries of a sitemap, and remember when their pages were modified.
-
-    Without SIMHASH_CONDITIONAL, only yield them.
-    """
+    """Yield the entries of a sitemap; with SIMHASH_CONDITIONAL, remember their ``lastmod``."""
     extension = spider.crawler.get_extension(SimhashExtension)
-    on = extension is not None and extension.conditional.on
     for entry in entries:
-        if on and extension is not None and "lastmod" in entry:
+        if extension is not None and extension.conditional.on and "lastmod" in entry:
             extension.conditional.lastmod.remember(entry.get("loc"), entry["lastmod"])
         yield entry

@@ -28,7 +28,7 @@ class Syncer:
         self._thread = threading.Thread(target=self._run, name="simhash sync", daemon=True)
 
     def start(self, *indexes: ObservingIndex | PassageIndex | None) -> None:
-        """Start to sync these indexes."""
+        """Start the thread for these indexes; None is ignored."""
         self._indexes = [index for index in indexes if index is not None]
         self._thread.start()
 
@@ -41,6 +41,6 @@ class Syncer:
     def _run(self) -> None:
         while not self._ended.wait(_INTERVAL_S):
             for index in self._indexes:
-                # The next write syncs too, and reports the error.
+                # The next write syncs, too, and reports the error.
                 with suppress(StorageError):
                     index.sync()

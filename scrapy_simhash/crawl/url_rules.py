@@ -1,4 +1,4 @@
-"""Spare requests by rules of URLs, and those that lead into traps (SIMHASH_URL_RULES)."""
+"""Spare requests by learned rules of URLs, and requests into traps (`scrapy_simhash.url_rules`)."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ if TYPE_CHECKING:
 SCHEDULED_META_KEY = "simhash_scheduled"
 CHAIN_META_KEY = "simhash_chain"
 POSTPONED_META_KEY = "simhash_postponed"
+# For a request that `check` gets, but does not postpone again.
 _CHECKED_AGAIN = {SCHEDULED_META_KEY: True, POSTPONED_META_KEY: True}
 _COMPARISONS_BETWEEN_SAVES = 200
 _REMEMBERED_SUCCESSORS = 10_000
 _WAITING_COPIES = 1_000
 _KEPT_SPARED = 1_000
-# More than requests at once: one that fails is forgotten soon.
+# More than a crawl has requests under way, but few: failed ones are forgotten only by this limit.
 _UNDER_WAY = 100
 
 
 class RequestRules:
-    """The rules of URLs and the traps of one crawl. Off, its methods have no effect."""
+    """The rules of URLs and traps of one crawl. Without SIMHASH_URL_RULES, methods do nothing."""
 
     def __init__(
         self,
@@ -59,25 +60,25 @@ class RequestRules:
         self._rules: UrlRules | None = None
         self._stored: dict[str, bytes] = {}
         self._saving: set[str] = set()
-        # Page that is not done yet → URLs of its copies.
+        # Key of a page that is not done yet → URLs of its copies.
         self._copies: LocalCache[str, list[str]] = LocalCache(_WAITING_COPIES)
         self._done: LocalCache[str, None] = LocalCache(_WAITING_COPIES)
-        # URLs as rules rewrite them, and values that requests test.
+        # URLs of recent requests as rules rewrite them, and the values that requests test.
         self._under_way: LocalCache[Hashable, None] = LocalCache(_UNDER_WAY)
-        # (why, request); None is a trap.
+        # (the equal URL, or None for a trap; the spared request)
         self._spared: deque[tuple[Equal | None, Request]] = deque(maxlen=_KEPT_SPARED)
         self._traps = Traps()
-        # URLs that were spared as parts of a trap.
+        # URLs of requests that were spared because of a trap.
         self._trapped: LocalCache[str, None] = LocalCache(_REMEMBERED_SUCCESSORS)
         # Request → length of the chain of barren pages that led to it.
         self._chains: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
-        # Page that took the place of its representative → what identifies their content.
+        # Key of a page that took the place of its representative → key of the first representative.
         self._contents: LocalCache[str, str] = LocalCache(_REMEMBERED_SUCCESSORS)
 
     def open(self) -> None:
-        """Read the stored rules. :raises StorageError: they cannot be read."""
+        """Start with the stored rules. :raises StorageError: they cannot be read."""
         if self._mode is not None and self._lane.index is not None:
-            if self._lane.asks_in_threads:  # later, the event loop would wait for each site
+            if self._lane.asks_in_threads:  # to read each site later would block the event loop
                 self._stored = dict(self._lane.index.side_rows("url-rules"))
             self._rules = UrlRules(self._load, explore=self._explore)
 
@@ -87,9 +88,9 @@ class RequestRules:
             request.meta[SCHEDULED_META_KEY] = True
 
     def check(self, request: Request) -> Request | None:
-        """Find out whether a request is needed; return one that asks again later, or None.
+        """Return a request that takes the place of this one later; None if it is made now.
 
-        :raises SparedRequest: rules make it equal to one that was handled, or it is in a trap.
+        :raises SparedRequest: rules make its URL equal to a handled one, or it leads into a trap.
         """
         chain = request.meta.pop(CHAIN_META_KEY, 0)
         scheduled = request.meta.pop(SCHEDULED_META_KEY, False)
@@ -117,22 +118,22 @@ class RequestRules:
         return None
 
     def _postponed(self, request: Request, chain: int) -> Request:
-        """Return a request that asks again when those of its priority are done."""
+        """Return a copy of a request with a lower priority, which is checked again."""
         self._stats.count("url_rules/postponed")
-        again = _checked_again(request)
-        again.meta[CHAIN_META_KEY] = chain
-        again.priority -= 1
-        return again
+        copy = _checked_again(request)
+        copy.meta[CHAIN_META_KEY] = chain
+        copy.priority -= 1
+        return copy
 
     def _are_tested_now(self, equal: Equal) -> bool:
-        """Return True if other requests test all values that are new; else begin the tests."""
-        known = all(value in self._under_way for value in equal.untested)
+        """Return True if other requests test all new values of a URL; else this one will."""
+        are_under_way = all(value in self._under_way for value in equal.untested)
         for value in equal.untested:
             self._under_way[value] = None
-        return known
+        return are_under_way
 
     def _is_under_way(self, url: str) -> bool:
-        """Return True if rules make a URL equal to one that was requested a moment ago."""
+        """Return True if rules make a URL equal to that of a recent request; else note the URL."""
         form = None if self._rules is None else self._rules.rewritten(url)
         if form is None or form in self._under_way:
             return form is not None
@@ -140,22 +141,23 @@ class RequestRules:
         return False
 
     def found(self, page: PageState, request: Request) -> None:
-        """Mark a request that was found on a barren page."""
+        """Mark a request that was found on a page: with its chain, or to leave a trap."""
         request.meta.pop(CHAIN_META_KEY, None)  # of another request, whose meta the spider copied
         if self._rules is not None and page.verdict is not None and _is_plain(page.request):
             chain = chain_after(page.verdict, self._chains.get(page.request, 0), request.url)
             if chain:
                 request.meta[CHAIN_META_KEY] = chain
             elif request.url in self._trapped and not request.dont_filter:
-                # Scrapy's duplicate filter knows it already.
+                # Scrapy's duplicate filter has seen it.
                 del self._trapped[request.url]
                 request.meta.update(_CHECKED_AGAIN)
                 request.dont_filter = True
 
     def _spare(self, request: Request, equal: Equal | None) -> None:
-        """Count a request; in the mode "apply", raise an error in its place.
+        """Count a request that is not needed.
 
-        :param equal: why; None if the request leads into a trap.
+        :param equal: the equal URL; None if the request leads into a trap.
+        :raises SparedRequest: unless rules are only learned.
         """
         if equal is None:
             self._stats.count("url_rules/trapped")
@@ -167,7 +169,7 @@ class RequestRules:
         raise SparedRequest(request.url, "trap" if equal is None else "equal")
 
     def finished(self, page: PageState, confirmed: bool) -> None:
-        """Learn from a page whose callback and items are done."""
+        """Learn from a page that is done. `confirmed`: it was handled without an error."""
         verdict, request = page.verdict, page.request
         if self._rules is None or verdict is None or not confirmed or not _is_plain(request):
             return
@@ -178,7 +180,7 @@ class RequestRules:
         original = verdict.representative
         awaited = original or verdict.key
         if verdict.observation is None and awaited not in self._done:
-            # A copy of a page that may still fail.
+            # A copy of a page that may still fail: learn when that page is done.
             self._copies[awaited] = [*self._copies.get(awaited, ()), request.url]
             return
         content = self._content(awaited)
@@ -201,49 +203,50 @@ class RequestRules:
             self._save(site)
 
     def _request_after_all(self, rules: UrlRules) -> None:
-        """Request what was spared by rules that don't hold any more, or by a trap that ended."""
+        """Make the requests that rules which no longer hold, or an ended trap, have spared."""
         spared = [*self._spared]
         self._spared.clear()
         for equal, request in spared:
             if self._traps.has(request.url) if equal is None else rules.holds(equal):
                 self._spared.append((equal, request))
-            elif equal is not None or request.url in self._trapped:  # not found elsewhere since
+            elif equal is not None or request.url in self._trapped:  # else it was requested since
                 self._trapped.pop(request.url, None)
                 self._stats.count("url_rules/requested_after_all")
                 self._schedule(_checked_again(request))
 
     def save(self) -> None:
-        """Store what was learned."""
+        """Store the rules of all sites that have changed."""
         if self._rules is not None:
             for name, site in [*self._rules.sites()]:
                 if site.unsaved:
                     self._save(name)
 
     def close(self) -> None:
-        """Store what was learned since `save`, and count the rules."""
+        """Store what changed since `save`, if the index is embedded, and count the rules."""
         if self._rules is None or self._lane.index is None:
             return
         if not self._lane.asks_in_threads:
             self.save()
-        known = [record for _, site in self._rules.sites() for record in site.rules.values()]
-        self._stats.count("url_rules/rules", sum(record.total.holds for record in known))
+        records = [record for _, site in self._rules.sites() for record in site.rules.values()]
+        self._stats.count("url_rules/rules", sum(record.total.holds for record in records))
         self._rules = None
 
     def _content(self, key: str) -> str:
+        """Return the key of the first page with the content of a representative."""
         return self._contents.get(key) or key
 
     def _load(self, site: str) -> Rules:
         index: Any = self._lane.index
         try:
-            in_memory = index is None or self._lane.asks_in_threads
-            return decode_rules(
-                self._stored.get(site) if in_memory else index.side_row("url-rules", site)
-            )
+            if index is None or self._lane.asks_in_threads:
+                return decode_rules(self._stored.get(site))
+            return decode_rules(index.side_row("url-rules", site))
         except (ValueError, StorageError) as error:
             self._errors.failed("url_rules", error, site)
             return {}
 
     def _save(self, name: str) -> None:
+        """Store the rules of a site, combined with those that other crawls have stored."""
         if self._rules is None or name in self._saving:
             return
         site = self._rules.site(name)
@@ -277,7 +280,7 @@ class RequestRules:
 
 
 def _checked_again(request: Request) -> Request:
-    """Return a request that Scrapy's filter lets pass; it is not postponed again."""
+    """Return a copy of a request that Scrapy's duplicate filter lets pass, and `check` checks."""
     return request.replace(dont_filter=True, meta=request.meta | _CHECKED_AGAIN)
 
 
