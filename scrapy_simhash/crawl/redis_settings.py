@@ -130,7 +130,14 @@ def _url(settings: BaseSettings) -> str | None:
     host = settings.get("REDIS_HOST")
     if not host:
         return None
-    return f"redis://{host}:{settings.getint('REDIS_PORT', 6379)}/{settings.getint('REDIS_DB', 0)}"
+    numbers = []
+    for name, default in (("REDIS_PORT", 6379), ("REDIS_DB", 0)):
+        try:
+            numbers.append(settings.getint(name, default))
+        except (TypeError, ValueError) as error:
+            raise SettingsError(name, settings.get(name), "must be a whole number") from error
+    port, database = numbers
+    return f"redis://{host}:{port}/{database}"
 
 
 def _index_name(settings: BaseSettings, owner: str) -> str:

@@ -82,6 +82,8 @@ class TestSettings:
         [
             ({}, "SIMHASH_REDIS_URL"),
             ({"SIMHASH_REDIS_URL": f"http://:{SECRET}@h"}, "SIMHASH_REDIS_URL"),
+            ({"SIMHASH_REDIS_URL": None, "REDIS_HOST": "h", "REDIS_PORT": "six"}, "REDIS_PORT"),
+            ({"SIMHASH_REDIS_URL": None, "REDIS_HOST": "h", "REDIS_DB": "x"}, "REDIS_DB"),
             ({"SIMHASH_REDIS_KEY": "%(name)s"}, "SIMHASH_REDIS_KEY"),
             ({"SIMHASH_REDIS_KEY": "{x}"}, "SIMHASH_REDIS_KEY"),
             ({"SIMHASH_REDIS_KEY": ""}, "SIMHASH_REDIS_KEY"),
