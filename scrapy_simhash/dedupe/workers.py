@@ -40,8 +40,8 @@ class Workers:
             timeout_ms=job_spec["timeout_ms"],
             encode=encoded,
             decode=lambda answer: [Fingerprinted.from_plain(plain) for plain in answer],
-            lost=str,
-            without_workers="one worker (--workers 1) needs no process",
+            lost_result=str,
+            without_workers="use --workers 1, which starts no process",
         )
         # Answers are awaited in order, so each is delivered at once.
         self.pool = WorkerPool(work, count, batch_answers=1)
