@@ -27,7 +27,7 @@ def parquet_schema(path: Path) -> Any:
 
 
 def row_parts(path: Path, columns: Sequence[str], max_bytes: int) -> Iterator[Part]:
-    """Yield each row as a record. Its `content` is a JSON object of the columns, `data` is empty."""
+    """Yield rows as records. The `content` is a JSON object of the columns, `data` is empty."""
     for batch in row_batches(path, _ROWS, list(columns)):
         for row in batch.to_pylist():
             text = json.dumps(row, ensure_ascii=False, default=_as_text)
