@@ -1,4 +1,4 @@
-"""Find the fields of records with the text, the HTML page and the key."""
+"""Find the fields of records that contain the text, the HTML page and the key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.dedupe.options import Fields
 
-# In order of preference, in upper or lower case.
+# Usual names, in any case, the preferred ones first.
 TEXT_FIELDS = ("text", "content", "body", "article", "main_text", "full_text")
 HTML_FIELDS = ("html", "raw_html", "page_html", "body_html", "content_html")
 KEY_FIELD = "url"
@@ -26,11 +26,11 @@ def find_fields(
     records: Sequence[Mapping[str, Any]],
     where: str,
 ) -> Fields:
-    """Return the fields that are asked for, and the usual ones for the others.
+    """Return the fields to use: those that `asked` names, else fields with usual names.
 
     :param names: the names of all fields; None to take them from the records.
-    :param records: the first records.
-    :raises SimhashError: a field is missing, or none can be the text.
+    :param where: name of the file, for messages.
+    :raises SimhashError: `asked` names a field that is missing, or no field can be the text.
     """
     if names is None:
         names = list(dict.fromkeys(name for record in records for name in record))
@@ -38,7 +38,7 @@ def find_fields(
             return asked
     for name in (*asked.text, asked.html, asked.key):
         if name and name not in names:
-            raise SimhashError(f"{where}: no field {name!r}; there are {_shown(names)}")
+            raise SimhashError(f"{where}: no field {name!r}; there are {_listed(names)}")
     if asked.key is None and KEY_FIELD in names:
         asked = replace(asked, key=KEY_FIELD)
     if asked.text or asked.html is not None:
@@ -46,20 +46,20 @@ def find_fields(
     by_lower = {name.lower(): name for name in reversed(names)}
     for usual in (*TEXT_FIELDS, *HTML_FIELDS):
         name = by_lower.get(usual, "")
-        value = _first(name, records)
+        value = _first_text(name, records)
         if value is None:
             continue
         if usual in HTML_FIELDS or begins_as_html(value):
             return replace(asked, html=name)
         return replace(asked, text=(name,))
     raise SimhashError(
-        f"{where}: which field is the text? There are {_shown(names)}: name it with --text-field, "
+        f"{where}: which field is the text? There are {_listed(names)}: name it with --text-field, "
         "or --html-field if it is a page"
     )
 
 
-def _first(name: str, records: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the first text of a field."""
+def _first_text(name: str, records: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return the first text of a field that is not blank, or None."""
     for record in records:
         value = record.get(name)
         if isinstance(value, (list, tuple)):
@@ -69,7 +69,7 @@ def _first(name: str, records: Iterable[Mapping[str, Any]]) -> str | None:
     return None
 
 
-def _shown(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, names[:_SHOWN_FIELDS]))
     more = len(names) - _SHOWN_FIELDS
     return shown + (f" and {more} more" if more > 0 else "")

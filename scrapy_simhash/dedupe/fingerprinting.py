@@ -35,9 +35,9 @@ _URL = re.compile(r"https?://", re.IGNORECASE)
 class Job(NamedTuple):
     """Consecutive records of one file.
 
-    :param name: name of the file; empty if each record is a file, and its content is its path.
-    :param first_number: number of the first record in the file.
-    :param contents: contents of the records; a string is the reason why one is skipped.
+    :param name: name of the file; empty if each record is a file, whose path is its content.
+    :param first_number: number of the first record in the file, from 1.
+    :param contents: contents of the records; a string is the reason why a record is skipped.
     """
 
     name: str
@@ -45,14 +45,14 @@ class Job(NamedTuple):
     contents: Sequence[bytes | str]
 
     def default_key(self, at: int) -> str:
-        """Return the key of a record that has none itself."""
+        """Return the key of a record without one: its path, or FILE#NUMBER."""
         content = self.contents[at]
         if not self.name and isinstance(content, bytes):
             return path_name(Path(os.fsdecode(content)))
         return f"{self.name}#{self.first_number + at}"
 
     def single(self, at: int) -> Job:
-        """Return a job of one of the records."""
+        """Return a job with one of the records."""
         return Job(self.name, self.first_number + at, [self.contents[at]])
 
 
@@ -63,7 +63,7 @@ class Fingerprinted(NamedTuple):
     page: PageFingerprint
 
     def plain(self) -> list[Any]:
-        """Return values for JSON, without the page's text and times."""
+        """Return the values that `Judge` needs, for JSON: no texts and times."""
         page = self.page
         return [self.key, page.fingerprint, page.skipped, plain_evidence(page.evidence)]
 
@@ -86,9 +86,9 @@ def make_job_spec(
     header: Sequence[str] | None = None,
     delimiter: str = ",",
 ) -> dict[str, Any]:
-    """Return what a `Fingerprinter` needs to know, as values for JSON.
+    """Return the parameters of a `Fingerprinter`, as values for JSON.
 
-    :param fields: the fields that are used.
+    :param fields: the fields to read.
     :param encoding: encoding of JSON and CSV.
     :param header: the columns of CSV; None for other formats.
     """
@@ -127,7 +127,7 @@ class Fingerprinter:
         self._read = readers.get(job_spec["format"], self._record)
 
     def fingerprint(self, job: Job) -> list[Fingerprinted]:
-        """Return the fingerprints of the records of a job. No record raises an error."""
+        """Return the fingerprints of the records of a job. A record with an error is skipped."""
         return [self._fingerprint(job, at) for at in range(len(job.contents))]
 
     def _fingerprint(self, job: Job, at: int) -> Fingerprinted:
@@ -205,7 +205,7 @@ class Fingerprinter:
 
 
 def skipped(key: str, reason: str) -> Fingerprinted:
-    """Return a record without a fingerprint."""
+    """Return a record that is skipped, so that it has no fingerprint."""
     return Fingerprinted(key, PageFingerprint(skipped=reason))
 
 
@@ -217,7 +217,7 @@ def _text_of(value: Any) -> str:
 
 
 def _key(value: Any) -> str | None:
-    """Return a field as a key. URLs lose their fragments, as in a crawl."""
+    """Return the value of a field as a key, or None. URLs lose their fragments, as in a crawl."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
     key = without_surrogates(str(value)).strip()

@@ -1,4 +1,4 @@
-"""Read the input files of a run, whatever their format, as records in one order."""
+"""Read the input files of a run as one sequence of records, whatever their format."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ _BUFFER_BYTES = 1 << 18
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file or folder, with what tells whether it has changed.
+    """An input file or folder, with values that change with it.
 
     :param name: its name in messages and keys.
-    :param digest: of a folder, hash of the names, sizes and times of its files.
+    :param digest: for a folder, hash of the names, sizes and times of its files.
     """
 
     path: Path
@@ -87,15 +87,15 @@ class InputFile:
         return cls(path, name, size, changed_ns, digest.hexdigest())
 
     def state(self) -> list[int | str]:
-        """Return values that change with the file."""
+        """Return the values that change with the file, for JSON."""
         return [self.size, self.changed_ns, self.digest]
 
 
 class Inputs:
     """The records of all files.
 
-    :raises SimhashError: the files cannot be read, or not together.
-    :raises OSError: a file does not exist.
+    :raises SimhashError: the files differ in format or columns, or cannot be read as records.
+    :raises OSError: a file cannot be opened.
     """
 
     def __init__(self, paths: DedupePaths, options: DedupeOptions) -> None:
@@ -106,7 +106,7 @@ class Inputs:
         self.format = options.format or self._known_format()
         self.encoding = "utf-8" if self.format == "parquet" else options.encoding
         self.damaged: dict[str, str] = {}
-        """Files that cannot be read to their ends, with reasons."""
+        """Name of a file that cannot be read to its end → reason."""
         self._max_bytes = options.max_bytes
         self._compressed = paths.is_compressed
         self._file: io.BufferedReader | None = None
@@ -147,23 +147,23 @@ class Inputs:
             self._bytes_before += file.size
 
     def share_done(self) -> float | None:
-        """Return the share of the bytes that was read; None if it is unknown."""
+        """Return the share of all bytes that was read; None if it is unknown."""
         total = sum(file.size for file in self.files)
         if self._file is None or self._file.closed or not total:
             return None
         return (self._bytes_before + self._file.tell()) / total
 
     def check_unchanged(self) -> None:
-        """Compare the files with those at the beginning of the run.
+        """Check that no file has changed since the run began.
 
         :raises SimhashError: a file has changed.
         """
         for file in self.files:
             if InputFile.of(file.path, file.name) != file:
-                raise changed(file.name)
+                raise changed_error(file.name)
 
-    def yields_members(self, path: Path) -> bool:
-        """Return True if the WARC records of a file are yielded compressed, as in the output."""
+    def yields_compressed(self, path: Path) -> bool:
+        """Return True if the compressed WARC records of a file are copied to the output as is."""
         if not self._compressed:
             return False
         with self._open_raw(path) as stream:
@@ -185,7 +185,7 @@ class Inputs:
         elif self.format == "parquet":
             yield from row_parts(path, self._columns, self._max_bytes)
         elif self.format == "warc":
-            by_record = self.yields_members(path)
+            by_record = self.yields_compressed(path)
             opener = partial(self._open_raw if by_record else self._opened, path)
             yield from warc_parts(opener, self._max_bytes, by_record=by_record)
         else:
@@ -211,11 +211,11 @@ class Inputs:
         formats = [format_of(file.path) for file in self.files]
         for file, form in zip(self.files, formats, strict=True):
             if form is None:
-                raise SimhashError(f"{file.name}: its name does not say what it is: add --format")
+                raise SimhashError(f"{file.name}: its name does not say its format: add --format")
         if len(set(formats)) > 1:
             raise SimhashError(
-                "the files are of different formats: de-duplicate those of each format by "
-                "themselves, with the same --index and --incremental"
+                "the files are of different formats: de-duplicate each format in its own run, with "
+                "the same --index and --incremental"
             )
         return cast("Format", formats[0])
 
@@ -224,9 +224,9 @@ class Inputs:
             if self.format != "html":
                 raise SimhashError(f"{file.name} is a folder: only HTML is read from folders")
         elif not file.path.is_file():
-            raise SimhashError(f"{file.name} is not a regular file: it is read twice")
+            raise SimhashError(f"{file.name} is not a regular file: it must be read twice")
         else:
-            file.path.open("rb").close()  # raises an error if it cannot be read
+            file.path.open("rb").close()  # raises an error if the file cannot be read
 
     def _read_headers(self) -> None:
         for file in self.files:
@@ -258,12 +258,12 @@ class Inputs:
 
     def _other_columns(self, file: InputFile) -> SimhashError:
         return SimhashError(
-            f"{file.name} has other columns than {self.files[0].name}: de-duplicate them one by "
-            "one, with the same --index and --incremental"
+            f"{file.name} has other columns than {self.files[0].name}: de-duplicate each in its "
+            "own run, with the same --index and --incremental"
         )
 
     def _find_fields(self, asked: Fields) -> Fields:
-        """Return the fields that are asked for, or those that the first records have."""
+        """Return the fields that `asked` names, else usual ones that the first records have."""
         if self.format in ("html", "warc"):
             return asked
         probed = unreadable = 0
@@ -278,7 +278,7 @@ class Inputs:
                     )
                 except Unreadable:
                     unreadable += 1
-        if not probed:  # any field will do
+        if not probed:  # without records, all fields will do
             return asked
         if unreadable and not records and (self.format == "json" or not (asked.text or asked.html)):
             advice = (
@@ -299,13 +299,13 @@ class Inputs:
             yield from self._parts_of(file.path)
 
 
-def changed(name: str) -> SimhashError:
+def changed_error(name: str) -> SimhashError:
     """Return an error to raise if an input has changed since the run began."""
     return SimhashError(f"{name} has changed since the run began: begin again with --restart")
 
 
 def format_of(path: Path) -> Format | None:
-    """Return the format that the name of a file tells."""
+    """Return the format of a file by its name, or None; ``html`` for a folder."""
     if path.is_dir():
         return "html"
     name = path.name.lower().removesuffix(".gz")

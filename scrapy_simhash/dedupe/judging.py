@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from scrapy_simhash.index import Observation, ObservingIndex
     from scrapy_simhash.verdict import Verdict
 
-# The most records of a batch, which are confirmed together. A batch also ends at a repeated key and
-# at changed content, so that verdicts are the same as if each record was confirmed at once.
+# Upper limit of a batch, whose records are written to the index together. A batch also ends before
+# a repeated key and after changed content, so that verdicts are the same for any limit.
 BATCH_RECORDS = 128
 
 
 class Judge:
     """A judge of records that writes the verdicts to the state.
 
-    :param checkpoint: the checkpoint of an interrupted run, whose last batch is repeated.
-    :param damaged: files that cannot be read to their ends, kept with each checkpoint.
-    :param known: records that count as seen, beside those of the index.
-    :raises SimhashError: the index has entries that the state knows nothing about.
+    :param checkpoint: the last checkpoint of the run, whose batch is written to the index again.
+    :param damaged: name of a file that cannot be read to its end → reason, for checkpoints.
+    :param known: records that count as seen, besides those of the index.
+    :raises SimhashError: the index has entries that the state does not have.
     """
 
     def __init__(
@@ -68,25 +68,25 @@ class Judge:
             self.commit()
         else:
             if len(index) > checkpoint.index_entries + len(checkpoint.evidence):
-                raise state.damaged()
+                raise state.damaged_error()
             self._repeat(checkpoint)
 
     def add_all(self, records: Sequence[Fingerprinted]) -> None:
         """Judge the next records."""
         at = 0
         while at < len(records):
-            # The index does not change before the batch ends, so it is asked for all at once.
-            some = records[at : at + BATCH_RECORDS - len(self._lines)]
+            # The index does not change during a batch, so it is asked for all records together.
+            batch = records[at : at + BATCH_RECORDS - len(self._lines)]
             self._index.prefetch(
                 [
                     (record.page.fingerprint, record.page.evidence.certainty)
-                    for record in some
+                    for record in batch
                     if record.page.fingerprint is not None
                 ]
             )
-            for record in some:
+            for record in batch:
                 self.add(record)
-            at += len(some)
+            at += len(batch)
 
     def add(self, record: Fingerprinted) -> None:
         """Judge the next record."""
@@ -136,7 +136,7 @@ class Judge:
         self.commit()
         entries = len(self._index)
         checkpoint = self._checkpoint()
-        self._index.close()  # syncs it to the disk, before the records count as judged
+        self._index.close()  # syncs the index to the disk before the phase is ``judged``
         self._state.append(replace(checkpoint, phase="judged"))
         return entries
 
@@ -154,7 +154,7 @@ class Judge:
         if self._options.action != "drop":
             return False
         if verdict.kind == "unchanged" and self._has_key_of_this_run(verdict.key):
-            # A copy within this run. In a crawl, pages are fetched again on purpose.
+            # The run has two equal records with one key. A crawl fetches pages again on purpose.
             return True
         action, _ = self._policy.decide(verdict)
         return not action.items
@@ -165,30 +165,30 @@ class Judge:
         return stored is not None and stored.met >= self._index.crawl_start
 
     def _in_scope(self, key: str, page: PageFingerprint) -> Callable[[str], bool] | None:
-        """Return a filter of the keys that may be a record's representatives; None for all.
+        """Return a filter of the keys that a record's representative may have; None for all.
 
-        The index compares a record with all pending ones. This filter leaves out those that its
-        tables would miss if they were stored, so that verdicts do not depend on batches.
+        The index compares a record with all pending records, those of the batch. The filter leaves
+        out those that its tables would not find, so that verdicts do not depend on batches.
         """
         scope = None if self._options.scope is None else self._options.scope(key)
         pending = self._pending
         if not pending or page.fingerprint is None:
             return scope
-        found: Callable[[int], bool] | None = None
+        is_found: Callable[[int], bool] | None = None
         fingerprint, certainty = page.fingerprint, page.evidence.certainty
 
         def in_scope(other: str) -> bool:
-            nonlocal found
+            nonlocal is_found
             if other in pending:
-                found = found or self._prober.found_by(fingerprint, certainty)
-                if not found(pending[other]):
+                is_found = is_found or self._prober.found_by(fingerprint, certainty)
+                if not is_found(pending[other]):
                     return False
             return scope is None or scope(other)
 
         return in_scope
 
     def _repeat(self, checkpoint: Checkpoint) -> None:
-        """Repeat the changes of the index: a kill may have lost the last ones."""
+        """Repeat the last batch's changes of the index, because a kill may have lost them."""
         evidence = iter(checkpoint.evidence)
         for line in checkpoint.lines.splitlines():
             verdict: dict[str, Any] = json.loads(line)

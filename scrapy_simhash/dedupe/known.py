@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 class KnownRecords:
     """The records of a stored set.
 
-    :param index: holds them; it is only asked.
+    :param index: index of the records, which is not changed.
     """
 
     index: ObservingIndex | RedisIndex
     options: DedupeOptions
 
     def verdict(self, key: str, record: PageFingerprint) -> Verdict | None:
-        """Return ``near-duplicate`` or ``unchanged`` for a record whose content is in the set.
+        """Return the verdict on a record whose content is in the set; None for other records.
 
-        :return: None for other records.
+        :return: its kind is ``near-duplicate`` or ``unchanged``.
         :raises StorageError: the index fails.
         """
         if record.fingerprint is None:
@@ -71,8 +71,8 @@ def index_among(paths: Sequence[Path]) -> Path | None:
         if (path / MANIFEST).is_file():
             if len(paths) > 1:
                 raise SimhashError(
-                    f"{path} is an index, and can only be compared with by itself: `scrapy simhash "
-                    "merge` makes one index of several"
+                    f"{path} is an index, which must be the only set to compare with: `scrapy "
+                    "simhash merge` makes one index of several"
                 )
             return path
     return None
@@ -85,10 +85,10 @@ def opened_known(directory: Path, options: DedupeOptions) -> Iterator[KnownRecor
     :raises SimhashError: its fingerprints are of another scheme.
     :raises StorageError: it is missing, in use, or cannot be read.
     """
-    made = manifest_of(directory)
-    if made.scheme.id != options.scheme.id:
+    scheme_id = manifest_of(directory).scheme.id
+    if scheme_id != options.scheme.id:
         raise SimhashError(
-            f"{directory} has fingerprints of {made.scheme.id}, and this run makes those of "
+            f"{directory} has fingerprints of the scheme {scheme_id}, but this run uses "
             f"{options.scheme.id}: choose the same with --preset"
         )
     with opened_index(

@@ -29,11 +29,11 @@ STANDARD_OUTPUT = Path("-")
 
 @dataclass(frozen=True, kw_only=True)
 class Fields:
-    """Names of the fields that `dedupe` uses.
+    """Names of the fields that `dedupe` reads.
 
     :param text: fields whose texts are joined.
     :param html: field with an HTML page, instead of `text`.
-    :param key: field with the key; None: ``url`` if it exists; ``""``: FILE#NUMBER.
+    :param key: field with the key; None for ``url`` if it exists; ``""`` for the key FILE#NUMBER.
     """
 
     text: tuple[str, ...] = ()
@@ -43,22 +43,23 @@ class Fields:
 
 @dataclass(frozen=True, kw_only=True)
 class DedupeOptions:
-    """How records are read and judged, and what happens to duplicates.
+    """Options for reading and judging records, and for the treatment of duplicates.
 
-    :param confirmation: how a record within `max_distance` bits is confirmed; None: as in the
-        index, or the scheme's preset.
+    :param confirmation: rules by which a record within `max_distance` bits counts as a copy; None
+        for those of an existing index, else those of the scheme's preset.
     :param format: format of all files; None to tell it from their names.
-    :param fields: an empty one looks for usual names.
+    :param fields: without `text` and `html`, fields with usual names are used.
     :param action: ``drop`` leaves duplicates out, ``tag`` keeps them and adds fields.
-    :param tags: for ``tag``, field of a verdict → field of a record.
-    :param incremental: records that the index knew before this run count as seen.
-    :param scope: key → filter of the keys of representatives, or None for no filter.
+    :param tags: for the action ``tag``: field of a verdict → field of a record.
+    :param incremental: records that the index held before this run count as seen.
+    :param scope: returns for a key the filter of its representatives' keys, or None for no filter.
     :param scope_name: name of `scope`. An interrupted run goes on only with the same name.
-    :param max_bytes: longer records are not judged.
+    :param max_bytes: longer records are not judged, but kept.
     :param encoding: encoding of JSON and CSV.
-    :param workers: processes that read and fingerprint records; 1 to use this process, 0 to
+    :param workers: processes that parse and fingerprint records; 1 to use this process, 0 to
         choose by the size of the input.
-    :param timeout_ms: limit for one record in a worker process.
+    :param timeout_ms: wall-clock limit in a worker process. A batch of records that exceeds it is
+        repeated record by record, and a record that exceeds it is skipped.
     """
 
     scheme: Scheme
@@ -79,7 +80,7 @@ class DedupeOptions:
     timeout_ms: int = DEFAULT_TIMEOUT_MS
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything that determines the output, as values for JSON."""
+        """Return what must be the same when a run goes on, as values for JSON."""
         excluded = {"scope", "workers", "timeout_ms"}
         values = {name: value for name, value in vars(self).items() if name not in excluded}
         return {
@@ -96,13 +97,12 @@ class DedupePaths:
     """The files and folders of a run.
 
     :param inputs: files and folders.
-    :param against: an index, or files and folders, with records that count as seen; nothing is
-        written there.
-    :param state: folder with the state of an interrupted run; deleted at the end.
+    :param against: an index, or files and folders, with records that count as seen; only read.
+    :param state: folder for the state of the run, by which it can go on; deleted at the end.
     :param output: None to write no output; `STANDARD_OUTPUT` for ``-``.
     :param verdicts: a file for the verdicts, a JSON line for each record.
-    :param index: directory of an index to use and to fill; None for a temporary one.
-    :param keep_index: keep the temporary index in `state`.
+    :param index: directory of an index to use and to fill; None for a temporary index in `state`.
+    :param keep_index: do not delete the temporary index.
     :param overwrite: replace an existing output and existing verdicts.
     :param restart: discard an interrupted run.
     :param standard_input: the input that is a copy of standard input.
@@ -121,10 +121,10 @@ class DedupePaths:
 
     @property
     def output_file(self) -> Path | None:
-        """Return the output, unless it is standard output."""
+        """Return the path of the output; None if nothing or standard output is written."""
         return None if self.output == STANDARD_OUTPUT else self.output
 
     @property
     def is_compressed(self) -> bool:
-        """Return True if the output is a gzip file."""
+        """Return True if the output is compressed by gzip."""
         return self.output is not None and self.output.name.endswith(".gz")

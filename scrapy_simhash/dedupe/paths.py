@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_paths(paths: DedupePaths) -> None:
-    """Compare what is written with what is read, and with each other.
+    """Check that what is written overlaps neither with what is read nor with each other.
 
     :raises SimhashError: paths overlap, or one cannot be written.
     """
@@ -35,7 +35,7 @@ def check_paths(paths: DedupePaths) -> None:
             if _lies_in(path, out):
                 raise SimhashError(f"{path}, which is read, lies in {out}: write elsewhere")
     for (role, out), (other_role, other) in combinations(written, 2):
-        if real(out) == real(other):
+        if real_path(out) == real_path(other):
             raise SimhashError(f"{out} cannot be both the {role} and the {other_role}")
         for inner, outer in ((out, other), (other, out)):
             if _lies_in(inner, outer):
@@ -49,33 +49,33 @@ def _check_writable(file: Path) -> None:
         raise SimhashError(
             f"{file} is a device or a pipe: write to a file, or with -o - to standard output"
         )
-    for folder in (file.parent, real(file).parent):
+    for folder in (file.parent, real_path(file).parent):
         if not folder.is_dir():
             raise SimhashError(f"{file} cannot be written: there is no folder {folder}")
 
 
 def check_free(path: Path, *, overwrite: bool, as_folder: bool) -> None:
-    """Check that nothing is overwritten without permission.
+    """Check that a path can be written without overwriting anything against the user's will.
 
-    :param as_folder: a folder is to be written, which replaces an empty folder only.
-    :raises SimhashError: the path exists.
+    :param as_folder: the output is a folder, which may replace only an empty folder.
+    :raises SimhashError: the path exists and may not be replaced.
     """
     if path.is_dir():
         if not as_folder or any(path.iterdir()):
-            raise SimhashError(f"{path} is a folder that exists already: name another")
+            raise SimhashError(f"{path} is a folder that exists already: name another path")
     elif path.exists():
         if as_folder:
             raise SimhashError(
-                f"{path} is a file that exists already, and a folder is written: name another"
+                f"{path} is a file that exists already, and a folder is written: name another path"
             )
         if not overwrite:
             raise SimhashError(f"{path} exists already: --overwrite replaces it")
 
 
-def real(path: Path) -> Path:
+def real_path(path: Path) -> Path:
     """Return the path with symlinks followed, whether it exists or not."""
     return Path(os.path.realpath(path))
 
 
 def _lies_in(inner: Path, outer: Path) -> bool:
-    return real(outer) in real(inner).parents
+    return real_path(outer) in real_path(inner).parents

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.fingerprinting import Job, make_job_spec
-from scrapy_simhash.dedupe.inputs import InputFile, Inputs, changed
+from scrapy_simhash.dedupe.inputs import InputFile, Inputs, changed_error
 from scrapy_simhash.dedupe.judging import Judge
 from scrapy_simhash.dedupe.known import index_among, opened_known
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupePaths
-from scrapy_simhash.dedupe.paths import check_free, check_paths, real
+from scrapy_simhash.dedupe.paths import check_free, check_paths, real_path
 from scrapy_simhash.dedupe.state import State
 from scrapy_simhash.dedupe.summary import DedupeSummary
 from scrapy_simhash.dedupe.workers import Workers, fingerprints_here
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import Checkpoint
 
-# A worker gets a job at once. Jobs are small, so that no worker waits long for another.
+# Upper limits of a job, the records of one message to a worker. Small jobs spread evenly.
 _JOB_RECORDS = 64
 _JOB_BYTES = 1 << 17
-# The size of a file of HTML is not known here. A job of long pages must not reach the time-out.
+# A job of HTML files has only paths, not sizes. A few long pages stay within the time-out.
 _JOB_HTML_FILES = 8
-# Without probing, reading a bucket from memory is several times as fast as from rows.
+# Tables that are not probed read a bucket several times as fast from this buffer as from the disk.
 _INDEX_BUFFER_BYTES = 256 << 20
-# Smaller inputs are finished before worker processes have started.
-_WORTH_PROCESSES_BYTES = 4_000_000
+# Smaller inputs take less time than worker processes need to start.
+_MIN_BYTES_FOR_WORKERS = 4_000_000
 
 
 def dedupe(
@@ -48,16 +48,16 @@ def dedupe(
     on_progress: Callable[[int, int | None], object] = lambda _done, _of: None,
     note: Callable[[str], object] = lambda _line: None,
 ) -> DedupeSummary:
-    """De-duplicate files, or go on with the same run that was interrupted.
+    """De-duplicate files, or go on with an interrupted run. Return the counts.
 
-    :param on_progress: called with (records judged, estimate of all records).
+    :param on_progress: called with (records judged, estimate of all records, or None).
     :param note: called with messages to the user.
     :raises SimhashError: the run is not possible.
     :raises OSError: a file cannot be read or written.
     """
     check_paths(paths)
     inputs = Inputs(paths, options)
-    writing.check_tags(inputs, options)
+    writing.check_output(inputs, paths, options)
     with State(paths.state) as state:
         return _Run(
             paths=paths,
@@ -83,7 +83,7 @@ class _Run:
     summary: DedupeSummary
 
     def run(self) -> DedupeSummary:
-        """Do what is left of the run, and return its numbers."""
+        """Do what is left of the run, and return its counts."""
         state, paths = self.state, self.paths
         spec = self._spec()
         if paths.restart:
@@ -92,57 +92,57 @@ class _Run:
         if before is None:
             self._begin(spec)
         elif before != spec:
-            raise SimhashError(self._difference(before, spec))
+            raise self._other_run_error(before, spec)
         checkpoint = state.checkpoint()
         self.inputs.damaged.update(checkpoint.damaged)
         done_before = self.summary.went_on_after = checkpoint.records_after
         if before is not None:
-            self._check_free(checkpoint)
+            self._check_outputs(checkpoint)
             self.note(f"going on after {done_before:,} records of an interrupted run")
         if checkpoint.phase == "judging":
             try:
                 self._judge(checkpoint)
             except BaseException:
                 if before is None and not state.checkpoint().records_after:
-                    state.remove()  # there is nothing to go on with
+                    state.remove()  # no record was judged, so there is nothing to go on with
                 raise
             checkpoint = state.checkpoint()
         if checkpoint.phase == "judged":
             self.inputs.check_unchanged()
             self._write()
             checkpoint = replace(checkpoint, phase="written")
-            if paths.output != STANDARD_OUTPUT:  # which has to be written again after a kill
+            if paths.output != STANDARD_OUTPUT:  # after a kill, that has to be written again
                 state.append(checkpoint)
         self._move_into_place(checkpoint)
         return self.summary
 
     def _spec(self) -> dict[str, Any]:
-        """Return all that must be the same if the run goes on after an interruption."""
+        """Return everything that must be the same when the run goes on, as values for JSON."""
         paths, out = self.paths, self.paths.output_file
         return {
             "inputs": [[str(f.path.absolute()), *f.state()] for f in self.inputs.files],
             "against": self._spec_of_known(),
             "format": self.inputs.format,
-            "output": str(paths.output if out is None else real(out)),
-            "verdicts": None if paths.verdicts is None else str(real(paths.verdicts)),
-            "index": None if paths.index is None else str(real(paths.index)),
+            "output": str(paths.output if out is None else real_path(out)),
+            "verdicts": None if paths.verdicts is None else str(real_path(paths.verdicts)),
+            "index": None if paths.index is None else str(real_path(paths.index)),
             "options": json.loads(json.dumps(self.options.to_dict())),
         }
 
     def _spec_of_known(self) -> list[list[Any]]:
         against = self.paths.against
         if (directory := index_among(against)) is not None:
-            return [[str(real(directory))]]
+            return [[str(real_path(directory))]]
         return [[str(path.absolute()), *InputFile.of(path).state()] for path in against]
 
-    def _difference(self, before: dict[str, Any], spec: dict[str, Any]) -> str:
+    def _other_run_error(self, before: dict[str, Any], spec: dict[str, Any]) -> SimhashError:
         different = [name for name in spec if before.get(name) != spec[name]]
         if different == ["options"]:
             old, new = before["options"], spec["options"]
             different = [
                 f"{name} ({old.get(name)} before)" for name in new if old.get(name) != new[name]
             ]
-        return (
+        return SimhashError(
             f"{self.state.directory} belongs to an interrupted run that differs in "
             f"{', '.join(different)}: run its command again to go on, or begin again with --restart"
         )
@@ -157,33 +157,33 @@ class _Run:
         ):
             raise SimhashError(
                 f"the index {index} holds the records that the interrupted run judged, and they "
-                "would count as seen: go on without --restart, or restore the index and delete "
-                f"{state.directory}"
+                "would count as seen: go on without --restart, or restore the index from a backup "
+                f"and delete {state.directory}"
             )
         state.clear(keep_index=state.has_kept_index)
 
     def _begin(self, spec: dict[str, Any]) -> None:
         state = self.state
         try:
-            self._check_free(None)
+            self._check_outputs(None)
             if state.has_kept_index and not self.paths.overwrite:
                 raise SimhashError(
-                    f"{state.index} was kept by an earlier run: move it away, or --overwrite it"
+                    f"{state.index} was kept by an earlier run: move it away, or add --overwrite"
                 )
         except SimhashError:
             state.remove(keep_index=state.has_kept_index)
             raise
         state.begin(spec)
 
-    def _check_free(self, checkpoint: Checkpoint | None) -> None:
-        """Check that only files of this run are overwritten.
+    def _check_outputs(self, checkpoint: Checkpoint | None) -> None:
+        """Check that this run overwrites no file without permission, except its own.
 
         :raises SimhashError: another file exists.
         """
         paths, state = self.paths, self.state
         is_written = checkpoint is not None and checkpoint.phase == "written"
         for path, new in ((paths.output_file, state.output), (paths.verdicts, state.verdicts)):
-            is_in_place = is_written and not new.exists()
+            is_in_place = is_written and not new.exists()  # this run has moved it already
             if path is not None and not is_in_place:
                 as_folder = self.inputs.format == "html" and new == state.output
                 check_free(path, overwrite=paths.overwrite, as_folder=as_folder)
@@ -207,7 +207,7 @@ class _Run:
             if len(index) and not options.incremental and not checkpoint.records_after:
                 self.note(
                     f"the index holds {len(index):,} records of earlier runs. They do not count as "
-                    "seen: --incremental changes that"
+                    "seen: add --incremental if they should"
                 )
             known = self._known(stack)
             judge = Judge(state, index, options, checkpoint, inputs.damaged, known=known)
@@ -232,7 +232,7 @@ class _Run:
             self.summary.index_entries = judge.finish()
 
     def _known(self, stack: ExitStack) -> KnownRecords | None:
-        """Return the records of `against`, or None. Files are first read into an index."""
+        """Open the records of `against`, or return None. Files are first read into an index."""
         state, against = self.state, self.paths.against
         if not against:
             return None
@@ -250,7 +250,7 @@ class _Run:
         if self.options.workers:
             return self.options.workers
         files = self.inputs.files
-        if sum(file.size for file in files) < _WORTH_PROCESSES_BYTES and not any(
+        if sum(file.size for file in files) < _MIN_BYTES_FOR_WORKERS and not any(
             file.path.is_dir() for file in files
         ):
             return 1
@@ -270,7 +270,7 @@ class _Run:
             threads=self._worker_count(),
         )
         if next(verdicts, None) is not None:
-            raise changed("an input")
+            raise changed_error("an input")
         self.inputs.check_unchanged()
         if paths.verdicts is not None:
             with state.verdicts.open("wb") as file:
@@ -285,10 +285,10 @@ class _Run:
 
     def _move_into_place(self, checkpoint: Checkpoint) -> None:
         paths, state = self.paths, self.state
-        if not self.summary.records:  # the output was written before an interruption
+        if not self.summary.records:  # the interrupted run wrote the output: count its verdicts
             for _ in self._verdicts():
                 pass
-        self._check_free(checkpoint)
+        self._check_outputs(checkpoint)
         for path, new in ((paths.output_file, state.output), (paths.verdicts, state.verdicts)):
             if path is None:
                 continue
@@ -296,15 +296,15 @@ class _Run:
                 move_into_place(new, path)
             elif not path.exists():
                 raise SimhashError(
-                    f"{path} is missing, and {state.directory} no longer has it: begin again with "
-                    "--restart"
+                    f"{path} is missing, and {state.directory} no longer holds a copy: begin again "
+                    "with --restart"
                 )
         state.remove(keep_index=paths.keep_index)
 
 
 def _jobs(inputs: Inputs, done: int) -> Iterator[Job]:
-    """Yield jobs of all records but the first `done` ones."""
-    most = _JOB_HTML_FILES if inputs.format == "html" else _JOB_RECORDS
+    """Yield jobs of all records after the first `done` ones."""
+    max_records = _JOB_HTML_FILES if inputs.format == "html" else _JOB_RECORDS
     for file_number, parts in groupby(inputs.parts(), key=lambda pair: pair[0]):
         name = "" if inputs.format == "html" else inputs.files[file_number].name
         contents: list[bytes | str] = []
@@ -318,7 +318,7 @@ def _jobs(inputs: Inputs, done: int) -> Iterator[Job]:
             content = part.data if part.content is None else part.content
             contents.append(content if part.reason is None else part.reason)
             size += len(content)
-            if len(contents) == most or size >= _JOB_BYTES:
+            if len(contents) == max_records or size >= _JOB_BYTES:
                 yield Job(name, first, contents)
                 contents, size, first = [], 0, number + 1
         if contents:

@@ -1,22 +1,22 @@
-"""The state of a run, from which it goes on after a kill at any moment.
+"""Keep the state of a run, so that the run can go on after a kill at any moment.
 
-A folder beside the output with
+The state is a folder beside the output with
 
-- ``spec.json``: what the run was asked to do. Only the same run goes on. It is written first and
-  deleted first, so that a half-deleted state never matches a run.
-- ``journal``: the verdicts so far. It is appended in batches, each before the index is changed. A
-  batch ends with a line ``#CHECKSUM JSON``, which has the phase of the run, and what is needed to
-  repeat the changes of the index. An incomplete batch at the end is cut off, and the changes of
-  the last complete batch are repeated; repeating them is idempotent.
-- ``index/``, unless the run was given one.
-- ``known/``, an index of the files that the run compares with, if it does. It is made by a run of
-  its own, whose state is ``known.dedupe/`` until the index is complete.
+- ``spec.json``: inputs, paths and options. Only a run with the same ones goes on. This file is
+  written first and deleted first, so that a half-deleted state never matches a run.
+- ``journal``: the verdicts so far, in batches. A batch is appended before the index is changed. It
+  ends with a line ``#CHECKSUM JSON``, which has the phase of the run, and what is needed to repeat
+  the changes of the index. When a run goes on, an incomplete batch at the end is cut off, and the
+  changes of the last complete batch are repeated. Repeating them is idempotent.
+- ``index/``, unless the run was given an index.
+- ``known/``: an index of the files in `DedupePaths.against`. A run of its own makes it, with its
+  state in ``known.dedupe/`` until the index is complete.
 - ``output``, a file or folder, and ``verdicts.new``: complete in the phase ``written``, and then
   moved into place.
-- ``lock``: exists as long as anything but an index that is kept.
+- ``lock``: locked by the process; deleted last, so that it marks the folder as ours.
 
-A process that is killed leaves all that it has written. After a power loss, the journal may have
-lost batches that the index still has: that is detected.
+A process that is killed leaves all that it has written. After a power loss, the journal may lack
+batches that the index has. This is detected.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ Phase = Literal["judging", "judged", "written"]
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """The end of a batch.
+    """A batch of verdicts, and the state of the run at its end.
 
-    :param phase: ``judging`` records; all are ``judged``; the output is ``written`` and has to be
-        moved into place.
+    :param phase: ``judging`` while records remain, ``judged`` when all have verdicts, ``written``
+        when the output is complete and has to be moved into place.
     :param records: number of verdicts before the batch.
     :param lines: verdicts of the batch.
-    :param evidence: evidence of the records of the batch that are no near-duplicates, see
+    :param evidence: evidence of the records that the batch adds to the index, see
         `plain_evidence`.
     :param index_entries: entries of the index before the batch; None before the first batch.
     :param crawl_start: the number by which the index tells this run from earlier ones.
-    :param damaged: files that cannot be read to their ends, with reasons.
+    :param damaged: name of a file that cannot be read to its end → reason.
     """
 
     phase: Phase = "judging"
@@ -73,9 +73,9 @@ class Checkpoint:
 
 
 class State:
-    """The folder, locked by this process.
+    """The folder with the state, locked by this process.
 
-    :raises SimhashError: another process uses it, or it holds other files.
+    :raises SimhashError: another process has locked the folder, or it holds other files.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -107,26 +107,26 @@ class State:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self._lock.close()
-            raise SimhashError(f"another process uses it: {directory} is locked") from error
+            raise SimhashError(f"{directory} is locked: another process uses it") from error
 
     def spec(self) -> dict[str, Any] | None:
-        """Return what the interrupted run was asked to do; None if there is no such run."""
+        """Return the content of ``spec.json``, or None. If it is damaged, raise SimhashError."""
         try:
             content: dict[str, Any] = json.loads(self._spec.read_bytes())
         except FileNotFoundError:
             return None
         except ValueError:
-            raise self.damaged() from None
+            raise self.damaged_error() from None
         return content
 
     def begin(self, spec: dict[str, Any]) -> None:
-        """Begin a run, and discard what is left of another."""
+        """Begin a run, and delete what an earlier run left."""
         self.clear()
         with replaced(self._spec) as temporary:
             temporary.write_text(json.dumps(spec, indent=2), encoding="ascii")
 
     def checkpoint(self) -> Checkpoint:
-        """Return the end of the last complete batch, and cut off what follows it."""
+        """Return the last complete batch, or an empty one, and cut off what follows it."""
         checkpoint = Checkpoint()
         end = 0
         if self._journal.exists():
@@ -153,7 +153,7 @@ class State:
                     yield line
 
     def _batches(self) -> Iterator[tuple[Checkpoint, int]]:
-        """Yield the complete batches, and where they end."""
+        """Yield (batch, position of its end) of all complete batches."""
         end = 0
         lines: list[bytes] = []
         with self._journal.open("rb") as journal:
@@ -181,7 +181,7 @@ class State:
         )
 
     def clear(self, *, keep_index: bool = False) -> None:
-        """Delete everything but the lock."""
+        """Delete everything but the lock, and the index if it is kept."""
         self.close_journal()
         for path in (*self._files(), *self.directory.glob(".simhash-*")):
             discard(path)
@@ -189,10 +189,10 @@ class State:
             discard(self.index)
 
     def remove(self, *, keep_index: bool = False) -> None:
-        """Delete everything."""
+        """Delete everything, but the index if it is kept."""
         self.clear(keep_index=keep_index)
         discard(self._lock_file)
-        with suppress(OSError):  # the index is in it
+        with suppress(OSError):  # the folder holds the index
             self.directory.rmdir()
 
     def close_journal(self) -> None:
@@ -208,8 +208,8 @@ class State:
         self.close_journal()
         self._lock.close()
 
-    def damaged(self) -> SimhashError:
-        """Return the error to raise if the journal and the index do not fit."""
+    def damaged_error(self) -> SimhashError:
+        """Return the error to raise if the state is damaged, or the index does not match it."""
         return SimhashError(
             f"{self.directory}: the state of the interrupted run is damaged, as after a power "
             "loss, or another run used its index: begin again with --restart"

@@ -1,4 +1,4 @@
-"""The verdicts of a run: their form in files, and their numbers."""
+"""Verdicts as JSON, and the counts of a run."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 
 def plain_verdict(verdict: Verdict, *, dropped: bool) -> dict[str, Any]:
-    """Return the values of the line of JSON that `--verdicts` writes for a record."""
+    """Return the values of the JSON line that ``--verdicts`` writes for a record."""
     values = verdict.to_dict()
-    del values["canonical"]  # records have none
+    del values["canonical"]  # rel=canonical does not count for records
     return {"key": verdict.key, **values, "dropped": dropped}
 
 
 @dataclass
 class DedupeSummary:
-    """The numbers of a run.
+    """The counts of a run.
 
     :param dropped: duplicates that are left out.
-    :param tagged: near-duplicates that are kept with tags.
-    :param similar: kept records within k bits of another one, but not confirmed as its copies.
+    :param tagged: near-duplicates that are kept, because the action is ``tag``.
+    :param similar: kept records within k bits of another, but not confirmed as copies of it.
     :param known: records whose content is in `DedupePaths.against`.
     :param kinds: records by kind of verdict.
-    :param skipped: records without a verdict, by reason.
-    :param went_on_after: records that an interrupted run had judged.
-    :param damaged: path → reason, for files that cannot be read to the end.
-    :param index_entries: entries at the end; None if the run only wrote its output.
+    :param skipped: records with the verdict ``skipped``, by reason.
+    :param went_on_after: records that an interrupted run had judged before this one went on.
+    :param damaged: name of a file that cannot be read to its end → reason.
+    :param index_entries: entries of the index at the end; None if this run did not open an index.
     """
 
     records: int = 0
@@ -47,7 +47,7 @@ class DedupeSummary:
     damaged: dict[str, str] = field(default_factory=dict)
 
     def count(self, verdict: Mapping[str, Any], times: int = 1) -> None:
-        """Count the records with a verdict."""
+        """Count `times` records that have the same verdict."""
         self.records += times
         self.kinds[verdict["kind"]] += times
         if verdict["reason"]:
@@ -56,7 +56,7 @@ class DedupeSummary:
             self.dropped += times
         else:
             self.kept += times
-            if verdict["kind"] == "near-duplicate":  # only the action ``tag`` keeps them
+            if verdict["kind"] == "near-duplicate":  # kept only if the action is ``tag``
                 self.tagged += times
         if verdict["similar_to"] is not None:
             self.similar += times

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
     from concurrent.futures import Future
 
-# Jobs in advance for each worker, so that it never waits for this process.
+# Jobs that are queued for each worker, so that no worker waits for this process.
 _JOBS_AHEAD = 6
 
 
@@ -40,25 +40,25 @@ class Workers:
             timeout_ms=job_spec["timeout_ms"],
             encode=encoded,
             decode=lambda answer: [Fingerprinted.from_plain(plain) for plain in answer],
-            lost=str,
-            without_workers="one worker (--workers 1) needs no process",
+            lost_result=str,
+            without_workers="use --workers 1, which starts no process",
         )
-        # Answers are awaited in order, so each is delivered at once.
+        # `fingerprints` waits for answers in order, so batches would only delay them.
         self.pool = WorkerPool(work, count, batch_answers=1)
-        self._most_ahead = _JOBS_AHEAD * count
+        self._max_waiting = _JOBS_AHEAD * count
 
     def fingerprints(self, jobs: Iterable[Job]) -> Generator[list[Fingerprinted], None, None]:
         """Yield the fingerprints of each job, in the order of the jobs.
 
-        :raises WorkerError: no worker can be started.
+        :raises WorkerError: no worker can be started, or a job failed in a worker.
         """
         waiting: deque[tuple[Job, Future[list[Fingerprinted] | str]]] = deque()
         for job in jobs:
-            if len(waiting) == self._most_ahead:
-                yield self._received(*waiting.popleft())
+            if len(waiting) == self._max_waiting:
+                yield self._result(*waiting.popleft())
             waiting.append((job, self._submit(job)))
         while waiting:
-            yield self._received(*waiting.popleft())
+            yield self._result(*waiting.popleft())
 
     def close(self) -> None:
         """Kill the workers at once."""
@@ -67,34 +67,34 @@ class Workers:
     def _submit(self, job: Job) -> Future[list[Fingerprinted] | str]:
         return self.pool.submit(lambda: job)
 
-    def _received(self, job: Job, future: Future[list[Fingerprinted] | str]) -> list[Fingerprinted]:
-        """Return the fingerprints of a job. If it was lost, find out which records are to blame."""
-        found = future.result()
-        if not isinstance(found, str):
-            return found
-        if len(job.contents) == 1:
-            return [skipped(job.default_key(0), found)]
+    def _result(self, job: Job, future: Future[list[Fingerprinted] | str]) -> list[Fingerprinted]:
+        """Return the fingerprints of a job. If it failed, repeat its records one by one."""
+        result = future.result()
+        if not isinstance(result, str):
+            return result
+        if len(job.contents) == 1:  # `result` is the reason
+            return [skipped(job.default_key(0), result)]
         singles = [job.single(at) for at in range(len(job.contents))]
         futures = [self._submit(single) for single in singles]
         return [
             record
-            for single, answer in zip(singles, futures, strict=True)
-            for record in self._received(single, answer)
+            for single, future in zip(singles, futures, strict=True)
+            for record in self._result(single, future)
         ]
 
 
 def serve_jobs(job_spec: dict[str, Any]) -> Callable[[bytes], list[list[Any]]]:
-    """Return a function that answers a job with its fingerprints. Runs in a worker."""
+    """Return a function that answers the message of a job. Runs in a worker."""
     fingerprinter = Fingerprinter(job_spec)
 
-    def answered(message: bytes) -> list[list[Any]]:
-        return [one.plain() for one in fingerprinter.fingerprint(decoded(message))]
+    def answer(message: bytes) -> list[list[Any]]:
+        return [record.plain() for record in fingerprinter.fingerprint(decoded(message))]
 
-    return answered
+    return answer
 
 
 def encoded(job: Job) -> list[bytes]:
-    """Return the parts of the message for a job: a line of JSON, and the records as they are."""
+    """Return the message for a job, in parts: a line of JSON, then the contents as they are."""
     parts = [part if isinstance(part, str) else len(part) for part in job.contents]
     head = json.dumps([job.name, job.first_number, parts]).encode("ascii")
     return [head, b"\n", *(part for part in job.contents if isinstance(part, bytes))]

@@ -1,4 +1,4 @@
-"""Write the output from the input and the verdicts: what is kept is copied, byte by byte."""
+"""Write the output from the input and the verdicts. Except in Parquet, kept bytes are copied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from scrapy_simhash.dedupe.inputs import changed
+from scrapy_simhash.dedupe.inputs import changed_error
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT
 from scrapy_simhash.documents.files import import_extra, path_name, sync_file
 from scrapy_simhash.documents.lines import parse_csv
@@ -41,7 +41,7 @@ _BLOCK_BYTES = 1 << 20
 _GZIP_LEVEL = 6
 _GZIP_WINDOW = 31
 _PARQUET_ROWS = 4096
-# Records that are skipped for these reasons could not be parsed.
+# CSV records that were skipped for these reasons get no tag columns, because parsing may fail.
 _NOT_PARSED = ("not_csv", "not_its_encoding", "too_large", "error", "timeout", "worker_died")
 
 
@@ -54,11 +54,11 @@ def write_output(
     *,
     threads: int,
 ) -> None:
-    """Write what is kept to `output`, or to standard output if `paths` says so.
+    """Write what is kept to `output`, or to standard output if that is the output of `paths`.
 
-    :param verdicts: the verdicts of all records, in their order.
+    :param verdicts: the verdicts of all records, in the order of the records.
     :param threads: number of threads that compress.
-    :raises SimhashError: the verdicts do not fit the input.
+    :raises SimhashError: the input has more records than verdicts, or other files.
     """
     is_standard_output = paths.output == STANDARD_OUTPUT
     if paths.output is None or (is_standard_output and sys.stdout is None):
@@ -83,7 +83,7 @@ def write_output(
 
 
 def _kept(inputs: Inputs, verdicts: Iterator[Verdict]) -> Kept:
-    """Yield (number of the file, part, verdict or None) of everything that is kept."""
+    """Yield (number of the file, part, its verdict or None) of all parts that are kept."""
     for number, part in inputs.parts():
         verdict = None
         if part.is_record:
@@ -91,7 +91,7 @@ def _kept(inputs: Inputs, verdicts: Iterator[Verdict]) -> Kept:
             if verdict is None or (
                 inputs.format == "html" and verdict["key"] != path_name(_path_of(part))
             ):
-                raise changed("an input")
+                raise changed_error("an input")
             if verdict["dropped"]:
                 continue
         yield number, part, verdict
@@ -119,7 +119,7 @@ def _write_kept(
 
 
 def _copy(sink: Sink, data: bytes, rest: Iterable[bytes]) -> bytes:
-    """Write a record, and return its last piece."""
+    """Write a record from its pieces, and return the last piece."""
     sink.write(data)
     for piece in rest:
         sink.write(piece)
@@ -128,7 +128,7 @@ def _copy(sink: Sink, data: bytes, rest: Iterable[bytes]) -> bytes:
 
 
 def _write_lines(kept: Kept, sink: Sink, tag: Tag, head: bytes = b"") -> None:
-    """Write JSON lines or CSV. Each record ends with a line break, blank lines are left out."""
+    """Write JSON lines or CSV. Each record ends with a line break. Blank lines are left out."""
     sink.write(head)
     for _, part, verdict in kept:
         if verdict is None:
@@ -145,7 +145,7 @@ def _write_array(kept: Kept, sink: Sink, tag: Tag) -> None:
             continue
         sink.write(separator)
         separator = b",\n"
-        # What is too large is not whole here: its white space may be within the record.
+        # `data` is only the beginning of a record that is too large, and may end within a string.
         data = part.data.strip() if part.reason is None else part.data
         _copy(sink, tag(data, verdict), part.rest)
     sink.write(b"[\n]\n" if separator == b"[\n" else b"\n]\n")
@@ -153,7 +153,7 @@ def _write_array(kept: Kept, sink: Sink, tag: Tag) -> None:
 
 def _write_warc(inputs: Inputs, kept: Kept, sink: Sink, *, compressed: bool) -> None:
     """Write WARC records, compressed record by record if the output is compressed."""
-    is_copied = [not compressed or inputs.yields_members(file.path) for file in inputs.files]
+    is_copied = [not compressed or inputs.yields_compressed(file.path) for file in inputs.files]
     for number, part, _ in kept:
         if is_copied[number]:
             _copy(sink, part.data, part.rest)
@@ -164,7 +164,7 @@ def _write_warc(inputs: Inputs, kept: Kept, sink: Sink, *, compressed: bool) -> 
 
 
 def _write_folder(inputs: Inputs, kept: Kept, folder: Path) -> None:
-    """Copy files to a new folder."""
+    """Copy the files that are kept to a new folder."""
     folder.mkdir()
     for number, part, _ in kept:
         source, top = _path_of(part), inputs.files[number].path
@@ -188,7 +188,7 @@ def _path_of(part: Part) -> Path:
 def _write_parquet(
     paths: Collection[Path], verdicts: Iterator[Verdict], output: Path, tags: Mapping[str, str]
 ) -> None:
-    """Write rows that are kept, with a column for each tag."""
+    """Write the rows that are kept, with a column for each tag."""
     arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
     types = {"distance": arrow.int32(), "similarity": arrow.float64()}
     schema = parquet_schema(next(iter(paths)))
@@ -197,25 +197,25 @@ def _write_parquet(
     with parquet.ParquetWriter(output, schema) as writer:
         for path in paths:
             for batch in row_batches(path, _PARQUET_ROWS):
-                judged = [next(verdicts) for _ in range(batch.num_rows)]
+                of_rows = [next(verdicts) for _ in range(batch.num_rows)]
                 table = arrow.Table.from_batches([batch])
                 for name, column in tags.items():
-                    values = [None if one["reason"] else one.get(name) for one in judged]
+                    values = [None if v["reason"] else v.get(name) for v in of_rows]
                     column_field = schema.field(column)
                     table = table.append_column(
                         column_field, arrow.array(values, column_field.type)
                     )
-                is_kept = arrow.array([not one["dropped"] for one in judged])
+                is_kept = arrow.array([not v["dropped"] for v in of_rows])
                 writer.write_table(table.filter(is_kept))
 
 
 class _Gzip:
-    """A sink that compresses blocks in several threads, each to a gzip member."""
+    """A sink that compresses blocks in several threads, each block to its own gzip member."""
 
     def __init__(self, file: BinaryIO, threads: int) -> None:
         self._file = file
         self._executor = ThreadPoolExecutor(threads)
-        self._most_waiting = 2 * threads
+        self._max_waiting = 2 * threads
         self._block = bytearray()
         self._waiting: deque[Future[bytes]] = deque()
 
@@ -227,7 +227,7 @@ class _Gzip:
     def _submit(self) -> None:
         block, self._block = bytes(self._block), bytearray()
         self._waiting.append(self._executor.submit(gzip.compress, block, _GZIP_LEVEL, mtime=0))
-        if len(self._waiting) > self._most_waiting:
+        if len(self._waiting) > self._max_waiting:
             self._file.write(self._waiting.popleft().result())
 
     def __enter__(self) -> Self:
@@ -241,11 +241,13 @@ class _Gzip:
                     self._file.write(compressed.result())
 
 
-def check_tags(inputs: Inputs, options: DedupeOptions) -> None:
-    """Check that records can be tagged, if that is asked for.
+def check_output(inputs: Inputs, paths: DedupePaths, options: DedupeOptions) -> None:
+    """Check that the format can be written to standard output and tagged, if that is asked for.
 
-    :raises SimhashError: the format has no fields, or a column exists already.
+    :raises SimhashError: it cannot, or a column with the name of a tag exists already.
     """
+    if paths.output == STANDARD_OUTPUT and inputs.format in ("html", "parquet"):
+        raise SimhashError(f"{inputs.format} cannot go to standard output: name another output")
     if options.action != "tag":
         return
     if inputs.format in ("html", "warc"):
@@ -260,7 +262,7 @@ def check_tags(inputs: Inputs, options: DedupeOptions) -> None:
 
 
 def json_tagger(tags: Mapping[str, str], encoding: str = "utf-8") -> Tag:
-    """Return a function that adds fields at the end of a JSON object, and changes nothing else."""
+    """Return a function that sets fields at the end of a JSON object, and changes nothing else."""
     names = [json.dumps(name).encode("ascii") for name in tags.values()]
 
     def tag(data: bytes, verdict: Verdict) -> bytes:
@@ -268,7 +270,7 @@ def json_tagger(tags: Mapping[str, str], encoding: str = "utf-8") -> Tag:
             return data
         record = data.rstrip()
         inside = record.removesuffix(b"}").rstrip()
-        if any(name in record for name in names):  # perhaps a tag of an earlier run
+        if any(name in record for name in names):  # an earlier run may have added a tag
             inside = _without(record.decode(encoding), tags.values()).encode(encoding)
         comma = b"" if inside.endswith(b"{") else b", "
         values = {name: verdict.get(field) for field, name in tags.items()}
@@ -279,7 +281,7 @@ def json_tagger(tags: Mapping[str, str], encoding: str = "utf-8") -> Tag:
 
 
 def _without(record: str, names: Collection[str]) -> str:
-    """Return the text of a JSON object without some of its fields, and without its end."""
+    """Return the text of a JSON object without the named fields, and without its last brace."""
     decoder = json.JSONDecoder()
     at = _after_space(record, record.index("{") + 1)
     kept = [record[:at]]
@@ -308,21 +310,21 @@ class _CsvTags:
         self._tags = tags
 
     def head(self) -> bytes:
-        """Return the first line, with a line break."""
+        """Return the header with the names of the tags, ending with a line break."""
         line = self._inputs.header_line
         if line and not line.endswith(b"\n"):
             line += b"\n"
-        return self._joined(line, list(self._tags.values()), self._columns)
+        return self._with_columns(line, list(self._tags.values()), self._columns)
 
     def record(self, data: bytes, verdict: Verdict) -> bytes:
-        """Return a record with its tags."""
+        """Return a record with its tags, or unchanged if it has more columns than the header."""
         if not self._tags or verdict["reason"] in _NOT_PARSED:
             return data
         count = len(parse_csv(data, self._inputs.encoding, self._inputs.delimiter))
         values = [None if verdict["reason"] else verdict.get(field) for field in self._tags]
-        return data if count > self._columns else self._joined(data, values, count)
+        return data if count > self._columns else self._with_columns(data, values, count)
 
-    def _joined(self, data: bytes, values: list[Any], count: int) -> bytes:
+    def _with_columns(self, data: bytes, values: list[Any], count: int) -> bytes:
         if not self._tags or not data:
             return data
         out = io.StringIO(newline="")

@@ -1,1 +1,1 @@
-"""Read files as documents and records, whatever their format, and write files atomically."""
+"""Read files of several formats as documents or records, and write files atomically."""

@@ -1,7 +1,7 @@
 """Decode pages and files by the rules of Scrapy's `TextResponse.text`.
 
-The encoding comes from the first of these that exists: a byte order mark, the HTTP header, the
-declaration in the page, a guess.
+The encoding comes from the first of these that exists: a byte order mark, the HTTP header, a
+declaration in the page, or a guess.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ import re
 
 from scrapy_simhash.errors import SimhashError
 
+# A file is binary if its first block has a zero byte, or its beginning too many control characters.
 _FIRST_BLOCK_BYTES = 8192
 _MAX_CONTROL_SHARE = 0.02
 _CHECKED_CHARACTERS = 64_000
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _CONTROLS = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
-# The encoding that `_encoding_and_text` returns if none was declared and none could be guessed. No
-# text has it otherwise: a page in ASCII counts as Windows-1252.
+# `_encoding_and_text` returns this encoding only if none was declared and none could be guessed: a
+# page in ASCII has the encoding Windows-1252, as in browsers.
 _UNKNOWN = "ascii"
 
 
 class NotReadable(SimhashError):
-    """Raised for bytes that are no text. `reason` is the same for all errors of a kind."""
+    """Raised for a document that cannot be read. Errors of one kind have the same `reason`."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason, detail)
@@ -39,7 +40,7 @@ def decoded(content: bytes, content_type: str | None = None) -> str:
 
 
 def decoded_file(content: bytes) -> str:
-    """Return the same text for a file of an unknown kind.
+    """Return the text of a file that may be binary, as `decoded` does for a page.
 
     :raises NotReadable: the file is binary, or its encoding cannot be guessed.
     """
@@ -47,7 +48,7 @@ def decoded_file(content: bytes) -> str:
         raise NotReadable("binary")
     encoding, text = _encoding_and_text(content)
     if encoding == _UNKNOWN:
-        raise NotReadable("in an unknown encoding", "it is not UTF-8; --encoding names it")
+        raise NotReadable("in an unknown encoding", "it is not UTF-8; name it with --encoding")
     start = text[:_CHECKED_CHARACTERS]
     if len(_CONTROLS.findall(start)) > _MAX_CONTROL_SHARE * len(start):
         raise NotReadable("binary")
@@ -57,7 +58,7 @@ def decoded_file(content: bytes) -> str:
 def decoded_as(content: bytes, encoding: str) -> str:
     """Return the text in the encoding that the user named.
 
-    :raises NotReadable: it is not in that encoding.
+    :raises NotReadable: the content is not in that encoding.
     """
     try:
         text = content.decode(encoding)
@@ -68,7 +69,7 @@ def decoded_as(content: bytes, encoding: str) -> str:
 
 
 def byte_order_encoding(content: bytes) -> str | None:
-    """Return the encoding that a byte order mark names; its decoder removes the mark."""
+    """Return the encoding that a byte order mark names, or None. Decoding removes the mark."""
     from w3lib.encoding import read_bom
 
     encoding, _ = read_bom(content)
@@ -78,7 +79,7 @@ def byte_order_encoding(content: bytes) -> str | None:
 
 
 def without_surrogates(text: str) -> str:
-    """Return a text that UTF-8 can encode: lone surrogates are replaced."""
+    """Return a text with lone surrogates replaced, so that UTF-8 can encode it."""
     return text if text.isascii() else _SURROGATES.sub(_REPLACEMENT, text)
 
 
@@ -86,12 +87,12 @@ def _encoding_and_text(content: bytes, content_type: str | None = None) -> tuple
     from w3lib.encoding import html_to_unicode
 
     return html_to_unicode(
-        content_type, content, auto_detect_fun=_detected, default_encoding=_UNKNOWN
+        content_type, content, auto_detect_fun=_guessed_encoding, default_encoding=_UNKNOWN
     )
 
 
-def _detected(content: bytes) -> str | None:
-    """Guess the encoding of bytes that do not declare one, as Scrapy does."""
+def _guessed_encoding(content: bytes) -> str | None:
+    """Guess the encoding of bytes that do not declare one, as Scrapy does; None if unknown."""
     from w3lib.encoding import resolve_encoding
 
     for encoding in ("ascii", "utf-8"):

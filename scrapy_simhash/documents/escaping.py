@@ -1,38 +1,35 @@
-"""Escape text of pages, URLs and files, which may be hostile, for terminals, logs and CSV.
-
-HTML is escaped by the templates.
-"""
+"""Escape text from pages, URLs and files, which may be hostile, for terminals, logs and CSV."""
 
 from __future__ import annotations
 
 _SHOWN_CHARACTERS = 200
-# Spreadsheets evaluate a cell that begins so.
+# Spreadsheets evaluate a cell that begins with one of these.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def escaped(text: str) -> str:
-    """Return a text with all control characters and invisible characters escaped."""
+    """Return a text with control, invisible and other unprintable characters escaped."""
     return "".join(
         character if character.isprintable() else ascii(character)[1:-1] for character in text
     )
 
 
 def printable(text: str) -> str:
-    """Return a text for one log line: escaped, at most 200 characters before that."""
+    """Return a text for one log line: cut to 200 characters, then escaped."""
     cut = text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
     return escaped(cut)
 
 
 def csv_cell(text: str) -> str:
-    """Return a text that UTF-8 can encode and no spreadsheet evaluates."""
+    """Return the text of a CSV cell that UTF-8 can encode and no spreadsheet evaluates."""
     text = text.encode("utf-8", "backslashreplace").decode()
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
 def nearness(distance: int | None, similarity: float | None) -> str:
-    """Return the distance of two pages in bits and, if known, their similarity in per cent.
+    """Return text with the distance of two pages in bits and, if known, their similarity.
 
-    The similarity is rounded down, so that only equal texts have 100 %.
+    The similarity is rounded down, so that 100 % means a similarity of 1.
     """
     shown = "" if similarity is None else f", similarity {int(100 * similarity + 1e-9)} %"
     return f"distance {distance}{shown}"

@@ -24,15 +24,14 @@ _BUFFER_BYTES = 1 << 18
 
 
 class DamagedFile(SimhashError):
-    """A file that cannot be read to its end."""
+    """Raised for a file that cannot be read to its end."""
 
 
 def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[Path]:
-    """Yield the files of folders, sorted by name, and paths that are no folders as they are.
+    """Yield each path that is not a folder, and the files in each folder and its subfolders.
 
-    In folders, hidden files, special files and links to folders are ignored.
-
-    :param exclude: a folder to leave out.
+    In a folder, files come before subfolders, both sorted by name. Hidden files and folders,
+    special files, symlinks to folders and the folder `exclude` are left out.
     """
     for path in paths:
         if not path.is_dir():
@@ -58,7 +57,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def path_name(path: Path) -> str:
-    """Return a path as text that can be written anywhere: file names may be any bytes."""
+    """Return a path as text that UTF-8 can encode, although file names may be any bytes."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
@@ -66,7 +65,7 @@ def path_name(path: Path) -> str:
 def uncompressed(stream: BinaryIO) -> Iterator[io.BufferedReader]:
     """Yield a stream, decompressed if it is gzip. It need not be seekable.
 
-    :raises DamagedFile: at exit, if the compressed data is damaged; the stream ends there.
+    :raises DamagedFile: at exit, if the compressed data was damaged. The stream ends at the damage.
     """
     buffered = cast(
         "io.BufferedReader",
@@ -82,7 +81,7 @@ def uncompressed(stream: BinaryIO) -> Iterator[io.BufferedReader]:
 
 
 class _Gunzip(io.RawIOBase):
-    """The content of a gzip file, which ends where the file is damaged."""
+    """The content of a gzip file up to its end or to the first damage."""
 
     def __init__(self, compressed: BinaryIO) -> None:
         self._content = gzip.GzipFile(fileobj=compressed)
@@ -95,7 +94,7 @@ class _Gunzip(io.RawIOBase):
         if self.damage is not None:
             return 0
         try:
-            # Not readinto, which loses what it has read before it raises an error.
+            # `readinto` would lose what it has read before it raises an error.
             content = self._content.read1(len(buffer))
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             self.damage = str(error)
@@ -106,17 +105,17 @@ class _Gunzip(io.RawIOBase):
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Yield a temporary path for a file or folder; on success, it replaces `path` atomically.
+    """Yield a temporary path. On success, the file or folder there replaces `path` atomically.
 
-    Symlinks are followed. A pipe or a device cannot be replaced and is yielded itself.
+    Symlinks are followed. A pipe or a device cannot be replaced, so its own path is yielded.
 
-    :raises OSError: the file cannot be written.
+    :raises OSError: `path` cannot be replaced.
     """
     path = path.resolve()
     if path.exists() and not (path.is_file() or path.is_dir()):
         yield path
         return
-    # Not derived from the name of `path`, because the result could be too long.
+    # A name that is derived from that of `path` could be too long.
     temporary = path.with_name(f".simhash-{secrets.token_hex(8)}")
     try:
         yield temporary
@@ -131,7 +130,7 @@ def move_into_place(source: Path, path: Path) -> None:
 
     Symlinks are followed.
 
-    :raises OSError: it cannot be written.
+    :raises OSError: `path` cannot be replaced.
     """
     try:
         _rename(source, path.resolve())
@@ -151,7 +150,7 @@ def _rename(source: Path, path: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Write a file or the entry of a folder to the disk, so that it survives a power loss."""
+    """Sync a file, or the entries of a folder, to the disk, to survive a power loss."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -176,6 +175,6 @@ def import_extra(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise SimhashError(
-            f"{module.partition('.')[0]} is needed for these files, and cannot be imported "
+            f"{module.partition('.')[0]} is needed to read these files, but cannot be imported "
             f'({error}): pip install "scrapy-simhash[files]"'
         ) from error

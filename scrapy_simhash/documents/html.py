@@ -13,7 +13,7 @@ _START = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
-# Scrapy makes other responses of these. Of unknown types, it looks at the name and the content.
+# Scrapy makes other responses of these types. For unknown types, it looks at name and content.
 _OTHER_TYPES = (
     *("application/atom+xml", "application/rdf+xml", "application/rss+xml", "application/xml"),
     *("application/json", "application/x-json", "application/json-amazonui-streaming"),
@@ -29,17 +29,17 @@ def begins_as_html(text: str) -> bool:
 
 
 def begins_as_html_bytes(content: bytes) -> bool:
-    """Return True if the bytes of a text begin so, in any encoding that is based on ASCII."""
-    start = content[:_START_CHARACTERS].decode("latin-1").replace("\0", "")
+    """Return True if bytes begin as an HTML page does, in an encoding that is based on ASCII."""
+    start = content[:_START_CHARACTERS].decode("latin-1").replace("\0", "")  # zeros of UTF-16
     return begins_as_html(start.removeprefix("ï»¿"))
 
 
 def is_html_response(
     body: bytes, url: str, content_type: str | None = None, disposition: str | None = None
 ) -> bool:
-    """Return True if Scrapy makes an `HtmlResponse` of a response.
+    """Return True if Scrapy would make an `HtmlResponse` from a response.
 
-    :param disposition: the header Content-Disposition, which may name the file.
+    :param disposition: the header Content-Disposition, which may name a file.
     """
     types = [] if content_type is None else [content_type.split(";")[0].strip().lower()]
     if disposition is not None:
@@ -60,8 +60,9 @@ def is_html_response(
 
 
 def _type_of_name(name: str) -> str:
+    """Return the MIME type of a file name or URL; empty if it is unknown or compressed."""
     try:
         mime_type, encoding = mimetypes.guess_type(name)
-    except ValueError:  # brackets that are no IPv6 address
+    except ValueError:  # a URL with brackets around something that is no IPv6 address
         return ""
     return "" if mime_type is None or encoding else mime_type

@@ -1,6 +1,6 @@
 """Split files of JSON lines, JSON arrays and CSV into records, as bytes.
 
-A part that is too large is read in pieces, so that memory is bounded.
+A record that is too large is read in pieces, so that memory is bounded.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ _SPACE = b" \t\r\n"
 _BETWEEN_ITEMS = b"," + _SPACE
 _AROUND_ITEMS = b"[]" + _BETWEEN_ITEMS
 _BOM = b"\xef\xbb\xbf"
-# The end of a line that is held back until it is known what surrounds the item.
+# Bytes that `_item_pieces` holds back, because they may be brackets or commas after the object.
 _HELD_BYTES = 1 << 12
 
 
 class Part(NamedTuple):
     """A part of a file: a record, or bytes between records.
 
-    :param data: the bytes to copy; of a part that is too large, the first ones.
-    :param is_record: False for bytes that are copied without being judged, and for blank lines.
+    :param data: the bytes to copy; only the first ones of a part that is too large. A path for a
+        file in a folder, empty for a row of Parquet.
+    :param is_record: False for a part that is not judged, such as a blank line or a header.
     :param reason: why a record cannot be judged, such as ``too_large``.
-    :param content: the bytes to judge, if they differ from `data`.
-    :param rest: the bytes after `data`. They are lost when the next part is read.
+    :param content: the bytes to judge; None if they are `data`.
+    :param rest: the bytes after `data`, to be read before the next part.
     """
 
     data: bytes
@@ -44,7 +45,7 @@ class Part(NamedTuple):
 class Unreadable(Exception):
     """Raised for a record that cannot be read.
 
-    :param key: key of the record, if it is known.
+    :param key: key of the record; None if unknown.
     """
 
     def __init__(self, reason: str, key: str | None = None) -> None:
@@ -54,7 +55,7 @@ class Unreadable(Exception):
 
 
 def line_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
-    """Yield each line as a record. Blank lines are parts, but no records."""
+    """Yield each line as a record. A blank line is a part that is no record."""
     return _parts(stream, max_bytes, lambda piece: piece.endswith(b"\n"), space=None)
 
 
@@ -62,7 +63,7 @@ def csv_parts(stream: io.BufferedReader, max_bytes: int) -> Iterator[Part]:
     """Yield the records of a CSV file. The first one, the header, is no record."""
     ends = _CsvEnds(csv_delimiter(stream.peek(PIECE_BYTES).partition(b"\n")[0]))
     is_header = True
-    # A line of tabs is a record. If the last one ends within quotes, it is torn.
+    # A line of tabs is a record of empty fields. A last record that ends within quotes is torn.
     for part in _parts(stream, max_bytes, ends.ends_record, space=b"\r\n"):
         reason = "not_csv" if part.reason is None and ends.is_quoted else part.reason
         yield part._replace(is_record=part.is_record and not is_header, reason=reason)
@@ -72,8 +73,8 @@ def csv_parts(stream: io.BufferedReader, max_bytes: int) -> Iterator[Part]:
 def array_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
     """Yield the objects of a JSON array that has one in each line, as Scrapy writes it.
 
-    Brackets, commas and white space around objects are left out. They may share a line with an
-    object. Scrapy appends to a feed by writing another array after the first.
+    Brackets, commas and white space around an object are left out, whether they share its line or
+    not. Brackets may also stand in the middle: Scrapy appends to a feed by adding another array.
     """
     for part in line_parts(stream, max_bytes):
         line = part.data.removeprefix(_BOM)
@@ -83,7 +84,7 @@ def array_parts(stream: BinaryIO, max_bytes: int) -> Iterator[Part]:
 
 
 def _item_pieces(line: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield a line without what surrounds its object. Another value keeps its brackets."""
+    """Yield a line in pieces, without what surrounds its object. Another value keeps brackets."""
     held = first = b""
     for piece in line:
         held += piece
@@ -107,9 +108,8 @@ def _parts(
 ) -> Iterator[Part]:
     """Yield records of one line or several.
 
-    :param ends_record: is called with each piece of a line, and returns True if the record ends
-        there.
-    :param space: lines of these bytes are blank; None for ASCII white space.
+    :param ends_record: called with each piece of a line; returns True if a record ends with it.
+    :param space: bytes of blank lines, which are no records; None for ASCII white space.
     """
     while piece := stream.readline(max_bytes + 1):
         pieces = [piece]
@@ -147,8 +147,8 @@ def csv_delimiter(header: bytes) -> str:
 class _CsvEnds:
     """The state of a CSV reader at the end of a piece of a line.
 
-    As for `csv.reader`, a quote opens a field at its start only, and line breaks within quotes are
-    text. The bytes of these characters mean the same in every encoding that is based on ASCII.
+    As in `csv.reader`, only a quote at the start of a field opens quoted text, in which line breaks
+    end no record. All encodings that are based on ASCII have the same bytes for these characters.
     """
 
     def __init__(self, delimiter: str) -> None:
@@ -182,7 +182,7 @@ def parse_record(
     """Return the fields of a record.
 
     :param header: the columns of CSV; None for JSON.
-    :raises Unreadable: the content is no record.
+    :raises Unreadable: see `parse_json` and `parse_csv`.
     """
     if header is None:
         return parse_json(content, encoding)
@@ -192,7 +192,7 @@ def parse_record(
 def parse_json(content: bytes, encoding: str) -> dict[str, Any]:
     """Return a JSON object.
 
-    :raises Unreadable: the content is no JSON object.
+    :raises Unreadable: the content is no JSON object, or not in that encoding.
     """
     try:
         record = json.loads(_decode(content, encoding))
@@ -206,7 +206,7 @@ def parse_json(content: bytes, encoding: str) -> dict[str, Any]:
 def parse_csv(content: bytes, encoding: str, delimiter: str) -> list[str]:
     """Return the fields of one CSV record.
 
-    :raises Unreadable: the content is not one CSV record.
+    :raises Unreadable: the content is not one CSV record, or not in that encoding.
     """
     csv.field_size_limit(max(csv.field_size_limit(), len(content) + 1))
     text = _decode(content, encoding)

@@ -19,14 +19,15 @@ _ROWS = 256
 def parquet_schema(path: Path) -> Any:
     """Return the schema of a Parquet file.
 
-    :raises SimhashError: the file is no Parquet file, or a package is missing.
+    :raises FileNotFoundError: there is no such file.
+    :raises SimhashError: the file is no Parquet file, or pyarrow cannot be imported.
     """
     with _opened(path) as file:
         return file.schema_arrow
 
 
 def row_parts(path: Path, columns: Sequence[str], max_bytes: int) -> Iterator[Part]:
-    """Yield each row as a record, whose content is a JSON object of these columns."""
+    """Yield rows as records. The `content` is a JSON object of the columns, `data` is empty."""
     for batch in row_batches(path, _ROWS, list(columns)):
         for row in batch.to_pylist():
             text = json.dumps(row, ensure_ascii=False, default=_as_text)
@@ -36,7 +37,7 @@ def row_parts(path: Path, columns: Sequence[str], max_bytes: int) -> Iterator[Pa
 
 
 def row_batches(path: Path, rows: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
-    """Yield batches of at most so many rows.
+    """Yield batches of at most `rows` rows.
 
     :raises SimhashError: the file is damaged.
     """

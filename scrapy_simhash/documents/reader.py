@@ -1,7 +1,7 @@
 """Read files and folders as documents, each with a name and a text.
 
-A text file or an HTML page is one document; a JSON file has one in each line, or in each item of a
-list. What cannot be read is reported with the reason, and reading goes on.
+A text file or an HTML page is one document. A JSON file has a document in each line, or in each
+item of a list. What cannot be read is yielded as `Skipped`, with the reason, and reading goes on.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Document(NamedTuple):
 
 
 class HtmlDocument(Document):
-    """A document whose text is an HTML page; see `DocumentReader.keep_html`."""
+    """A document whose text is a whole HTML page; see `keep_html` of `DocumentReader`."""
 
     __slots__ = ()
 
 
 class Skipped(NamedTuple):
-    """A document that could not be read. `reason` is the same for all of a kind."""
+    """A document that could not be read. Those of one kind have the same `reason`."""
 
     place: str
     reason: str
@@ -59,12 +59,12 @@ class Skipped(NamedTuple):
 class DocumentReader:
     """A reader of documents.
 
-    :param text_field: field of a JSON object with its text.
-    :param name_field: field with its name; None for ``url``, else ``id``. Without a name, it is
-        FILE:LINE.
+    :param text_field: field of a JSON object that contains its text.
+    :param name_field: field that contains its name; None for ``url``, else ``id``. Without a name,
+        the name is FILE:NUMBER, with the number of the line or item.
     :param encoding: encoding of all files; None to detect it.
-    :param max_bytes: upper limit for a document; 0 for none.
-    :param keep_html: return HTML pages themselves instead of their main text.
+    :param max_bytes: upper limit of a document or a JSON list; 0 for no limit.
+    :param keep_html: return HTML pages as they are instead of their main text.
     """
 
     text_field: str = "text"
@@ -93,7 +93,7 @@ class DocumentReader:
             yield Skipped(name, "cannot be opened", error.strerror or str(error))
 
     def stream(self, name: str, stream: BinaryIO) -> Iterator[Document | Skipped]:
-        """Yield the documents of an open file. The format is found by the name, or the content."""
+        """Yield the documents of an open file. Its name or its content tells the format."""
         lower = name.lower().removesuffix(".gz")
         is_json = lower.endswith(_JSON_ENDINGS)
         try:
@@ -101,9 +101,9 @@ class DocumentReader:
                 if is_json:
                     yield from self._json(name, content, may_be_list=lower.endswith(".json"))
                 else:
-                    whole = self._limited(content)
-            if not is_json:  # and not damaged
-                yield self._one(name, whole, html=lower.endswith(HTML_ENDINGS))
+                    whole = self._read_all(content)
+            if not is_json:  # here, the file is known to be undamaged
+                yield self._file_document(name, whole, html=lower.endswith(HTML_ENDINGS))
         except DamagedFile as error:
             yield Skipped(name, "damaged gzip", str(error))
         except NotReadable as error:
@@ -116,7 +116,7 @@ class DocumentReader:
     def page(self, name: str, content: bytes, text: str, *, html: bool) -> Document | Skipped:
         """Return the document of a page that was downloaded.
 
-        :param text: the decoded page, which is used unless `encoding` is set.
+        :param text: the decoded page; if `encoding` is set, `content` is decoded instead.
         """
         try:
             if self.max_bytes and len(content) > self.max_bytes:
@@ -127,7 +127,7 @@ class DocumentReader:
             return Skipped(name, error.reason, error.detail)
         return self._document(name, text, html=html)
 
-    def _one(self, name: str, content: bytes, *, html: bool) -> Document | Skipped:
+    def _file_document(self, name: str, content: bytes, *, html: bool) -> Document | Skipped:
         if self.encoding is not None:
             text = decoded_as(content, self.encoding)
         else:
@@ -135,7 +135,7 @@ class DocumentReader:
             text = (decoded if is_page else decoded_file)(content)
         return self._document(name, text, html=html)
 
-    def _limited(self, stream: BinaryIO) -> bytes:
+    def _read_all(self, stream: BinaryIO) -> bytes:
         content = stream.read(self.max_bytes + 1 if self.max_bytes else -1)
         if self.max_bytes and len(content) > self.max_bytes:
             raise self._too_long()
@@ -147,14 +147,14 @@ class DocumentReader:
     def _json(
         self, name: str, stream: io.BufferedReader, *, may_be_list: bool
     ) -> Iterator[Document | Skipped]:
-        """Yield the object of each line, or of each item of one JSON value.
+        """Yield the document of each line, or of each item of a list.
 
-        :param may_be_list: the file is one JSON value if its first line is no JSON object.
+        :param may_be_list: a first line that is a list or no valid JSON begins a single JSON value.
         """
         encoding = self.encoding or byte_order_encoding(stream.peek(4)[:4]) or "utf-8"
         lines: BinaryIO = stream
-        if not "a\n".encode(encoding).endswith(b"a\n"):  # line breaks are other bytes in UTF-16
-            lines = io.BytesIO(self._limited(stream).decode(encoding).encode())
+        if not "a\n".encode(encoding).endswith(b"a\n"):  # in UTF-16, line breaks have other bytes
+            lines = io.BytesIO(self._read_all(stream).decode(encoding).encode())
             encoding = "utf-8"
         for number, part in enumerate(line_parts(lines, self.max_bytes or _UNLIMITED), 1):
             place = f"{name}:{number}"
@@ -184,10 +184,11 @@ class DocumentReader:
     def _items(
         self, name: str, first_line: bytes, lines: BinaryIO, encoding: str
     ) -> Iterator[Document | Skipped]:
-        left = self.max_bytes - len(first_line) + 1 if self.max_bytes else -1
-        content = first_line + lines.read(left)
+        """Yield the documents of a file that is a single JSON value."""
+        size = self.max_bytes - len(first_line) + 1 if self.max_bytes else -1
+        content = first_line + lines.read(size)
         if self.max_bytes and len(content) > self.max_bytes:
-            raise self._too_long("JSON lines are read one by one")
+            raise self._too_long("the limit is for the whole list; JSON lines are read one by one")
         try:
             value = json.loads(content.decode(encoding).removeprefix("\ufeff"))
         except (ValueError, RecursionError) as error:
@@ -207,11 +208,11 @@ class DocumentReader:
             return Skipped(
                 place,
                 f"no field {self.text_field!r}",
-                f"it has {names or 'none'}; --text-field names the one with the text",
+                f"it has {names or 'none'}; name the one with the text with --text-field",
             )
         fields = ("url", "id") if self.name_field is None else (self.name_field,)
-        found = (value.get(field) for field in fields)
-        name = next((str(n) for n in found if isinstance(n, (str, int)) and str(n).strip()), place)
+        values = (value.get(field) for field in fields)
+        name = next((str(v) for v in values if isinstance(v, (str, int)) and str(v).strip()), place)
         return self._document(without_surrogates(name), without_surrogates(text))
 
     def _document(self, name: str, text: str, *, html: bool = False) -> Document | Skipped:

@@ -1,4 +1,4 @@
-"""Split WARC files into records. `warcio` finds where they begin and end; bytes are copied."""
+"""Split WARC files into records. `warcio` finds their boundaries; their bytes are not changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _HEADER_BYTES = 1 << 16
 _END = b"\r\n\r\n"
-_TORN = "a record of it is torn"
+_TORN = "a record of it is incomplete"
 
 
 def warc_parts(
@@ -24,11 +24,11 @@ def warc_parts(
     *,
     by_record: bool,
 ) -> Iterator[Part]:
-    """Yield the records of a file. Responses are records to judge.
+    """Yield each WARC record of a file as a part. Only responses have `is_record` set.
 
     :param open_stream: opens the file, decompressed unless `by_record` is set.
-    :param by_record: the file is compressed record by record, and the compressed bytes are wanted.
-    :raises DamagedFile: what follows is no record, or is torn.
+    :param by_record: yield the compressed bytes of a file whose records are compressed one by one.
+    :raises DamagedFile: the bytes after the last yielded part are no record, or are incomplete.
     """
     with open_stream() as stream, open_stream() as copied:
         position = 0
@@ -38,24 +38,24 @@ def warc_parts(
             too_large = record.length > max_bytes + _HEADER_BYTES
             data = copied.read(PIECE_BYTES if too_large and length > PIECE_BYTES else length)
             rest: Iterable[bytes] = _pieces(copied, length - len(data))
-            if not by_record:  # `length` is without the line breaks between records
+            if not by_record:  # `length` does not count the line breaks after a record
                 data, rest = (data, chain(rest, [_END])) if too_large else (data + _END, ())
             is_response = record.rec_type == "response"
             reason = "too_large" if too_large and is_response else None
             yield Part(data, is_response, reason, rest=rest)
             for _ in rest:
                 pass
-        # warcio ends silently where a record is cut off in its first bytes.
+        # warcio reports no error for a record that is cut off in its first bytes.
         if copied.read(_HEADER_BYTES).strip(b"\r\n\0"):
             raise DamagedFile(_TORN)
 
 
 def is_compressed_by_record(stream: BinaryIO) -> bool:
-    """Return True if each record of a gzip file is compressed by itself."""
+    """Return True if the first two records of a gzip file are compressed one by one."""
     records = _iterator(stream)
     try:
         next(records, None)
-        next(records, None)  # raises an error if it is in the same gzip member
+        next(records, None)  # raises an error if both are in one gzip member
     except Exception:  # noqa: BLE001 - warcio raises many kinds
         return False
     return True
@@ -73,10 +73,10 @@ def _records(stream: BinaryIO) -> Iterator[tuple[int, int, Any]]:
         except OSError:
             raise
         except Exception:  # noqa: BLE001 - warcio raises many kinds
-            raise DamagedFile("there is something in it that is no WARC record") from None
+            raise DamagedFile("a part of it is no WARC record") from None
         decompressor = records.reader.decompressor
         if (
-            # Without a valid length, the stream of the record has no limit.
+            # The limit is 0 after the whole record was read, and absent if its length is invalid.
             getattr(record.raw_stream, "limit", 1)
             or records.err_count
             or (decompressor is not None and not decompressor.eof)

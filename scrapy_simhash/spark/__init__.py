@@ -1,7 +1,7 @@
-"""Find near-duplicates in Spark: the fingerprints, pairs and verdicts of `dedupe`, on a cluster.
+"""Find near-duplicates with Spark: the fingerprints, pairs and verdicts of `dedupe`, on a cluster.
 
-The functions take and return DataFrames, and collect only counts to the driver. They need
-``pip install "scrapy-simhash[spark]"``, on the workers as on the driver. See docs/spark.md.
+The functions take and return DataFrames, and collect only counts to the driver. The driver and all
+workers need ``pip install "scrapy-simhash[spark]"``. See docs/spark.md.
 """
 
 from __future__ import annotations

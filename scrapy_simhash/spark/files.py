@@ -42,9 +42,10 @@ _TAG_TYPES = {"distance": "int", "similarity": "double"}
 class SparkPaths:
     """The files and folders of a run, as URLs.
 
-    :param output: a folder for files of what is kept.
-    :param verdicts: a folder for files of verdicts.
-    :param work: a folder for what steps write; deleted at the end.
+    :param work: folder for intermediate results; deleted at the end.
+    :param output: folder for the part files of kept records.
+    :param verdicts: folder for the part files of verdicts.
+    :param overwrite: replace an output and verdicts that Spark wrote.
     """
 
     inputs: Sequence[str]
@@ -55,7 +56,7 @@ class SparkPaths:
 
 
 def dedupe_files(paths: SparkPaths, options: DedupeOptions, master: str | None) -> DedupeSummary:
-    """De-duplicate files.
+    """De-duplicate files, and return the counts.
 
     :param master: URL of the cluster; None for the one of ``spark-submit`` or of Spark's settings.
     :raises SimhashError: the run is not possible.
@@ -78,7 +79,7 @@ def dedupe_files(paths: SparkPaths, options: DedupeOptions, master: str | None) 
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = builder.getOrCreate()
     _check(spark, paths)
-    # The files are read twice, and have to be cut alike, however many workers are left.
+    # The files are read twice, and both times cut into the same blocks, even if workers are lost.
     spark.conf.set("spark.sql.files.minPartitionNum", str(spark.sparkContext.defaultParallelism))
     try:
         return _Run(spark, paths, options, formats.pop() == "parquet").run()
@@ -99,37 +100,37 @@ class _Run:
         source = self._source()
         fields = self._fields(source)
         content = content_of(source, fields) if self.is_parquet else F.col("value").cast("binary")
-        made = source.select(
+        rows = source.select(
             *_ORDER, "_name", fingerprinted(content, fields, options).alias("simhash")
         )
-        placed, _ = work.written(in_order(made, _ORDER, work))
+        placed, _ = work.write(in_order(rows, _ORDER, work))
         first = placed.groupBy("_input", "_file").agg(F.min("position").alias("_first"))
         placed = placed.join(F.broadcast(first), ["_input", "_file"])
         number = F.col("position") - F.col("_first") + 1
         placed = with_keys(placed, F.concat_ws("#", "_name", number))
-        found = verdicts_of(placed.drop("_name", "_first"), options, work)
+        verdicts = verdicts_of(placed.drop("_name", "_first"), options, work)
         is_dropped = (F.col("kind") == "near-duplicate") & F.lit(options.action == "drop")
-        judged, _ = work.written(
-            found.withColumn("dropped", is_dropped).withColumn("verdict", self._verdict())
+        judged, _ = work.write(
+            verdicts.withColumn("dropped", is_dropped).withColumn("verdict", self._verdict())
         )
         mode = "overwrite" if paths.overwrite else "errorifexists"
         if paths.output is not None:
-            # Columns of the input may have any names.
-            said = [F.col(name).alias(f"_{name}") for name in ("position", "verdict", "reason")]
-            kept = judged.where("not dropped").select(*_ORDER, *said)
+            # The input may have columns with these names.
+            renamed = [F.col(name).alias(f"_{name}") for name in ("position", "verdict", "reason")]
+            kept = judged.where("not dropped").select(*_ORDER, *renamed)
             both = source.drop("_name").join(kept, list(_ORDER)).orderBy("_position")
             writer = self._tagged(both, source).write.mode(mode)
             if self.is_parquet:
                 writer.parquet(paths.output)
             else:
-                zipped = "gzip" if paths.output.endswith(".gz") else "none"
-                writer.text(paths.output, lineSep="\n", compression=zipped)
+                compression = "gzip" if paths.output.endswith(".gz") else "none"
+                writer.text(paths.output, lineSep="\n", compression=compression)
         if paths.verdicts is not None:
             judged.orderBy("position").select("verdict").write.mode(mode).text(paths.verdicts)
         return _summary(judged)
 
     def _source(self) -> DataFrame:
-        """Return all records with what says where they are."""
+        """Return all records, with the columns of `_ORDER` and the name of the file in keys."""
         frames = []
         for number, path in enumerate(self.paths.inputs):
             if self.is_parquet:
@@ -156,7 +157,7 @@ class _Run:
         return source
 
     def _fields(self, source: DataFrame) -> Fields:
-        """Return the fields that are asked for, or those that the first records have."""
+        """Return the fields that the options name, else usual ones that the first records have."""
         names, records = None, []
         own = [name for name in source.columns if name not in (*_ORDER, "_name")]
         for row in source.select(*own).take(_PROBED_RECORDS):
@@ -170,7 +171,7 @@ class _Run:
         return find_fields(self.options.fields, names, records, self.paths.inputs[0])
 
     def _verdict(self) -> Column:
-        """Return a column with the line of JSON that `dedupe` writes for a record."""
+        """Return a column with the line of ``--verdicts`` for each record."""
         bits = self.options.scheme.bits
 
         def lines(frame: pd.DataFrame) -> pd.Series:
@@ -179,11 +180,11 @@ class _Run:
 
         names = ("key", "kind", "representative", "distance", "similarity", "similar_to")
         columns = F.struct(*names, "reason", "fingerprint", "dropped")
-        found: Column = F.pandas_udf(lines, "string")(columns)
-        return found
+        column: Column = F.pandas_udf(lines, "string")(columns)
+        return column
 
     def _tagged(self, kept: DataFrame, source: DataFrame) -> DataFrame:
-        """Return what is written of the records that are kept."""
+        """Return the columns of the output for the records that are kept."""
         own = [F.col(f"`{name}`") for name in source.columns if name not in (*_ORDER, "_name")]
         tags = self.options.tags if self.options.action == "tag" else {}
         if not tags:
@@ -207,7 +208,7 @@ class _Run:
         def tagged(lines: pd.Series, verdicts: pd.Series) -> pd.Series:
             tag = json_tagger(tags, encoding)
             return pd.Series(
-                [tag(line, json.loads(one)) for line, one in zip(lines, verdicts, strict=True)],
+                [tag(line, json.loads(v)) for line, v in zip(lines, verdicts, strict=True)],
                 dtype=object,
             )
 
@@ -233,9 +234,9 @@ def _summary(judged: DataFrame) -> DedupeSummary:
 
 
 def _check(spark: SparkSession, paths: SparkPaths) -> None:
-    """Check that only what Spark wrote is overwritten, and nothing that is read.
+    """Check that inputs exist, and that only output of Spark is overwritten, but no input.
 
-    :raises SimhashError: another file exists.
+    :raises SimhashError: an input is missing, or a file is in the way.
     """
     if _exists(spark, paths.work):
         raise SimhashError(
@@ -253,8 +254,8 @@ def _check(spark: SparkSession, paths: SparkPaths) -> None:
         path, system = _path(spark, url)
         if not system.globStatus(path):
             raise SimhashError(f"{url} does not exist")
-    written = [_whole(spark, url) for url in (paths.output, paths.verdicts, paths.work) if url]
-    everything = [*written, *(_whole(spark, url) for url in paths.inputs)]
+    written = [_qualified(spark, url) for url in (paths.output, paths.verdicts, paths.work) if url]
+    everything = [*written, *(_qualified(spark, url) for url in paths.inputs)]
     for at, url in enumerate(written):
         for other in everything[:at] + everything[at + 1 :]:
             if f"{other}/".startswith(f"{url}/"):
@@ -262,13 +263,13 @@ def _check(spark: SparkSession, paths: SparkPaths) -> None:
 
 
 def _path(spark: SparkSession, url: str) -> tuple[Any, Any]:
-    """Return Hadoop's path, and the file system that it is on."""
+    """Return the Hadoop path of a URL and its file system."""
     path = spark._jvm.org.apache.hadoop.fs.Path(url)  # noqa: SLF001 - PySpark has no other way
     return path, path.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001
 
 
-def _whole(spark: SparkSession, url: str) -> str:
-    """Return a URL with the scheme and all folders."""
+def _qualified(spark: SparkSession, url: str) -> str:
+    """Return a URL with its scheme and an absolute path."""
     path, system = _path(spark, url)
     return str(system.makeQualified(path).toString())
 

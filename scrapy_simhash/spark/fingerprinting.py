@@ -1,4 +1,4 @@
-"""Fingerprint the rows of a DataFrame as `dedupe` does."""
+"""Fingerprint the rows of a DataFrame as `dedupe` fingerprints records."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SCHEMA = (
     "heading binary, reason string"
 )
 _COLUMNS = [part.split()[0] for part in SCHEMA.split(", ")]
-# The file name for records without a key of their own, from which their key is made.
+# Name of the file in jobs. Keys that are made from it stand for records without a key of their own.
 _NO_KEY = "\0"
 
 
 def fingerprinted(content: Column, fields: Fields, options: DedupeOptions) -> Column:
-    """Return a column of `SCHEMA`: the fingerprint and evidence of each record.
+    """Return a column of the type `SCHEMA`: key, fingerprint, evidence or reason of each record.
 
     :param content: records as JSON objects, in bytes.
     """
@@ -39,7 +39,7 @@ def fingerprinted(content: Column, fields: Fields, options: DedupeOptions) -> Co
     def fingerprint_batch(contents: pd.Series) -> pd.DataFrame:
         fingerprinter = _fingerprinter(spec)
         rows = [
-            # A string is the reason for skipping a record.
+            # A string is the reason why a record is skipped.
             _row(fingerprinter, content if len(content) <= max_bytes else "too_large", width)
             for content in contents
         ]
@@ -70,7 +70,7 @@ def content_of(frame: DataFrame, fields: Fields) -> Column:
 
 @lru_cache(maxsize=8)
 def _fingerprinter(spec: str) -> Fingerprinter:
-    """Return this process's fingerprinter for a job spec; batches are small."""
+    """Return the fingerprinter for a job spec. Small batches need one that already exists."""
     return Fingerprinter(json.loads(spec))
 
 
@@ -80,7 +80,7 @@ def _row(fingerprinter: Fingerprinter, content: bytes | str, width: int) -> tupl
     own_key = None if key == job.default_key(0) else key
     if page.fingerprint is None:
         return (own_key, None, None, None, None, None, None, page.skipped)
-    # A key of its own says which site a record is of.
+    # If a record has a key of its own, the URL in it tells the site.
     evidence = page.evidence if own_key is None else evidence_of(own_key, page)
     return (
         own_key,

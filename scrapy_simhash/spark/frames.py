@@ -1,4 +1,4 @@
-"""The functions of `scrapy_simhash.spark`, from frames to frames."""
+"""Fingerprint, pair and judge the rows of DataFrames: the functions of `scrapy_simhash.spark`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _PARTS = ("fingerprint", "certainty", "sketch", "site", "title", "heading")
 
 
 def fingerprints(df: DataFrame, options: DedupeOptions) -> DataFrame:
-    """Return a frame with a column ``simhash`` more: the fingerprint and the evidence of each row.
+    """Return `df` with a column ``simhash``: the key, fingerprint and evidence of each row.
 
     :param options: `fields` names the columns with the text or the page, and with the key.
-    :raises SimhashError: no column is named, or one is missing.
+    :raises SimhashError: `fields` names no text and no page, or a column is missing.
     """
     if not (options.fields.text or options.fields.html):
         raise SimhashError("name the columns with the text: fields=Fields(text=('text',))")
@@ -38,18 +38,19 @@ def fingerprints(df: DataFrame, options: DedupeOptions) -> DataFrame:
 def near_pairs(
     df: DataFrame, options: DedupeOptions, *, order: str | Sequence[str], work: str
 ) -> DataFrame:
-    """Return all pairs that `dedupe` compares in that order and finds within the distance.
+    """Return all pairs of rows within the distance that the tables of `dedupe` find.
 
     :param df: as `fingerprints` returns it.
     :param order: columns that say which row comes first; no two rows are equal in them.
     :param work: URL of a folder for intermediate results, on storage that all workers share. The
         caller deletes it when the result is no longer needed.
-    :return: ``key`` and ``other_key``, which comes before it, ``distance`` in bits, the estimated
-        ``similarity``, and whether it is ``confirmed`` that they are copies.
+    :return: ``key``; ``other_key``, the earlier row; ``distance`` in bits; the estimated
+        ``similarity``; ``confirmed``, true if the rows are copies.
+    :raises SimhashError: two rows have the same key, or there is no column ``simhash``.
     """
     folder = WorkFolder(work)
     placed = _placed(df, order, folder)
-    links = _judging_of(_judged(placed, asks=True, stored=True), options, folder).all_links()
+    links = _judging_of(_searched(placed, asks=True, stored=True), options, folder).all_links()
     for column, name in (("record", "key"), ("other", "other_key")):
         links = links.join(
             placed.select(F.col("position").alias(column), F.col("key").alias(name)), column
@@ -65,19 +66,17 @@ def duplicates(
     work: str,
     method: Method = "first-come",
 ) -> DataFrame:
-    """Return a row for each row of `df`: what it is, and which one it is a copy of.
+    """Return the verdict on each row of `df`.
 
-    For the other parameters see `near_pairs`.
+    For the other parameters and errors see `near_pairs`.
 
     :param method: ``first-come`` for the verdicts of `dedupe`: a row is a copy of the nearest
-        earlier one that is kept. ``connected``: rows that chains of copies connect are one group,
-        and all but its first are copies of that.
-    :return: the columns of the order, ``position`` in it, ``key``, ``kind``, which is ``new``,
-        ``near-duplicate`` or ``skipped``, the key of the ``representative``, ``distance``,
-        ``similarity``, the key of the nearest row that a kept one is ``similar_to``, the
-        ``reason`` why it was skipped, and the ``fingerprint``. Rows without a key have their
-        position as one.
-    :raises SimhashError: two rows have the same key.
+        earlier row that is kept. ``connected``: rows that chains of copies connect are a group,
+        and all but the first row are copies of the first.
+    :return: the columns of the order; ``position`` in the order, from 0; ``key``, which is the
+        position of a row without a key; ``kind``: ``new``, ``near-duplicate`` or ``skipped``; key
+        of the ``representative``; ``distance``; ``similarity``; ``similar_to``, the key of a near
+        row that is not confirmed; ``reason`` of a skipped row; ``fingerprint``.
     """
     folder = WorkFolder(work)
     return verdicts_of(_placed(df, order, folder), options, folder, method)
@@ -86,8 +85,8 @@ def duplicates(
 def verdicts_of(
     placed: DataFrame, options: DedupeOptions, folder: WorkFolder, method: Method = "first-come"
 ) -> DataFrame:
-    """Return the same for rows with their ``position``, ``key`` and ``simhash``."""
-    judging = _judging_of(_judged(placed, asks=True, stored=True), options, folder)
+    """Return the verdicts of `duplicates` for rows with ``position``, ``key`` and ``simhash``."""
+    judging = _judging_of(_searched(placed, asks=True, stored=True), options, folder)
     links = judging.connected() if method == "connected" else judging.first_come()
     return _verdicts(placed, links.withColumn("own", F.expr("false")), placed)
 
@@ -100,20 +99,20 @@ def against(
     order: str | Sequence[str],
     work: str,
 ) -> DataFrame:
-    """Return what rows are beside known ones, in the form of `duplicates`: ``near-duplicate`` if
-    one of them is a copy, ``unchanged`` if it has the same key.
+    """Return the verdict on each row of `df` beside the rows of `known`, as `duplicates` does.
 
-    For the other parameters see `near_pairs`. The rows are not compared with each other.
+    A copy of a known row is ``unchanged`` if both have the same key, else ``near-duplicate``. Rows
+    of `df` are not compared with each other. For the other parameters and errors see `near_pairs`.
 
-    :param known: as `fingerprints` returns it; in the same `order`, the earlier one of two equally
-        near ones is the representative.
+    :param known: as `fingerprints` returns it, with the columns of `order`. Of two equally near
+        rows, the earlier one is the representative.
     """
     folder = WorkFolder(work)
     placed, rest = _placed(df, order, folder), _placed(known, order, folder)
-    # Before all that ask.
+    # Known rows come before all rows that ask.
     rest = rest.withColumn("position", F.col("position") - rest.count())
-    asking = _judged(placed, asks=True, stored=False)
-    stored = _judged(rest, asks=False, stored=True)
+    asking = _searched(placed, asks=True, stored=False)
+    stored = _searched(rest, asks=False, stored=True)
     judging = _judging_of(asking.unionByName(stored), options, folder)
     links = judging.all_links()
     same_key = placed.select("key", F.col("position").alias("record")).join(
@@ -127,52 +126,53 @@ def against(
 
 
 def _placed(df: DataFrame, order: str | Sequence[str], folder: WorkFolder) -> DataFrame:
-    """Return what counts of each row: its place in the order, its key and its fingerprint."""
+    """Return ``position``, ``key``, ``simhash`` and the columns of the order for each row."""
     columns = [order] if isinstance(order, str) else list(order)
     if "simhash" not in df.columns:
         raise SimhashError("there is no column 'simhash': call `fingerprints` first")
-    placed, _ = folder.written(in_order(df.select(*columns, "simhash"), columns, folder))
+    placed, _ = folder.write(in_order(df.select(*columns, "simhash"), columns, folder))
     return with_keys(placed, F.col("position").cast("string"))
 
 
 def with_keys(placed: DataFrame, default: Column) -> DataFrame:
     """Return rows with a column ``key``.
 
-    :param default: of rows without a key of their own.
+    :param default: key of rows without a key of their own.
     :raises SimhashError: two rows have the same key.
     """
     placed = placed.withColumn("key", F.coalesce("simhash.key", default))
     repeated = placed.groupBy("key").count().where("count > 1").select("key").take(1)
     if repeated:
         raise SimhashError(
-            f"several rows have the key {repeated[0].key!r}, and what the later ones are depends "
-            "on each that was there before: name another key, or none (--key-field '#')"
+            f"several rows have the key {repeated[0].key!r}, but keys must be different: name "
+            "another field with the key, or none (--key-field '#')"
         )
     return placed
 
 
-def _judged(placed: DataFrame, *, asks: bool, stored: bool) -> DataFrame:
+def _searched(placed: DataFrame, *, asks: bool, stored: bool) -> DataFrame:
+    """Return the rows with a fingerprint, in the form that `Judging` needs."""
     parts = [F.col(f"simhash.{part}") for part in _PARTS]
     return placed.where("simhash.fingerprint is not null").select(
         "position", *parts, F.lit(asks).alias("asks"), F.lit(stored).alias("stored")
     )
 
 
-def _judging_of(judged: DataFrame, options: DedupeOptions, folder: WorkFolder) -> Judging:
-    made = new_manifest(
+def _judging_of(records: DataFrame, options: DedupeOptions, folder: WorkFolder) -> Judging:
+    manifest = new_manifest(
         options.scheme,
         options.max_distance,
         options.expected_records,
         confirmation=options.confirmation,
     )
-    search = CandidateSearch(made.plan, made.max_distance, judged.count())
-    return Judging(judged, search, made.confirmation, folder)
+    search = CandidateSearch(manifest.plan, manifest.max_distance, records.count())
+    return Judging(records, search, manifest.confirmation, folder)
 
 
 def _verdicts(placed: DataFrame, links: DataFrame, others: DataFrame) -> DataFrame:
-    """Return the verdicts that follow from the nearest link of each row."""
+    """Return the verdicts from the link of each row, in which ``own`` is true for equal keys."""
     names = others.select(F.col("position").alias("other"), F.col("key").alias("other_key"))
-    found = links.join(names, "other").withColumnRenamed("record", "position")
+    links = links.join(names, "other").withColumnRenamed("record", "position")
     is_copy = F.col("confirmed") & ~F.col("own")
     kind = (
         F.when(F.col("simhash.reason").isNotNull(), "skipped")
@@ -180,7 +180,7 @@ def _verdicts(placed: DataFrame, links: DataFrame, others: DataFrame) -> DataFra
         .when(is_copy, "near-duplicate")
         .otherwise("new")
     )
-    return placed.join(found, "position", "left").select(
+    return placed.join(links, "position", "left").select(
         *[name for name in placed.columns if name not in ("simhash", "key")],
         "key",
         kind.alias("kind"),

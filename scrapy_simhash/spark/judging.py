@@ -1,12 +1,12 @@
 """Decide which records are kept: the verdicts of `dedupe`, in rounds instead of in turn.
 
 `dedupe` drops a record if it is a confirmed copy of an earlier one that is kept. So a record can be
-decided as soon as one of its earlier copies is kept, or all of them are dropped: the first of a
-group at once, and in a chain of copies one link after the other. Each step is written to the work
-folder, as Parquet. A task that is lost is repeated from there, with the same result.
+decided as soon as one of the earlier records that it copies is kept, or all of them are dropped.
+The first record of a group is decided at once, and a chain of copies link by link. Each step writes
+Parquet to the work folder. A task that is lost is repeated from there, with the same result.
 
-A record reports at most so many candidates of each bucket at first (`candidates.CandidateSearch`).
-Those that have more ask again, for eight times as many, once dropped records are out of the way.
+At first, a record reports at most eight candidates of each shard (`candidates.CandidateSearch`).
+Records that have more ask again for eight times as many, without the dropped records.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 _SHARD_SCHEMA = (
-    "shard int, record long, prefix long, least binary, subsets long, fingerprint binary, "
+    "shard int, record long, prefix long, uncertain binary, subsets long, fingerprint binary, "
     "asks boolean, stored boolean"
 )
 _FOUND_SCHEMA = "record long, other long, distance smallint"
 _LINK_SCHEMA = f"{_FOUND_SCHEMA}, similarity double, confirmed boolean"
 _EVIDENCE = ("sketch", "site", "title", "heading")
-_FIRST_MOST = 8
-_MORE_EACH_ROUND = 8
-_ALL = 1 << 62
+_FIRST_MAX_CANDIDATES = 8
+_GROWTH = 8
+_UNLIMITED = 1 << 62
 
 
 @dataclass
@@ -52,30 +52,30 @@ class WorkFolder:
     url: str
     _numbers: Iterator[int] = field(default_factory=count)
 
-    def written(self, frame: DataFrame, *seen: Column) -> tuple[DataFrame, dict[str, Any]]:
-        """Write a frame. Return a frame that reads the written files, and the aggregates by name.
+    def write(self, frame: DataFrame, *aggregates: Column) -> tuple[DataFrame, dict[str, Any]]:
+        """Write a frame. Return (a frame that reads the written files, aggregates by name).
 
-        :param seen: aggregates to compute while writing, such as a count.
+        :param aggregates: columns to compute while writing, such as a count.
         """
         observation = Observation()
-        if seen:
-            frame = frame.observe(observation, *seen)
+        if aggregates:
+            frame = frame.observe(observation, *aggregates)
         path = f"{self.url}/{next(self._numbers):04}"
         frame.write.parquet(path)
         read = frame.sparkSession.read.schema(frame.schema).parquet(path)
-        return read, observation.get if seen else {}
+        return read, observation.get if aggregates else {}
 
 
 def in_order(frame: DataFrame, order: Sequence[str], work: WorkFolder) -> DataFrame:
-    """Return a frame with the place of each row in an order, from 0, in a column ``position``.
+    """Return a frame with a column ``position``, the place of each row in an order, from 0.
 
-    :param order: columns that are different for any two rows.
+    :param order: columns in which no two rows are equal.
     """
-    # Sorting takes a sample first: without this, all that leads to the frame would be done twice.
-    frame, _ = work.written(frame)
+    # Sorting takes a sample first, so a frame that is not written would be computed twice.
+    frame, _ = work.write(frame)
     placed = frame.orderBy(*order).withColumn("_place", F.monotonically_increasing_id())
-    placed, _ = work.written(placed)
-    # The number of a partition is above the lowest 33 bits.
+    placed, _ = work.write(placed)
+    # The lowest 33 bits number the rows of a partition, the others are the number of the partition.
     partition = F.shiftright("_place", 33)
     counts = placed.groupBy(partition.alias("_partition")).agg(F.count("*").alias("_rows"))
     before = Window.orderBy("_partition").rowsBetween(Window.unboundedPreceding, -1)
@@ -90,11 +90,11 @@ def in_order(frame: DataFrame, order: Sequence[str], work: WorkFolder) -> DataFr
 
 @dataclass(frozen=True)
 class Judging:
-    """A search for links between records, and the decisions that follow from them.
+    """A search for links, which are pairs of near records, and the decisions that follow.
 
     :param records: a frame with a row for each record that has a fingerprint: ``position``,
-        ``fingerprint``, ``certainty`` and the evidence; whether it ``asks`` for earlier ones, and
-        whether it is ``stored``, that is can be found. It is read several times.
+        ``fingerprint``, ``certainty`` and the evidence; ``asks``, true if the record looks for
+        earlier ones; ``stored``, true if others can find it. The frame is read several times.
     """
 
     records: DataFrame
@@ -104,53 +104,55 @@ class Judging:
 
     def all_links(self) -> DataFrame:
         """Return all pairs within the distance that the index would find: ``record``, ``other``,
-        ``distance``, ``similarity`` and ``confirmed``. The other one is the earlier one.
+        which is earlier, ``distance``, ``similarity`` and ``confirmed``.
         """
-        return self._links(self.records, _ALL)[0]
+        return self._links(self.records, _UNLIMITED)[0]
 
     def first_come(self) -> DataFrame:
-        """Return for each record with links the nearest kept one, as `nearest` does."""
-        most = _FIRST_MOST
-        links, more = self._links(self.records, most)
-        # All others are kept.
+        """Return the links of records to kept records, one for each record, see `nearest`."""
+        max_candidates = _FIRST_MAX_CANDIDATES
+        links, more = self._links(self.records, max_candidates)
+        # Records that copy no other one are kept, and have no state.
         unclear = links.where("confirmed").select("record").union(more).distinct()
         state = unclear.withColumn("status", F.lit("open"))
         while True:
-            state, is_open = self._decided(state, links, more)
+            state, open_count = self._decided(state, links, more)
             if more.isEmpty():
                 break
-            most *= _MORE_EACH_ROUND
-            again, now_more = self._links(self._asking_again(more, state), most)
+            max_candidates *= _GROWTH
+            again, now_more = self._links(self._asking_again(more, state), max_candidates)
             links = links.join(more, "record", "left_anti").unionByName(again)
             more = now_more
-        if is_open:
-            raise SimhashError(f"{is_open} records could not be decided: please report this bug")
+        if open_count:
+            raise SimhashError(f"{open_count} records could not be decided: please report this bug")
         others = state.select(F.col("record").alias("other"), "status")
         kept = links.join(others, "other", "left").where("status is null or status = 'kept'")
         return nearest(kept)
 
     def connected(self) -> DataFrame:
-        """Return links to the first record that chains of confirmed links lead to, without its
-        distance.
+        """Return links to the first record of each group that confirmed links connect.
+
+        Their distance and similarity are null.
         """
         links = self.all_links().where("confirmed").select("record", "other")
         back = links.select(F.col("other").alias("record"), F.col("record").alias("other"))
-        edges, _ = self.work.written(links.unionByName(back))
+        edges, _ = self.work.write(links.unionByName(back))
         labels = edges.groupBy("record").agg(F.min("other").alias("label"))
         labels = labels.select("record", F.least("record", "label").alias("label"))
         changed = 1
+        # A record takes the least label: its own, a neighbour's, or that of the record it names.
         while changed:
             theirs = labels.select(F.col("record").alias("other"), F.col("label").alias("near"))
             near = edges.join(theirs, "other").groupBy("record").agg(F.min("near").alias("near"))
             far = labels.select(F.col("record").alias("label"), F.col("label").alias("far"))
             least = F.least("label", "near", "far")
-            labels, seen = self.work.written(
+            labels, aggregates = self.work.write(
                 labels.join(near, "record")
                 .join(far, "label")
                 .select("record", least.alias("label"), (least < F.col("label")).alias("moved")),
                 F.sum(F.col("moved").cast("long")).alias("changed"),
             )
-            changed = seen["changed"]
+            changed = aggregates["changed"]
         return labels.where("label < record").select(
             "record",
             F.col("label").alias("other"),
@@ -160,7 +162,7 @@ class Judging:
         )
 
     def _asking_again(self, more: DataFrame, state: DataFrame) -> DataFrame:
-        """Return the records again: those with more candidates ask, dropped ones are not found."""
+        """Return the records of a next search: those in `more` ask, dropped ones are not found."""
         asks = more.select(F.col("record").alias("position"), F.expr("true").alias("_asks"))
         dropped = state.where("status = 'dropped'").select(
             F.col("record").alias("position"), F.expr("true").alias("_dropped")
@@ -173,28 +175,29 @@ class Judging:
             .where("asks or stored")
         )
 
-    def _links(self, records: DataFrame, most: int) -> tuple[DataFrame, DataFrame]:
-        """Return (links, records that have more)."""
+    def _links(self, records: DataFrame, max_candidates: int) -> tuple[DataFrame, DataFrame]:
+        """Return (links, records that have more candidates than these)."""
         search, confirmation = self.search, self.confirmation
         shards = records.select(
             "position", "fingerprint", "certainty", "asks", "stored"
         ).mapInPandas(partial(_shard_rows, search), _SHARD_SCHEMA)
 
-        # Spark looks into the signature of this one.
-        def found(frame: pd.DataFrame) -> pd.DataFrame:
-            return _found(search, frame, most)
+        # Not a `partial`, because Spark reads the signature.
+        def search_shard(frame: pd.DataFrame) -> pd.DataFrame:
+            return _search(search, frame, max_candidates)
 
-        pairs, _ = self.work.written(
-            shards.groupBy("shard").applyInPandas(found, _FOUND_SCHEMA).distinct()
+        pairs, _ = self.work.write(
+            shards.groupBy("shard").applyInPandas(search_shard, _FOUND_SCHEMA).distinct()
         )
         more = pairs.where(F.col("other") == MORE).select("record")
         pairs = self._with_evidence(pairs, _EVIDENCE)
-        links, _ = self.work.written(
+        links, _ = self.work.write(
             pairs.mapInPandas(partial(_confirmed, confirmation), _LINK_SCHEMA)
         )
         return links, more
 
     def _with_evidence(self, pairs: DataFrame, parts: Sequence[str]) -> DataFrame:
+        """Return pairs with the evidence of both records. Pairs with `MORE` are left out."""
         for side, prefix in (("record", "one"), ("other", "two")):
             named = [F.col(name).alias(f"{prefix}_{name}") for name in parts]
             evidence = self.records.select(F.col("position").alias(side), *named)
@@ -202,9 +205,7 @@ class Judging:
         return pairs
 
     def same_texts(self, pairs: DataFrame) -> DataFrame:
-        """Return links between the records of those pairs that have the same text.
-
-        Their names do not count.
+        """Return links for the pairs whose texts are copies. Names do not count.
 
         :param pairs: records with the same key, as ``record`` and ``other``.
         """
@@ -213,7 +214,7 @@ class Judging:
 
         def compared(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             for frame in frames:
-                one, two = (
+                one, two = (  # the fingerprints of both sides
                     np.frombuffer(b"".join(frame[f"{side}_fingerprint"]), np.uint8)
                     for side in ("one", "two")
                 )
@@ -227,10 +228,10 @@ class Judging:
     def _decided(
         self, state: DataFrame, links: DataFrame, more: DataFrame
     ) -> tuple[DataFrame, int]:
-        """Decide what can be decided. Return (the state, the number of records left open)."""
+        """Decide open records. Return (``status`` of each ``record``, number of open ones)."""
         copies = links.where("confirmed").select("record", "other")
         truncated = more.withColumn("more", F.expr("true"))
-        left = -1
+        open_before = -1
         while True:
             others = state.select(F.col("record").alias("other"), F.col("status").alias("theirs"))
             theirs = F.coalesce("theirs", F.lit("kept"))
@@ -247,24 +248,23 @@ class Judging:
                 .when(F.col("waits") | F.col("more"), "open")
                 .otherwise("kept")
             )
-            state, seen = self.work.written(
+            state, aggregates = self.work.write(
                 state.join(votes, "record", "left")
                 .join(truncated, "record", "left")
                 .select("record", status.alias("status")),
                 F.sum((F.col("status") == "open").cast("long")).alias("open"),
             )
-            is_open = seen["open"] or 0
-            if is_open in (0, left):
-                return state, is_open
-            left = is_open
+            open_count = aggregates["open"] or 0
+            if open_count in (0, open_before):
+                return state, open_count
+            open_before = open_count
 
 
 def nearest(links: DataFrame) -> DataFrame:
-    """Return for each record the link to the nearest confirmed one, else to the nearest."""
+    """Return the nearest confirmed link of each record, else its nearest link."""
     values = ("distance", "other", "similarity", "confirmed")
     best = F.min(F.struct(~F.col("confirmed"), *values)).alias("best")
-    found = links.groupBy("record").agg(best)
-    return found.select("record", *[f"best.{name}" for name in values])
+    return links.groupBy("record").agg(best).select("record", *[f"best.{name}" for name in values])
 
 
 def _shard_rows(search: CandidateSearch, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -275,23 +275,23 @@ def _shard_rows(search: CandidateSearch, frames: Iterator[pd.DataFrame]) -> Iter
         for rows in search.rows(
             positions, list(frame["fingerprint"]), list(frame["certainty"]), asks
         ):
-            of = order[np.searchsorted(positions, rows.record, sorter=order)]
+            at = order[np.searchsorted(positions, rows.record, sorter=order)]
             columns = rows._asdict() | {"subsets": rows.subsets.view(np.int64)}
-            stored = frame["stored"].to_numpy(bool)[of]
-            yield pd.DataFrame({**columns, "asks": asks[of], "stored": stored})
+            stored = frame["stored"].to_numpy(bool)[at]
+            yield pd.DataFrame({**columns, "asks": asks[at], "stored": stored})
 
 
-def _found(search: CandidateSearch, frame: pd.DataFrame, most: int) -> pd.DataFrame:
+def _search(search: CandidateSearch, frame: pd.DataFrame, max_candidates: int) -> pd.DataFrame:
     rows = ShardRows(
         frame["shard"].to_numpy(np.int32),
         frame["record"].to_numpy(np.int64),
         frame["prefix"].to_numpy(np.int64),
-        list(frame["least"]),
+        list(frame["uncertain"]),
         frame["subsets"].to_numpy(np.int64).view(np.uint64),
         list(frame["fingerprint"]),
     )
-    found = search.search(rows, frame["asks"].to_numpy(bool), frame["stored"].to_numpy(bool), most)
-    return pd.DataFrame(found._asdict())
+    asks, stored = frame["asks"].to_numpy(bool), frame["stored"].to_numpy(bool)
+    return pd.DataFrame(search.search(rows, asks, stored, max_candidates)._asdict())
 
 
 def _confirmed(
@@ -305,7 +305,7 @@ def _confirmed(
         compared = [
             confirmation.similarities(one, [two])[0] for one, two in zip(ones, twos, strict=True)
         ]
-        found = frame[["record", "other", "distance"]].copy()
-        found["similarity"] = [similarity for similarity, _ in compared]
-        found["confirmed"] = [confirmed for _, confirmed in compared]
-        yield found
+        links = frame[["record", "other", "distance"]].copy()
+        links["similarity"] = [similarity for similarity, _ in compared]
+        links["confirmed"] = [confirmed for _, confirmed in compared]
+        yield links

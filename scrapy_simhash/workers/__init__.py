@@ -1,1 +1,1 @@
-"""Run jobs in worker processes: one pool, for crawls and `dedupe`."""
+"""Run jobs in worker processes, for crawls and `dedupe`."""

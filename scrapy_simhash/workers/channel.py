@@ -1,6 +1,6 @@
 """Send and receive messages over a socket, each prefixed with its length.
 
-One system call sends a message, and usually one receives it.
+One system call usually sends or receives a message.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Channel:
         self._received = bytearray()
 
     def send(self, *parts: bytes) -> None:
-        """Send a message, given in parts so that large parts need not be joined.
+        """Send a message in parts, which are joined only if one system call does not send them all.
 
-        :raises OSError: the other end is closed, or has not read for too long.
+        :raises OSError: the other end is closed, or did not read within the socket's SO_SNDTIMEO.
         """
         length = sum(map(len, parts))
         parts = (_LENGTH.pack(length), *parts)
@@ -34,10 +34,10 @@ class Channel:
             self._socket.sendall(memoryview(b"".join(parts))[sent:])
 
     def receive(self) -> bytes:
-        """Return the next message. After BlockingIOError, call it again: no data is lost.
+        """Return the next message. After BlockingIOError, call `receive` again: no data is lost.
 
-        :raises EOFError: the other end is closed.
-        :raises BlockingIOError: no data arrived within the time-out of the socket.
+        :raises EOFError, ConnectionError: the other end is closed.
+        :raises BlockingIOError: no data arrived within the socket's SO_RCVTIMEO.
         """
         received = self._received
         while True:

@@ -1,8 +1,8 @@
-"""Run in a worker process: receive messages and answer them, one at a time.
+"""Receive messages in a worker process, and answer them one at a time.
 
 A worker is a fresh interpreter, not a fork, and does not import the main module of its parent. It
-talks over a socket: it receives a job specification as JSON, then messages, and answers in JSON.
-Nothing is unpickled, so page content cannot run code.
+receives over a socket its specification as JSON, then messages, and answers in JSON. Nothing is
+unpickled, so page content cannot run code.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from scrapy_simhash.workers.channel import Channel
 if TYPE_CHECKING:
     import socket
 
-# A worker that its parent does not kill exits after this multiple of the time-out.
+# The alarm kills a worker at this multiple of the time-out, in case its parent did not.
 ALARM_FACTOR = 2
-PARENTS_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def serve(connected: socket.socket) -> NoReturn:
     """Answer messages until the parent closes the socket or dies."""
-    # A terminal sends these signals to all processes, but only the parent decides. They were
-    # blocked until now.
-    for number in PARENTS_SIGNALS:
+    # A terminal or a service manager signals all processes, but only the parent decides when to
+    # stop. The parent blocked these signals before it started the worker.
+    for number in IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, PARENTS_SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, IGNORED_SIGNALS)
     # Keep the output of extractors out of the parent's standard output.
     sys.stdout = sys.stderr
-    with suppress(OSError):  # it may be closed
+    with suppress(OSError):  # standard error may be closed
         os.dup2(2, 1)
-    # A process started by an extractor would keep the socket open and hide the worker's death.
+    # A process that an extractor starts would keep the socket open and hide the worker's death.
     os.set_inheritable(connected.fileno(), False)  # noqa: FBT003 - it takes no name
     try:
         _serve(Channel(connected))
@@ -55,7 +55,7 @@ def _serve(channel: Channel) -> None:
     spec = json.loads(channel.receive())
     module, _, name = spec["server"].partition(":")
     try:
-        answered = getattr(import_module(module), name)(spec["job_spec"])
+        compute_answer = getattr(import_module(module), name)(spec["job_spec"])
     except BaseException as error:  # noqa: BLE001 - an extractor may raise anything
         _answer(channel, {"error": f"{type(error).__name__}: {error}"})
         return
@@ -65,11 +65,11 @@ def _serve(channel: Channel) -> None:
         message = channel.receive()
         _set_alarm(ALARM_FACTOR * spec["timeout_ms"] / 1000)
         try:
-            answer = {"answer": answered(message)}
+            answer = {"answer": compute_answer(message)}
         except BaseException as error:  # noqa: BLE001 - an extractor may even exit
             answer = {"error": f"{type(error).__name__}: {error}"}
         if os.getpid() != process:
-            return  # a fork by the extractor, whose exit was caught above
+            return  # this is a fork that the extractor made; its exit was caught above
         _answer(channel, answer)
         _set_alarm(0)
 
@@ -79,9 +79,9 @@ def _answer(channel: Channel, answer: dict[str, Any]) -> None:
 
 
 def _set_alarm(seconds: float) -> None:
-    """Let the kernel end this process after `seconds`; 0 cancels.
+    """Let the kernel kill this process after `seconds`; 0 cancels the alarm.
 
     The parent kills a worker that hangs, but may be dead itself. A regular expression that hangs
-    blocks all Python code here, so only a signal helps.
+    blocks all Python code of the worker, so only a signal without a Python handler ends it.
     """
     signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_MS = 10_000
 Content = str | bytes | dict[str, list[str]]
-"""A page as text, or as bytes in UTF-8 without a byte order mark; or the texts of an item's
-fields."""
-# The first byte of a message: a page's text that the parent encoded, its UTF-8 as it was served,
-# or the texts of an item's fields as JSON.
+"""A page as text, or as bytes in UTF-8 without a byte order mark; or an item as field → texts."""
+# The first byte of a message says what follows: text that the parent encoded, the bytes of a page
+# as they were served, or an item as JSON.
 _TEXT, _BODY, _FIELDS = b"T", b"B", b"F"
 _WARM_UP = (
     "<html><body>" + "<p>山坡上的茶园天还没亮就热闹起来。 Warm up.</p>" * 9 + "</body></html>"
@@ -29,7 +28,7 @@ _WARM_UP = (
 class PageWorkers(WorkerPool[Content, PageFingerprint]):
     """A pool of workers that fingerprint pages and items.
 
-    A future's page may be skipped with the reason ``timeout`` or ``worker_died``.
+    A page whose worker does not answer is skipped with the reason ``timeout`` or ``worker_died``.
 
     :param timeout_ms: wall-clock limit for one page.
     :param keep_text: see `Detector`.
@@ -56,14 +55,14 @@ class PageWorkers(WorkerPool[Content, PageFingerprint]):
 
 
 def page_work(job_spec: dict[str, Any], timeout_ms: int) -> Work[Content, PageFingerprint]:
-    """Return what workers do that fingerprint pages."""
+    """Return the work of fingerprinting pages and items."""
     return Work(
         server="scrapy_simhash.workers.pages:serve_pages",
         job_spec=job_spec,
         timeout_ms=timeout_ms,
         encode=encoded,
         decode=page_from,
-        lost=lambda reason: PageFingerprint(skipped=reason),
+        lost_result=lambda reason: PageFingerprint(skipped=reason),
         without_workers="set SIMHASH_WORKERS = 0 to use no workers",
     )
 
@@ -71,15 +70,15 @@ def page_work(job_spec: dict[str, Any], timeout_ms: int) -> Work[Content, PageFi
 def serve_pages(job_spec: dict[str, Any]) -> Callable[[bytes], dict[str, Any]]:
     """Return a function that answers a message with a fingerprint. Runs in a worker."""
     detector = Detector(**job_spec | {"scheme": Scheme.from_dict(job_spec["scheme"])})
-    # Load now what the first page needs, such as the dictionary of jieba.
+    # Load what the first page needs before its time-out runs, such as the dictionary of jieba.
     Detector(detector.scheme, min_tokens=1).fingerprint_page(_WARM_UP)
 
-    def answered(message: bytes) -> dict[str, Any]:
+    def answer(message: bytes) -> dict[str, Any]:
         if message[:1] == _FIELDS:
             return plain_page(detector.fingerprint_fields(json.loads(message[1:])))
         return plain_page(detector.fingerprint_page(decoded(message)))
 
-    return answered
+    return answer
 
 
 def encoded(page: Content) -> tuple[bytes, bytes]:
@@ -92,7 +91,7 @@ def encoded(page: Content) -> tuple[bytes, bytes]:
 
 
 def decoded(message: bytes) -> str:
-    """Return the text of a page message. Invalid UTF-8 in a body is replaced, as in Scrapy."""
+    """Return the text of a page from its message. Invalid UTF-8 is replaced, as in Scrapy."""
     return message[1:].decode("utf-8", "surrogatepass" if message[:1] == _TEXT else "replace")
 
 

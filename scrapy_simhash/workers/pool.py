@@ -1,9 +1,9 @@
-"""Run jobs, such as to fingerprint a page, in worker processes, with a time-out for each job.
+"""Run jobs, such as fingerprinting a page, in worker processes, with a time-out for each job.
 
-A worker that hangs is killed, and a dead worker is replaced. The others are not affected: each has
-its own socket and its own thread in the parent. The pools of the standard library do not fit: one
-dead process breaks a `concurrent.futures` pool, and `multiprocessing` imports the main module
-again, so scripts without a ``__main__`` guard would start themselves. Nothing is forked.
+A worker that hangs is killed, and a dead worker is replaced. Other workers are not affected: each
+has its own socket and its own thread in the parent. The pools of the standard library do not fit.
+One dead process breaks a `concurrent.futures` pool, and `multiprocessing` imports the main module
+again, so scripts without a ``__main__`` guard would start themselves.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.workers.process import Work
 
+# Upper limit of the pause after a worker failed to start.
 _LONGEST_PAUSE_S = 60.0
 # A job whose worker dies is retried once, because the job may not be the cause.
 _ATTEMPTS = 2
-# Answers are delivered in batches: waking an event loop for each page costs up to 50 % more CPU
-# time. Batches are small and delays short, because the loop is busy while it handles a batch.
+# Answers are delivered in batches, because waking an event loop for each page costs up to 50 % more
+# CPU time. Batches are small and delays short: the loop can do nothing else while it handles one.
 _BATCH_ANSWERS = 8
 _MAX_DELAY_S = 0.05
 
@@ -40,25 +41,22 @@ _MAX_DELAY_S = 0.05
 class _Job(Generic[Content, Result]):
     """A queued job, and its future."""
 
-    make: Callable[[], Content]
+    make_content: Callable[[], Content]
     future: Future[Result]
-    made: Content | None = None
+    _content: Content | None = None
 
     def content(self) -> Content:
-        """Return the content, and make it on the first call.
-
-        :raises BaseException: `make` raised it.
-        """
-        if self.made is None:
-            self.made = self.make()
-        return self.made
+        """Return the content, and make it on the first call. Raises what `make_content` raises."""
+        if self._content is None:
+            self._content = self.make_content()
+        return self._content
 
 
 class WorkerPool(Generic[Content, Result]):
-    """A pool of worker processes that share a queue. They start with the pool.
+    """A pool of worker processes that share a queue, and start with the pool.
 
     :param workers: number of processes, at least 1.
-    :param batch_answers: answers that a worker's thread delivers together, at most.
+    :param batch_answers: upper limit of answers that the thread of a worker delivers together.
     """
 
     def __init__(
@@ -75,7 +73,7 @@ class WorkerPool(Generic[Content, Result]):
         self._changed = threading.Condition()
         self._closed = False
         self.replaced = 0
-        """How many workers died, or were killed because they hung."""
+        """Number of workers that died, or were killed after a time-out or an error."""
         self._processes: set[WorkerProcess[Content, Result]] = set()
         self._threads = [
             # Daemon threads, so that a forced exit of the interpreter does not wait for them.
@@ -90,38 +88,37 @@ class WorkerPool(Generic[Content, Result]):
 
     @property
     def process_ids(self) -> list[int]:
-        """Return the process ids of the present workers."""
+        """Return the process ids of the running workers."""
         with self._changed:
             return [process.pid for process in self._processes]
 
-    def submit(self, make: Callable[[], Content]) -> Future[Result]:
+    def submit(self, make_content: Callable[[], Content]) -> Future[Result]:
         """Queue a job, and return a future of its result.
 
-        The future raises WorkerError if no worker can be started, or if the worker could not
-        answer for a reason of its own.
+        The future raises WorkerError if the pool is closed, no worker can be started, or the job
+        failed in the worker. It also raises what `make_content` raises.
 
-        :param make: returns the content of the job. A thread of the pool calls it when a worker is
-            free, so that queued pages are not held in memory twice. The future raises what it
-            raises.
+        :param make_content: returns the content of the job. A thread of the pool calls it when a
+            worker is free, so that queued pages are not held in memory twice.
         """
         future: Future[Result] = Future()
         with self._changed:
             if self._closed:
-                future.set_exception(_closed())
+                future.set_exception(_closed_error())
                 return future
-            self._jobs.append(_Job(make, future))
+            self._jobs.append(_Job(make_content, future))
             self._changed.notify()
         return future
 
     def close(self) -> None:
-        """Kill all workers at once; the futures of queued jobs raise WorkerError."""
+        """Kill all workers at once. The futures of unfinished jobs raise WorkerError."""
         self._stop()
         for thread in self._threads:
             thread.join()
         atexit.unregister(self._at_exit)
 
     def _at_exit(self) -> None:
-        if os.getpid() == self._owner:  # not in a fork, which has none of the threads
+        if os.getpid() == self._owner:  # a fork of this process has none of the threads
             self._stop()
 
     def _stop(self) -> None:
@@ -134,33 +131,33 @@ class WorkerPool(Generic[Content, Result]):
             self._changed.notify_all()
         for job in waiting:
             if job.future.set_running_or_notify_cancel():
-                job.future.set_exception(_closed())
+                job.future.set_exception(_closed_error())
 
     def _run(self) -> None:
-        """Run one thread of the pool, which keeps one worker."""
-        seat: _Seat[Content, Result] = _Seat(self._start, self._end)
+        """Run jobs in a thread that has one worker, until the pool is closed."""
+        slot: _Slot[Content, Result] = _Slot(self._start, self._end)
         answers = _Answers()
         try:
-            job = self._next_job(seat)
+            job = self._next_job(slot)
             while job is not None:
-                answers.add(self._answered(seat, job, answers.deliver_if_late))
-                # Give the worker its next job first: delivering waits for other threads.
-                job = self._ask_ahead(seat)
+                answers.add(self._run_job(slot, job, answers.deliver_if_late))
+                # Give the worker its next job first, because delivering waits for other threads.
+                job = self._ask_ahead(slot)
                 # Deliver if the batch is full, the queue is short, or the worker is idle.
                 if job is None or len(answers) >= min(self._batch_answers, len(self._jobs)):
                     answers.deliver()
-                job = job or self._next_job(seat)
+                job = job or self._next_job(slot)
         finally:
             answers.deliver()
-            seat.leave()
+            slot.end_worker()
 
-    def _next_job(self, seat: _Seat[Content, Result]) -> _Job[Content, Result] | None:
-        """Wait for a job; return None if the pool was closed."""
-        seat.prepare()  # before a job is taken that another worker could do
-        return self._taken(wait=True)
+    def _next_job(self, slot: _Slot[Content, Result]) -> _Job[Content, Result] | None:
+        """Start the worker, wait for a job and return it; None if the pool was closed."""
+        slot.prepare()  # before this thread takes a job that another worker could do
+        return self._take_job(wait=True)
 
-    def _taken(self, *, wait: bool) -> _Job[Content, Result] | None:
-        """Return the first job of the queue, or None."""
+    def _take_job(self, *, wait: bool) -> _Job[Content, Result] | None:
+        """Return the first job; None if the pool is closed or, without `wait`, none is queued."""
         with self._changed:
             while True:
                 while wait and not self._jobs and not self._closed:
@@ -171,69 +168,70 @@ class WorkerPool(Generic[Content, Result]):
                 if job.future.set_running_or_notify_cancel():
                     return job
 
-    def _ask_ahead(self, seat: _Seat[Content, Result]) -> _Job[Content, Result] | None:
-        """Take a queued job, if any, and send it to the worker in advance."""
-        process = seat.process
-        if process is None or (job := self._taken(wait=False)) is None:
+    def _ask_ahead(self, slot: _Slot[Content, Result]) -> _Job[Content, Result] | None:
+        """Take a queued job, send it to the worker in advance, and return it. Or return None."""
+        process = slot.process
+        if process is None or (job := self._take_job(wait=False)) is None:
             return None
-        with suppress(BaseException):  # `_result` repeats it and raises the error
+        with suppress(BaseException):  # `_result` repeats what failed, and raises its error
             content = job.content()
             try:
                 process.ask(content)
-                seat.asked = job
+                slot.asked_job = job
             except BaseException:
-                self._lost(seat)
+                self._discard_worker(slot)
                 raise
         return job
 
-    def _answered(
+    def _run_job(
         self,
-        seat: _Seat[Content, Result],
+        slot: _Slot[Content, Result],
         job: _Job[Content, Result],
         on_wait: Callable[[], object],
     ) -> Callable[[], None]:
-        """Return a function that sets the result or the error of the job's future."""
+        """Run a job. Return a function that sets the result or the error of its future."""
         try:
-            return partial(job.future.set_result, self._result(seat, job, on_wait))
+            return partial(job.future.set_result, self._result(slot, job, on_wait))
         except BaseException as error:  # noqa: BLE001 - the future raises it
             return partial(job.future.set_exception, error)
 
     def _result(
         self,
-        seat: _Seat[Content, Result],
+        slot: _Slot[Content, Result],
         job: _Job[Content, Result],
         on_wait: Callable[[], object],
     ) -> Result:
         content = job.content()
         for _ in range(_ATTEMPTS):
-            process = seat.worker()
+            process = slot.worker()
             try:
-                if seat.asked is not job:
+                if slot.asked_job is not job:
                     process.ask(content)
                 return process.answer(self._timeout_s, on_wait)
             except WorkerTimeout:
-                self._lost(seat)
-                return self._work.lost("timeout")
+                self._discard_worker(slot)
+                return self._work.lost_result("timeout")
             except (EOFError, OSError):
-                self._lost(seat)
+                self._discard_worker(slot)
             except WorkerError:
-                raise  # the worker itself is sound
-            except BaseException:  # a late answer would be taken for the next job's
-                self._lost(seat)
+                raise  # the worker can take the next job
+            except BaseException:  # a late answer would be taken for that of the next job
+                self._discard_worker(slot)
                 raise
-        return self._work.lost("worker_died")
+        return self._work.lost_result("worker_died")
 
-    def _lost(self, seat: _Seat[Content, Result]) -> None:
-        seat.leave()
+    def _discard_worker(self, slot: _Slot[Content, Result]) -> None:
+        """Kill the worker and count it. If the pool was closed, raise WorkerError instead."""
+        slot.end_worker()
         with self._changed:
             if self._closed:
-                raise _closed()
+                raise _closed_error()
             self.replaced += 1
 
     def _start(self) -> WorkerProcess[Content, Result]:
         with self._changed:
             if self._closed:
-                raise _closed()
+                raise _closed_error()
             process = WorkerProcess(self._work)
             self._processes.add(process)
         try:
@@ -248,7 +246,7 @@ class WorkerPool(Generic[Content, Result]):
             self._processes.discard(process)
 
 
-def _closed() -> WorkerError:
+def _closed_error() -> WorkerError:
     return WorkerError("the workers were closed")
 
 
@@ -281,8 +279,8 @@ class _Answers:
             set_result()
 
 
-class _Seat(Generic[Content, Result]):
-    """A slot for one worker, which restarts a lost worker with growing pauses."""
+class _Slot(Generic[Content, Result]):
+    """A place for one worker. After each failed start in a row, it waits longer for the next."""
 
     def __init__(
         self,
@@ -292,22 +290,22 @@ class _Seat(Generic[Content, Result]):
         self._start = start
         self._end = end
         self.process: WorkerProcess[Content, Result] | None = None
-        self.asked: _Job[Content, Result] | None = None
-        """The last job that was sent in advance."""
-        # Only the text: a stored exception would keep pages alive through its traceback.
+        self.asked_job: _Job[Content, Result] | None = None
+        """The last job that was sent to the worker in advance."""
+        # Only the message, because the traceback of an exception would keep pages in memory.
         self._error: str | None = None
         self._failures = 0
         self._not_before_s = 0.0
 
     def prepare(self) -> None:
-        """Start the worker before it is needed."""
+        """Start the worker before it is needed, if it can be started."""
         with suppress(Exception):  # the first job that needs the worker raises the error
             self.worker()
 
     def worker(self) -> WorkerProcess[Content, Result]:
         """Return the worker, and start it if necessary.
 
-        :raises WorkerError: it cannot be started, or failed to start a moment ago.
+        :raises WorkerError: it cannot be started, or the pause after a failed start is not over.
         """
         if self.process is None:
             if self._error is not None and time.monotonic() < self._not_before_s:
@@ -322,9 +320,9 @@ class _Seat(Generic[Content, Result]):
             self._error, self._failures = None, 0
         return self.process
 
-    def leave(self) -> None:
+    def end_worker(self) -> None:
         """Kill the worker, if there is one."""
-        self.asked = None
+        self.asked_job = None
         if self.process is not None:
             self._end(self.process)
             self.process = None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers.channel import Channel
-from scrapy_simhash.workers.child import ALARM_FACTOR, PARENTS_SIGNALS
+from scrapy_simhash.workers.child import ALARM_FACTOR, IGNORED_SIGNALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,11 +27,12 @@ Content = TypeVar("Content")
 Result = TypeVar("Result")
 
 START_TIMEOUT_S = 60.0
-# Threads of numpy would compete with the other workers.
+# More threads of numpy in a worker would compete with the other workers.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _WAIT_S = 0.05
-# Runs before this package can be imported: sets the import path of the parent, without the working
-# directory, and an alarm in case the start hangs and the parent is dead.
+# Runs before this package can be imported. It first removes its own "" from `sys.path`, so that no
+# file in the working directory replaces json, signal or socket. Then it takes over the parent's
+# `sys.path`. The alarm ends a start that hangs, in case the parent is dead.
 _BOOTSTRAP = """
 import sys
 if sys.path[0] == "":
@@ -47,8 +48,7 @@ sys.path[:] = json.loads(path)
 from scrapy_simhash.workers.child import serve
 serve(connected)
 """
-
-# Without -P, Python 3.13.0 cannot import if the working directory was deleted.
+# Without -P, imports fail in Python 3.13.0 if the working directory was deleted.
 _SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
 
 
@@ -58,17 +58,17 @@ class WorkerTimeout(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Work(Generic[Content, Result]):
-    """What the workers of a pool do, and how their messages are written.
+    """The work of worker processes. A job is one message to a worker and the worker's answer.
 
     :param server: ``module:function`` that the worker imports. The function takes `job_spec`, and
-        returns a function that answers a message with values for JSON.
-    :param timeout_ms: wall-clock limit for one job. A worker whose parent is dead exits after
-        twice this time.
-    :param encode: returns the parts of the message for a job.
+        returns a function that takes a message and returns the answer, as values for JSON.
+    :param timeout_ms: wall-clock limit for one job. The worker's own alarm kills it if a job takes
+        twice this time, in case the parent is dead.
+    :param encode: returns the message for the content of a job, in parts.
     :param decode: returns the result from the answer.
-    :param lost: returns the result of a job whose worker did not answer, from the reason:
+    :param lost_result: returns the result of a job whose worker did not answer, from the reason:
         ``timeout`` or ``worker_died``.
-    :param without_workers: how to do without workers, for errors.
+    :param without_workers: instruction for error messages, such as "use --workers 1".
     """
 
     server: str
@@ -76,7 +76,7 @@ class Work(Generic[Content, Result]):
     timeout_ms: int
     encode: Callable[[Content], Iterable[bytes]]
     decode: Callable[[Any], Result]
-    lost: Callable[[str], Result]
+    lost_result: Callable[[str], Result]
     without_workers: str
 
 
@@ -101,14 +101,14 @@ class WorkerProcess(Generic[Content, Result]):
             ours, theirs = socket.socketpair()
         except OSError as error:
             raise WorkerError(f"a worker cannot be started ({error})") from error
-        # The worker inherits the mask: a signal may arrive before the worker can ignore it.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)
+        # The worker inherits the mask, which blocks these signals until the worker ignores them.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED_SIGNALS)
         try:
-            # Without a time-out, sending blocks if the worker has stopped reading.
+            # Without a time-out, sending would block forever if the worker has stopped reading.
             send_timeout = struct.pack("ll", 1 + timeout_ms // 1000, 0)
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, send_timeout)
-            # Receive in short waits and count these: if the parent is suspended, only one wait
-            # counts towards the time-out of the message.
+            # `_receive` adds up short waits. So a suspension of the parent counts as at most one
+            # wait towards the time-out of a job.
             self._wait_s = min(timeout_ms / 1000, _WAIT_S)
             receive_timeout = struct.pack("ll", 0, math.ceil(self._wait_s * 1e6))
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, receive_timeout)
@@ -128,7 +128,7 @@ class WorkerProcess(Generic[Content, Result]):
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
         self._channel = Channel(ours)
-        # `wait_until_ready` reports a worker that has died already.
+        # If the worker has died already, `wait_until_ready` reports it.
         with suppress(OSError):
             for message in messages:
                 self._channel.send(message)
@@ -141,16 +141,19 @@ class WorkerProcess(Generic[Content, Result]):
     def wait_until_ready(self) -> Self:
         """Wait until the worker can take messages, and return it.
 
-        :raises WorkerError: it failed before its first message.
+        :raises WorkerError: it died, could not load its server, or was not ready within 60 s.
         """
         if not self._ready:
             try:
                 answer = self._receive(START_TIMEOUT_S)
             except (EOFError, OSError, ValueError, WorkerTimeout) as error:
                 self.end()
+                cause = f"(exit code {self._process.returncode})"
+                if isinstance(error, WorkerTimeout):  # the exit code would be that of our SIGKILL
+                    cause = f"within {START_TIMEOUT_S:g} s"
                 raise WorkerError(
-                    f"a worker did not start (exit code {self._process.returncode}): see "
-                    f"its output on standard error, or {self._work.without_workers}"
+                    f"a worker did not start {cause}: see its output on standard error, or "
+                    f"{self._work.without_workers}"
                 ) from error
             if "error" in answer:
                 self.end()
@@ -163,7 +166,7 @@ class WorkerProcess(Generic[Content, Result]):
         return self
 
     def ask(self, content: Content) -> None:
-        """Send a job. Call `answer` before the next call.
+        """Send a job. Call `answer` before the next `ask`.
 
         :raises OSError: the worker died or has stopped reading; call `end` then.
         """
@@ -172,10 +175,10 @@ class WorkerProcess(Generic[Content, Result]):
     def answer(self, timeout_s: float, on_wait: Callable[[], object] = lambda: None) -> Result:
         """Return the result of the job.
 
-        :param on_wait: called twenty times a second until the answer arrives.
+        :param on_wait: called every 50 ms or more often until the answer arrives.
         :raises WorkerTimeout: the worker did not answer in time; call `end` then.
         :raises EOFError, OSError: the worker died; call `end` then.
-        :raises WorkerError: the job failed; the worker can be used further.
+        :raises WorkerError: the job failed in the worker, which can take the next job.
         """
         answer = self._receive(timeout_s, on_wait)
         if "error" in answer:
@@ -183,7 +186,7 @@ class WorkerProcess(Generic[Content, Result]):
         return self._work.decode(answer["answer"])
 
     def kill(self) -> None:
-        """Send SIGKILL; a pending call of another thread raises EOFError."""
+        """Send SIGKILL. A pending call of another thread raises one of its errors."""
         self._process.kill()
 
     def end(self) -> None:
@@ -208,7 +211,7 @@ class WorkerProcess(Generic[Content, Result]):
 
 
 def _import_path() -> list[str]:
-    """Return the import path of this process. Python, too, ignores entries that are not text."""
+    """Return `sys.path` with the working directory for ``""``. Python ignores all but strings."""
     path = [entry for entry in sys.path if isinstance(entry, str)]
     try:
         return [entry or os.getcwd() for entry in path]  # noqa: PTH109

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from scrapy_simhash.dedupe import writing
-from scrapy_simhash.dedupe.options import Fields
+from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, Fields
 from scrapy_simhash.errors import SimhashError
 
 from .samples import RECORDS, http_response, read_lines, records, text, warc_record
@@ -231,6 +231,17 @@ def test_pages_have_no_fields(tmp_path, name):
     (tmp_path / name).write_bytes(b"")
     with pytest.raises(SimhashError, match="has no fields for tags"):
         run(tmp_path, name, action="tag")
+
+
+@pytest.mark.parametrize("name", ["in.parquet", "in.html"])
+def test_what_standard_output_cannot_take(tmp_path, name):
+    if name == "in.html":
+        (tmp_path / name).write_text(page(text(1)))
+    else:
+        parquet.write_table(pa.Table.from_pylist(RECORDS), tmp_path / name)
+    with pytest.raises(SimhashError, match="cannot go to standard output"):
+        run(tmp_path, name, out=STANDARD_OUTPUT)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize(("name", "module"), [("in.warc", "warcio"), ("in.parquet", "pyarrow")])

@@ -133,5 +133,5 @@ def test_a_worker_that_dies_at_once(monkeypatch, failing):
 
 def test_no_python_to_start(monkeypatch, failing):
     monkeypatch.setattr("sys.executable", "")
-    with pytest.raises(WorkerError, match=r"one worker .* needs no process"):
+    with pytest.raises(WorkerError, match="use --workers 1, which starts no process"):
         failing()
