@@ -234,9 +234,10 @@ def _summary(judged: DataFrame) -> DedupeSummary:
 
 
 def _check(spark: SparkSession, paths: SparkPaths) -> None:
-    """Check that inputs exist, and that only output of Spark is overwritten, but no input.
+    """Check that inputs exist, that only output of Spark is overwritten, and that what is written
+    overlaps neither with what is read nor with each other.
 
-    :raises SimhashError: an input is missing, or a file is in the way.
+    :raises SimhashError: an input is missing, a file is in the way, or paths overlap.
     """
     if _exists(spark, paths.work):
         raise SimhashError(
@@ -258,8 +259,9 @@ def _check(spark: SparkSession, paths: SparkPaths) -> None:
     everything = [*written, *(_qualified(spark, url) for url in paths.inputs)]
     for at, url in enumerate(written):
         for other in everything[:at] + everything[at + 1 :]:
-            if f"{other}/".startswith(f"{url}/"):
-                raise SimhashError(f"{other} lies in {url}, which is written: write elsewhere")
+            for inner, outer in ((url, other), (other, url)):
+                if f"{inner}/".startswith(f"{outer}/"):
+                    raise SimhashError(f"{inner} lies in {outer}: write elsewhere")
 
 
 def _path(spark: SparkSession, url: str) -> tuple[Any, Any]:

@@ -81,11 +81,15 @@ def test_parquet_is_that_of_dedupe(spark, tmp_path):
         (["b.jl", "-o", "kept", "--overwrite"], "Spark did not write it"),
         (["b.jl", "-o", "out", "--work", "kept"], "name another folder with --work"),
         (["b.jl", "-o", "out", "--verdicts", "out/v"], "lies in"),
+        (["in", "-o", "in/out"], "lies in"),
+        (["in", "-o", "out", "--work", "in/work"], "lies in"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_nothing_is_deleted(tmp_path, arguments, message, capsys):
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "mine").touch()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "c.jl").touch()
     assert dedupe(tmp_path, *arguments, "--engine", "spark") == 1
     assert message in capsys.readouterr().err
     assert (tmp_path / "kept" / "mine").exists()
