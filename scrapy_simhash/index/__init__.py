@@ -265,7 +265,7 @@ def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int, *, scans: boo
 
 
 def preset_confirmation(scheme: Scheme) -> Confirmation:
-    """Return the confirmation of the preset with that scheme (but extraction), or `UNCONFIRMED`."""
+    """Return the confirmation of the scheme's preset, whatever it extracts; else `UNCONFIRMED`."""
     for standard in PRESETS.values():
         extractor = standard.scheme.extractor
         if standard.scheme == replace(scheme, extractor=extractor, select=(), remove=()):
@@ -285,7 +285,7 @@ def reset_index(url: str) -> bool:
     _, directory = _parse_url(url)
     with _lock:
         if os.path.realpath(directory) in _shared_stores:
-            raise IndexLocked(str(directory), "a crawl of this process has it open: not deleted")
+            raise IndexLocked(str(directory), "this process has it open, so it was not deleted")
         try:
             with suppress(IndexCorrupt, IndexMismatch):  # these indexes are deleted, too
                 if Manifest.read(directory) is None:
