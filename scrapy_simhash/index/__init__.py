@@ -1,6 +1,6 @@
-"""Find seen content: an index of representatives by Hamming distance.
+"""Open, create and delete indexes on disk and in memory. Start with `open_index`.
 
-Start with `open_index`. Database drivers are imported only when needed.
+`scrapy_simhash.index.base` says what an index is. Database drivers are imported only when needed.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-
-_INSTEAD = {
+# By property of an existing index, the command that changes it.
+_CONVERSIONS = {
     "database": "`scrapy simhash rebuild --database …` converts it to another kind",
     "scheme": "`scrapy simhash rebuild --preset …` recomputes its fingerprints if texts were "
     "stored (SIMHASH_KEEP_TEXT)",
@@ -75,8 +75,8 @@ _INSTEAD = {
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """What a caller wants of an index. None accepts what an existing index was created with."""
+class _IndexSpec:
+    """The index that a caller asks for. None takes the value of an existing index, or a default."""
 
     kind: str
     scheme: Scheme | None
@@ -86,13 +86,13 @@ class _Wanted:
     confirmation: Confirmation | None = None
     probing: bool = True
 
-    def new(self) -> Manifest:
-        """Return the manifest of a new index. :raises PlanError: no tables find enough pairs."""
+    def to_manifest(self) -> Manifest:
+        """Return the manifest of a new index. For the errors see `open_index`."""
         scheme, max_distance = known_scheme(self.scheme, self.max_distance)
         plan, scans = self.plan, self.kind == "memory"
         if plan is not None:
-            check_plan(plan, scheme, max_distance, exact=scans)
-        elif scans:  # needs no tables, and works at any distance
+            check_plan(plan, scheme, max_distance, scans=scans)
+        elif scans:  # A store in memory has no tables; any plan will do.
             plan = TablePlan(scheme.bits, min(max_distance + 1, scheme.bits))
         else:
             plan = choose_plan(scheme.bits, max_distance, self.expected_pages, probing=self.probing)
@@ -107,39 +107,35 @@ class _Wanted:
             confirmation=preset_confirmation(scheme) if confirmation is None else confirmation,
         )
 
-    def require(self, directory: Path, made: Manifest) -> None:
-        """Raise an error if an existing index does not fit.
-
-        :raises IndexMismatch: it was created with another database, scheme or plan.
-        :raises PlanError: its tables find too few pairs at `max_distance`.
-        """
-        for what, made_with, wanted in (
-            ("database", made.database, self.kind),
-            ("scheme", made.scheme.id, self.scheme.id if self.scheme else None),
-            ("tables", repr(made.plan), repr(self.plan) if self.plan else None),
+    def check_existing(self, directory: Path, manifest: Manifest) -> None:
+        """Raise IndexMismatch or PlanError if an existing index does not fit; see `open_index`."""
+        for name, actual, requested in (
+            ("database", manifest.database, self.kind),
+            ("scheme", manifest.scheme.id, self.scheme.id if self.scheme else None),
+            ("tables", repr(manifest.plan), repr(self.plan) if self.plan else None),
         ):
-            if wanted is not None and made_with != wanted:
+            if requested is not None and actual != requested:
                 raise IndexMismatch(
                     str(directory),
-                    f"it was made with the {what} {made_with}, not {wanted}: {_INSTEAD[what]}; or "
-                    "choose another directory with SIMHASH_DIR; or start over with "
+                    f"it was made with the {name} {actual}, not {requested}: {_CONVERSIONS[name]}; "
+                    "or choose another directory with SIMHASH_DIR; or start over with "
                     "SIMHASH_RESET = True; nothing was changed",
                 )
-        distance = self.max_distance
+        distance, plan = self.max_distance, manifest.plan
         if distance is None:
             return
-        _require_distance(distance, made.plan.bits)
-        # The index may have been created with tables of lower recall on purpose.
-        if distance > made.max_distance and (recall := made.plan.recall(distance)) < MIN_RECALL:
+        _require_distance(distance, plan.bits)
+        # Up to the distance of the manifest, a low recall was accepted when the index was created.
+        if distance > manifest.max_distance and (recall := plan.recall(distance)) < MIN_RECALL:
             raise PlanError(
-                f"{made.plan} find {recall:.0%} of the pairs at distance {distance}, less than "
+                f"{plan} find {recall:.0%} of the pairs at distance {distance}, less than "
                 f"{MIN_RECALL:.0%}: replace the tables with `scrapy simhash rebuild "
                 f"--max-distance {distance}`, which keeps the pages; or lower the distance; or "
                 "start over with SIMHASH_RESET = True"
             )
 
 
-# A database can be opened only once, so all its users in this process share one handle.
+# By directory. A database can be opened only once, so all its users in this process share a store.
 _shared_stores: dict[str, SharedStore] = {}
 _lock = threading.Lock()
 
@@ -157,47 +153,49 @@ def open_index(
     crawl_start: int | None = None,
     confirmation: Confirmation | None = None,
 ) -> ObservingIndex:
-    """Open an index, or create it.
+    """Open an index, or create it. All users of a directory in one process share its database.
 
     :param url: ``leveldb:/path/to/directory``, ``rocksdb:/path/to/directory`` or ``memory:``.
     :param scheme: scheme of the fingerprints; defaults to that of an existing index, or of the
         default preset.
-    :param max_distance: k, inclusive; defaults to that of an existing index, or of the preset.
-    :param plan: tables of a new index; defaults to the result of `choose_plan`. A plan that finds
-        less than 95 % of the pairs at `max_distance` is allowed, with a warning.
+    :param max_distance: k, inclusive; defaults to that of an existing index, or of the preset with
+        this scheme.
+    :param plan: tables of a new index; defaults to the result of `choose_plan`. If a given plan
+        finds less than 95 % of the pairs at `max_distance`, a warning is logged.
     :param expected_pages: number of pages for which the tables of a new index are chosen.
     :param incremental: entries of earlier crawls count as seen; see `Index`.
-    :param sync: when confirmed pages are synced to disk; see `SyncPolicy`. The first user in a
-        process decides.
-    :param buffer_bytes: size of the buffer for table records, allocated twice; the first user
-        decides. A larger buffer speeds up an index with biased fingerprints or many tables, but
-        slows down opening after a crash. No effect on probed tables.
-    :param crawl_start: `crawl_start` of a resumed crawl's earlier index: its pages count as seen.
+    :param sync: when confirmed pages are synced to disk, see `SyncPolicy`; the first user of the
+        directory decides.
+    :param buffer_bytes: limit for table records in memory, in each of two generations; the first
+        user decides. A higher limit speeds up an index with biased fingerprints or many tables,
+        but slows down opening after a crash. No effect on probed tables.
+    :param crawl_start: first sequence number of a resumed crawl, so that the pages it saw before
+        the pause count as seen.
     :param confirmation: conditions for a page within k to count as a copy; defaults to those of an
-        existing index, or of the preset with this scheme, or none.
-    :raises IndexMismatch: the index was created with another scheme, plan or kind of database.
-    :raises PlanError: no tables find 95 % of the pairs at `max_distance`, or the tables of the
-        index do not.
+        existing index, or of the preset with this scheme, or `UNCONFIRMED`.
+    :raises SchemeError: the URL is not valid, the driver of the database is not installed, or
+        `max_distance` is missing and no preset has the scheme.
+    :raises PlanError: `max_distance` or the plan does not fit the scheme; or no tables, or not
+        those of an existing index, find 95 % of the pairs at `max_distance`.
+    :raises IndexMismatch: the index has another scheme, plan, kind of database or format version.
     :raises StorageError: the index is locked, foreign, corrupt, or cannot be read or written.
     """
-    kind, directory = ("memory", Path()) if url == "memory:" else _parsed(url)
-    wanted = _Wanted(kind, scheme, max_distance, plan, expected_pages, confirmation)
+    kind, directory = ("memory", Path()) if url == "memory:" else _parse_url(url)
+    spec = _IndexSpec(kind, scheme, max_distance, plan, expected_pages, confirmation)
     with _lock:
         if kind == "memory":
-            shared = SharedStore(MemoryStore(), wanted.new(), "memory")
+            shared = SharedStore(MemoryStore(), spec.to_manifest(), "memory")
         else:
-            name = os.path.realpath(directory)
-            known = _shared_stores.get(name)
-            if known is not None:
-                shared = known
-                wanted.require(directory, shared.manifest)
+            path = os.path.realpath(directory)
+            if path in _shared_stores:
+                shared = _shared_stores[path]
+                spec.check_existing(directory, shared.manifest)
             else:
-                store, made = _open_tables(directory, wanted, sync, buffer_bytes)
-                shared = _shared_stores[name] = SharedStore(store, made, str(directory))
-        made = shared.manifest
+                store, manifest = _open_tables(directory, spec, sync, buffer_bytes)
+                shared = _shared_stores[path] = SharedStore(store, manifest, str(directory))
         rules = Rules(
-            made.max_distance if max_distance is None else max_distance,
-            made.confirmation if confirmation is None else confirmation,
+            shared.manifest.max_distance if max_distance is None else max_distance,
+            shared.manifest.confirmation if confirmation is None else confirmation,
         )
         shared.users += 1
         return ObservingIndex(
@@ -212,12 +210,9 @@ def open_index(
 def open_tables(
     directory: Path, kind: str, scheme: Scheme, max_distance: int, *, sync: SyncPolicy = "everysec"
 ) -> TableStore:
-    """Open or create the tables of an index for exclusive use, without rules for observations.
-
-    For the errors see `open_index`.
-    """
-    wanted = _Wanted(kind, scheme, max_distance, confirmation=UNCONFIRMED, probing=False)
-    return _open_tables(directory, wanted, sync)[0]
+    """Open tables for exclusive use; new ones are not probed. For the errors see `open_index`."""
+    spec = _IndexSpec(kind, scheme, max_distance, confirmation=UNCONFIRMED, probing=False)
+    return _open_tables(directory, spec, sync)[0]
 
 
 def new_manifest(
@@ -228,37 +223,39 @@ def new_manifest(
     *,
     confirmation: Confirmation | None = None,
 ) -> Manifest:
-    """Return the manifest of a new index for `expected_pages` pages.
+    """Return the manifest of a new index. For other parameters and errors see `open_index`.
 
-    :param kind: kind of database; defaults to the installed one.
-
-    :raises PlanError: no tables find 95 % of the pairs at `max_distance`.
+    :param kind: kind of database; defaults to LevelDB, or to RocksDB if plyvel is not installed.
     """
     kind = default_kind_name() if kind is None else kind
-    return _Wanted(kind, scheme, max_distance, None, expected_pages, confirmation).new()
+    return _IndexSpec(kind, scheme, max_distance, None, expected_pages, confirmation).to_manifest()
 
 
 def known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Scheme, int]:
-    """Return the scheme and the distance of a new index; those of a preset replace None."""
+    """Return the scheme and k of a new index; those of a preset replace None.
+
+    :raises SchemeError: `max_distance` is None, and no preset has the scheme.
+    :raises PlanError: `max_distance` does not fit the scheme.
+    """
     if scheme is None:
         scheme = preset(DEFAULT_PRESET).scheme
     if max_distance is None:
         max_distance = next((p.max_distance for p in PRESETS.values() if p.scheme == scheme), None)
         if max_distance is None:
-            raise SchemeError(f"max_distance is needed: no preset has the scheme {scheme.id}")
+            raise SchemeError(f"no preset has the scheme {scheme.id}: give its max_distance")
     _require_distance(max_distance, scheme.bits)
     return scheme, max_distance
 
 
-def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int, *, exact: bool = False) -> None:
+def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int, *, scans: bool = False) -> None:
     """Raise PlanError if a plan does not fit a scheme; log a warning if it finds few pairs.
 
-    :param exact: all pairs are found anyway.
+    :param scans: the store compares all entries, so it finds all pairs with any plan.
     """
     if plan.bits != scheme.bits:
         raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
     recall = plan.recall(max_distance)
-    if recall < MIN_RECALL and not exact:
+    if recall < MIN_RECALL and not scans:
         logger.warning(
             "simhash: low recall: %s find %.0f %% of the pairs at distance %d",
             plan,
@@ -268,25 +265,29 @@ def check_plan(plan: TablePlan, scheme: Scheme, max_distance: int, *, exact: boo
 
 
 def preset_confirmation(scheme: Scheme) -> Confirmation:
-    """Return the confirmation of the preset with that scheme, ignoring extraction, or none."""
-    for known in PRESETS.values():
-        if known.scheme == replace(scheme, extractor=known.scheme.extractor, select=(), remove=()):
-            return known.confirmation
+    """Return the confirmation of the scheme's preset, whatever it extracts; else `UNCONFIRMED`."""
+    for standard in PRESETS.values():
+        extractor = standard.scheme.extractor
+        if standard.scheme == replace(scheme, extractor=extractor, select=(), remove=()):
+            return standard.confirmation
     return UNCONFIRMED
 
 
 def reset_index(url: str) -> bool:
-    """Delete an index and nothing else. Return True if there was one.
+    """Delete an index, also a damaged one, and nothing else. Return False if there was none.
 
+    :raises SchemeError: the URL names no directory, or the driver is not installed.
     :raises IndexForeign: the directory holds files that are not an index.
-    :raises IndexLocked: the index is open.
+    :raises StorageError: the index is open (IndexLocked), or cannot be read or deleted.
     """
-    _, directory = _parsed(url)
+    if url == "memory:":
+        raise SchemeError("an index in memory cannot be reset: close it, and open a new one")
+    _, directory = _parse_url(url)
     with _lock:
         if os.path.realpath(directory) in _shared_stores:
-            raise IndexLocked(str(directory), "a crawl of this process has it open: not deleted")
+            raise IndexLocked(str(directory), "this process has it open, so it was not deleted")
         try:
-            with suppress(IndexCorrupt, IndexMismatch):  # those are deleted, too
+            with suppress(IndexCorrupt, IndexMismatch):  # these indexes are deleted, too
                 if Manifest.read(directory) is None:
                     return False
             texts = (texts_path(directory, kind) for kind in DATABASES)
@@ -301,25 +302,26 @@ def reset_index(url: str) -> bool:
 
 
 def index_url(directory: Path, kind: str | None = None) -> str:
-    """Return the URL of an index in a directory.
+    """Return the URL of the index in a directory, which need not exist.
 
-    :param kind: kind of database; defaults to that of an existing index, or the installed one.
+    :param kind: kind of database; defaults to that of the index. Without a readable index: LevelDB,
+        or RocksDB if plyvel is not installed.
     """
     if kind is None:
         try:
-            made = Manifest.read(directory)
+            manifest = Manifest.read(directory)
         except (StorageError, OSError):
-            made = None  # `open_index` raises the error
-        kind = default_kind_name() if made is None else made.database
+            manifest = None  # `open_index` raises the error.
+        kind = default_kind_name() if manifest is None else manifest.database
     return f"{kind}:{directory}"
 
 
-def _parsed(url: str) -> tuple[str, Path]:
+def _parse_url(url: str) -> tuple[str, Path]:
     kind, _, location = url.partition(":")
     if kind not in DATABASES or not location or "\0" in location:
         raise SchemeError(
-            f"index URL {url!r}: leveldb:/path/to/directory, rocksdb:/path/to/directory or "
-            "memory: is needed"
+            f"index URL {url!r} is not valid: use leveldb:/path/to/directory, "
+            "rocksdb:/path/to/directory or memory:"
         )
     return kind, Path(location).absolute()
 
@@ -333,47 +335,49 @@ def _unusable(directory: Path, error: OSError) -> StorageError:
 
 def _require_distance(max_distance: int, bits: int) -> None:
     if not 0 <= max_distance < bits:
-        raise PlanError(f"distance {max_distance} of {bits} bits: 0 to {bits - 1}")
+        raise PlanError(
+            f"max_distance is {max_distance}: use 0 to {bits - 1} for fingerprints of {bits} bits"
+        )
 
 
 def _open_tables(
-    directory: Path, wanted: _Wanted, sync: SyncPolicy, buffer_bytes: int | None = None
+    directory: Path, spec: _IndexSpec, sync: SyncPolicy, buffer_bytes: int | None = None
 ) -> tuple[TableStore, Manifest]:
     from scrapy_simhash.index.tables import TableStore
 
-    opener = database_kind(wanted.kind)
+    opener = database_kind(spec.kind)
     location = str(directory)
     try:
-        made = Manifest.read(directory)
-        if made is None:
-            made = wanted.new()
+        manifest = Manifest.read(directory)
+        if manifest is None:
+            manifest = spec.to_manifest()
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
-                made.write(directory)
-            except FileExistsError:  # another process was faster
-                return _open_tables(directory, wanted, sync, buffer_bytes)
+                manifest.write(directory)
+            except FileExistsError:  # Another process has just created the index.
+                return _open_tables(directory, spec, sync, buffer_bytes)
         else:
-            wanted.require(directory, made)
+            spec.check_existing(directory, manifest)
             require_whole(directory)
-            require_database(directory, made)
-            changed = differences(made.environment, environment())
+            require_database(directory, manifest)
+            changed = differences(manifest.environment, environment())
             if changed:
                 logger.warning(
                     "simhash: the index %s was made with other versions (%s): the same page may "
-                    "get another fingerprint, and near-duplicates may be missed",
+                    "get another fingerprint now, and near-duplicates may be missed",
                     directory,
                     "; ".join(changed),
                 )
-        path = made.database_path(directory)
+        path = manifest.database_path(directory)
         database = opener(location, path)
         try:
-            if Manifest.read(directory) != made:  # another process has just rewritten it
+            if Manifest.read(directory) != manifest:  # Another process has just rewritten it.
                 database.close()
-                return _open_tables(directory, wanted, sync, buffer_bytes)
+                return _open_tables(directory, spec, sync, buffer_bytes)
             store = TableStore(
                 database,
-                made.plan,
-                made.check_bits,
+                manifest.plan,
+                manifest.check_bits,
                 location,
                 sync=sync,
                 buffer_bytes=buffer_bytes,
@@ -384,16 +388,17 @@ def _open_tables(
             raise
     except OSError as error:
         raise _unusable(directory, error) from error
-    return store, made
+    return store, manifest
 
 
 def _release(shared: SharedStore) -> None:
+    """Count one user less, and close the store after the last one."""
     with _lock:
         shared.users -= 1
         if shared.users:
             return
-        for name in [name for name, known in _shared_stores.items() if known is shared]:
-            del _shared_stores[name]
+        for path in [path for path, store in _shared_stores.items() if store is shared]:
+            del _shared_stores[path]
         try:
             shared.texts.close()
         finally:

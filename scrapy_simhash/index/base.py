@@ -1,7 +1,7 @@
-"""The Index port: seven methods that answer "have I seen this content before?".
+"""The protocols of an index, which answers "have I seen this content before?", and of its store.
 
-An index holds *representatives*: one page of each near-duplicate family, the first seen. Chains
-don't drift, and the index grows with distinct content alone.
+An index stores only *representatives*: from each cluster of near-duplicates the page seen first.
+Pages are compared with representatives alone, so a cluster cannot drift from copy to copy.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 ObservationKind = Literal["new", "near-duplicate", "unchanged", "changed"]
 
 Action = Literal["", "dropped", "tagged", "followed", "passed"]
-"""What was done with a page that is like another; empty if it is not known."""
+"""What was done with a near-duplicate or similar page; empty if unknown."""
 
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
 SideKind = Literal["url-rules", "history", "validators", "sitemaps"]
-"""A kind of small rows beside the entries, each with a name: the rules of URLs of a site
-(`scrapy_simhash.url_rules.rows`), a crawl (`scrapy_simhash.index.history`), the ETag of a page
-(`scrapy_simhash.index.validators`), or how far the sitemap of a site is right
-(`scrapy_simhash.crawl.lastmod`).
+"""A kind of *side rows*: small rows, each with a name, that a store holds besides the entries: URL
+rules of a site (`scrapy_simhash.url_rules.rows`), a crawl that used the index
+(`scrapy_simhash.index.history`), the ETag of a page (`scrapy_simhash.index.validators`), or how
+often the sitemap of a site was right (`scrapy_simhash.crawl.lastmod`).
 """
 
 SyncPolicy = Literal["always", "everysec", "no"]
-"""When confirmed pages are synced to disk. A killed process loses nothing with any policy.
+"""When confirmed pages are synced to disk. A killed process loses no confirmed page.
 
-After a power loss or a crash of the operating system, ``always`` has lost nothing. ``everysec`` has
-lost about a second: it syncs the first write that comes a second or more after the last synced one,
-and syncs on closing. ``no`` has lost what the system had not written yet.
+A power loss or a crash of the operating system loses none with ``always``, and about one second of
+writes with ``everysec``. That policy syncs the first write that comes a second or more after the
+last synced one, and all writes on closing. With ``no``, it loses what the system had not written.
 """
 
 
 @dataclass(frozen=True)
 class Match:
-    """A stored or pending page within the distance asked for.
+    """A stored or pending page within `max_distance` of the fingerprint of a query.
 
-    :param similarity: estimated resemblance, from 0 to 1; None if it is not known.
-    :param confirmed: it is a copy of the page that was asked for, and not only similar.
+    :param similarity: estimated resemblance, from 0 to 1; None if unknown.
+    :param confirmed: the page is a copy of the queried one; if False, it is only similar.
     """
 
     key: str
@@ -58,19 +58,18 @@ class Match:
 class Observation:
     """The result of `Index.observe`.
 
-    :param kind: ``new``; ``near-duplicate`` of `representative`; ``unchanged`` (the same key
-        again with the same text, see `scrapy_simhash.index.rules`); ``changed`` (the same key
-        with another text).
-    :param representative: key of the nearest representative, for near-duplicates; else None.
-    :param distance: to the representative or to `similar_to`; without these, to the key's own
-        stored fingerprint; None if there is none.
-    :param sequence: place in the order of all observations of the index.
-    :param provisional: of a near-duplicate or an unchanged page: no copy of it is stored yet. If
-        the pending copies are discarded, this page is the content.
-    :param similarity: estimated resemblance to the page that `distance` is measured to.
-    :param similar_to: of a new or changed page: key of the nearest representative within k that
-        was not confirmed to be a copy.
-    :param evidence: of the page, as it was given to `observe`.
+    :param kind: ``new``; ``near-duplicate``; ``unchanged`` (the key was seen with the same text,
+        see `scrapy_simhash.index.rules`); ``changed`` (the key was seen with another text).
+    :param representative: for a near-duplicate, the key of the nearest representative; else None.
+    :param distance: distance to the representative or to `similar_to`; without either, to the last
+        fingerprint seen under the page's own key; None if that key was never seen.
+    :param sequence: number of the observation in the index; later ones have higher numbers.
+    :param provisional: for a near-duplicate or unchanged page: all copies of it are pending, and
+        may be discarded.
+    :param similarity: estimated resemblance to the same page as `distance`; None if unknown.
+    :param similar_to: for a new or changed page, the key of the nearest representative within k,
+        which is not a copy.
+    :param evidence: argument of `observe`.
     """
 
     kind: ObservationKind
@@ -90,9 +89,8 @@ class NearDuplicate:
     """A line of the near-duplicate log: a page within k bits of a representative.
 
     :param seen_at_s: Unix time.
-    :param similarity: estimated resemblance in steps of 0.01; None if it is not known.
-    :param confirmed: the page is a copy. If not, it is only similar, and was stored, too.
-    :param action: what was done with the page.
+    :param similarity: estimated resemblance in steps of 0.01; None if unknown.
+    :param confirmed: the page is a copy. If False, it is only similar, and is stored as well.
     """
 
     key: str
@@ -107,19 +105,19 @@ class NearDuplicate:
 
 
 class Index(Protocol):
-    """A set of representatives, by key and by Hamming distance.
+    """A set of representatives, searched by key and by Hamming distance.
 
-    Distances are inclusive: near-duplicate means distance ≤ `max_distance`, and confirmed (see
-    `scrapy_simhash.confirmation`). A page within the distance that is not confirmed is similar:
-    it is content of its own, and is stored. Methods are atomic
-    and may be called from any thread. All raise StorageError (or a subclass) where the storage
-    fails and IndexClosed after `close`.
+    A near-duplicate is within `max_distance` (k, inclusive) of a representative, and is confirmed
+    to be a copy (`scrapy_simhash.confirmation`). A page within k that is not confirmed is
+    *similar*: it has content of its own, and is stored. Methods are atomic and may be called from
+    any thread. All raise StorageError if the storage fails, and IndexClosed after `close`.
 
     **This crawl and earlier ones.** An index records when a crawl last saw each entry. By default,
     an entry that this crawl has not seen yet cannot make a page a near-duplicate, because its page
-    may be gone. So the near-duplicates are the same as with an empty index; entries of earlier
-    crawls only distinguish unchanged and changed pages from new ones. A new page replaces the
-    entries of earlier crawls that it is a copy of. With `incremental`, all entries count.
+    may be gone. So a crawl finds the same near-duplicates as with an empty index. Entries of
+    earlier crawls only distinguish unchanged and changed pages from new ones. A page that is stored
+    replaces the entries of earlier crawls that it is a copy of. With `incremental`, all entries
+    count as seen by this crawl, and none is replaced.
     """
 
     def observe(
@@ -130,47 +128,51 @@ class Index(Protocol):
         *,
         in_scope: Callable[[str], bool] | None = None,
     ) -> Observation:
-        """Query and add in one step.
+        """Return what a page is, and make it pending if its content is to be stored.
 
-        ``new`` and ``changed`` pages, and ``unchanged`` ones that this crawl sees for the first
-        time, are *pending* until `confirm` or `discard`: queries find them, but they are not
-        stored. A near-duplicate is not stored, but logged with its representative. The nearest
-        representative wins, and among equals the oldest. A similar page is logged, too.
+        A ``new`` or ``changed`` page becomes *pending*, and so does an ``unchanged`` page that is
+        provisional or that this crawl sees for the first time. Queries find a pending page, but
+        only `confirm` stores it. A near-duplicate is logged with its representative: the nearest,
+        and the oldest of equally near ones. A similar page is pending and logged.
 
-        :param key: the page's identity, such as its URL; not empty.
-        :param fingerprint: of the index's scheme. :raises SchemeError: it is not.
-        :param evidence: what confirms that a page is a copy; its certainty says where to look.
-        :param in_scope: whether the page of a key may be its representative; all may if absent.
+        :param key: identity of the page, such as its URL.
+        :param evidence: properties of the page that confirm a copy; its certainty directs probing.
+        :param in_scope: returns True for the key of a page that may be the representative, or be
+            replaced; None allows all.
+        :raises SchemeError: the key is empty, or the fingerprint does not fit the scheme.
         """
 
     def supersede(self, observed: Observation) -> None:
-        """Make a near-duplicate pending as the successor of its representative. `confirm` stores
-        it, removes the representative, and logs that one as its near-duplicate.
+        """Make a near-duplicate pending as the successor of its representative.
+
+        `confirm` stores it, removes the representative, and logs the representative as its
+        near-duplicate. A representative whose content has changed since is not removed.
         """
 
     def confirm(self, observed: Observation | str) -> None:
         """Store a page that was handled without an error: all of its rows, or none.
 
-        :param observed: an observation, or a key: all of its observations that are pending through
-            this index. Without a pending one, this does nothing.
+        :param observed: an observation; or a key, for all its observations through this object that
+            are pending. If nothing is pending, this has no effect.
         """
 
     def discard(self, observed: Observation | str) -> None:
-        """Forget the observation of a page that failed, so that a copy can take its place.
+        """Forget a pending page that failed, so that a copy can take its place.
 
-        Its line in the near-duplicate log is removed. The stored entry of the key stays. Without
-        a pending observation, this does nothing.
+        The log line of a similar page is removed. The stored entry of the key remains.
+
+        :param observed: see `confirm`.
         """
 
     def acted(self, observed: Observation, action: Action) -> None:
-        """Record the action on a page in the near-duplicate log. No effect if it is not logged."""
+        """Record in the near-duplicate log what was done with a page; no effect without a line."""
 
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
         """Return all stored and pending pages within `max_distance`: the confirmed ones first,
         then the nearest, then the oldest.
 
-        Up to the plan's guaranteed distance none is missed; beyond it, see
-        `TablePlan.expected_recall`.
+        No page within the plan's guaranteed distance is missed. For larger distances see
+        `TablePlan.expected_recall`. :raises SchemeError: the fingerprint does not fit the scheme.
         """
 
     def close(self) -> None:
@@ -185,13 +187,13 @@ class Index(Protocol):
 
 
 class Entry(NamedTuple):
-    """A representative as it is stored.
+    """A representative in its stored form.
 
-    :param number: the sequence of the observation that made it: its age.
-    :param met: the sequence at which a crawl last saw it.
-    :param first_seen_s: Unix time, as is `last_seen_s`.
-    :param ordinal: where its store keeps it, from 0; -1 before it is stored.
-    :param evidence: of the page, without certainty.
+    :param number: sequence number of the observation that found its text first; tells its age.
+    :param met: sequence number at which a crawl last saw it.
+    :param first_seen_s: Unix time at which a crawl first saw the key; `last_seen_s` likewise.
+    :param ordinal: place in the database, from 0; -1 if it is in no database.
+    :param evidence: evidence of the page, without certainty.
     """
 
     number: int
@@ -205,14 +207,14 @@ class Entry(NamedTuple):
 
 
 class Entries(Protocol):
-    """The entries of a store, and the sequence number that comes next.
+    """The entries of a store, and the next sequence number.
 
-    Every write carries that number, so that a reopened store never gives a number twice.
+    Every write stores that number, so that a reopened store does not give a number twice.
     """
 
     @property
     def next_sequence(self) -> int:
-        """The lowest sequence number that was never used."""
+        """The next sequence number, as of the last write."""
 
     def entry(self, key: str) -> Entry | None:
         """Return the entry of a key, or None."""
@@ -222,21 +224,22 @@ class Entries(Protocol):
     ) -> list[tuple[int, Entry]]:
         """Return (distance, entry) of the entries that the tables find within the distance.
 
-        :param certainty: of the fingerprint's bits, see `Evidence`.
+        :param certainty: see `Evidence`.
         """
 
-    def prefetch(self, asking: Sequence[tuple[int, bytes]], max_distance: int) -> None:
-        """Look up fingerprints with their certainties together, which takes less time than one by
-        one. It changes no result: until an entry is written, `within` returns what was found.
+    def prefetch(self, queries: Sequence[tuple[int, bytes]], max_distance: int) -> None:
+        """Search for several (fingerprint, certainty) at once, which is faster than one by one.
+
+        `within` uses the results until an entry is added or removed.
         """
 
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
-        """Store an entry and remove others: all or none. Return the entry as it is stored.
+        """Store an entry and remove others: all or none. Return the entry with its ordinal.
 
         :param replaced: the stored entry with the same key, or None.
-        :param outdated: stored entries that it replaces, too.
+        :param outdated: stored entries with other keys, which are removed.
         """
 
     def __len__(self) -> int: ...
@@ -246,36 +249,36 @@ class Log(Protocol):
     """The near-duplicate log of a store."""
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
-        """Append to the near-duplicate log, or replace its line of that sequence."""
+        """Add a line, or replace the line with the same sequence number."""
 
     def unlog(self, sequence: int) -> None:
-        """Remove the line of that sequence from the near-duplicate log, if there is one."""
+        """Remove the line with that sequence number, if there is one."""
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
-        """Return the log from a sequence on, in its order."""
+        """Return the lines from a sequence number on, oldest first."""
 
 
 class SideRows(Protocol):
-    """The small rows that a store keeps beside the entries; see `SideKind`."""
+    """The side rows of a store; see `SideKind`."""
 
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
         """Return (name, row) of all rows of a kind."""
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """Return a row, or None."""
+        """Return a row, or None if there is none of that name."""
 
     def write_side_row(self, kind: SideKind, name: str, row: bytes | None) -> None:
-        """Replace or create the row of that name; None deletes it."""
+        """Create or replace the row of that name; None deletes it."""
 
 
 class Store(Entries, Log, SideRows, Protocol):
-    """What an index on disk or in memory keeps. `ObservingIndex` makes the decisions.
+    """The data of an index on disk or in memory. `ObservingIndex` decides what to write.
 
-    Callers serialize all calls but `sync`.
+    Callers must not overlap calls, except of `sync`.
     """
 
     def sync(self) -> None:
-        """Sync earlier writes to disk, without blocking other calls."""
+        """Sync earlier writes without blocking other calls, if the policy is ``everysec``."""
 
     def close(self) -> None:
         """Release the storage."""

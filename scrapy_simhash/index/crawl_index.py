@@ -1,4 +1,4 @@
-"""The rules that `ObservingIndex` and `RedisIndex` share, without any store."""
+"""The code that `ObservingIndex` and `RedisIndex` share. It needs no store."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 
 class CrawlIndex:
-    """The part of an `Index` that needs no store: which entries count for its crawl, and what an
-    observation makes of an entry.
+    """The base class of indexes: decides which entries count for this crawl, and what is stored.
 
     :param rules: conditions for a page to be a copy.
-    :param incremental: entries of earlier crawls count as seen.
+    :param incremental: entries of earlier crawls count as seen by this crawl.
     :param crawl_start: first sequence number of the crawl.
     """
 
@@ -43,7 +42,7 @@ class CrawlIndex:
 
     @property
     def max_distance(self) -> int:
-        """k, inclusive."""
+        """k, the largest distance of a copy."""
         return self.rules.max_distance
 
     @property
@@ -72,10 +71,10 @@ class CrawlIndex:
         own: Own | None,
         stored: Entry | None,
     ) -> tuple[Observation, Entry | None]:
-        """Return the observation, and the entry that becomes pending; None if none does.
+        """Return (observation, entry that becomes pending or None).
 
-        :param own: what was last seen under the page's key, stored or pending.
-        :param stored: what is stored under it.
+        :param own: see `classify`.
+        :param stored: the stored entry of the page's key, or None.
         """
         if result.kind == "near-duplicate":
             return observation, None
@@ -87,13 +86,13 @@ class CrawlIndex:
             or own is None
             or not (own.same if stored is own.entry else self.rules.same_text(observation, stored))
         ):
-            # The text equals that of a pending page, which may fail: keep this page as well.
+            # Only a pending page has the same text. As it may fail, this page becomes pending, too.
             return replace(observation, provisional=True), entry
         if stored.met >= self.crawl_start:
             return observation, None
         seen_again = stored._replace(met=entry.met, last_seen_s=entry.last_seen_s)
         if not self.incremental:
-            # An index that was empty at the start would hold the text of this crawl.
+            # The result must be that of an empty index, which would hold the text of this crawl.
             seen_again = seen_again._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
         elif not stored.evidence.sketch:
             seen_again = seen_again._replace(evidence=entry.evidence)
@@ -108,12 +107,12 @@ class CrawlIndex:
         return Entry(sequence, key, fingerprint, sequence, now_s, now_s, -1, evidence)
 
     def _merged(self, entry: Entry, stored: Entry | None) -> Entry:
-        """Return the entry that replaces the stored one of its key."""
+        """Return the entry to store in place of the stored entry of its key."""
         if stored is None:
             return entry
         if not self.rules.same_text(entry, stored):
             return entry._replace(first_seen_s=stored.first_seen_s)
-        # The same text keeps its number, and its fingerprint while that is eligible.
+        # The same text keeps its number, and while the stored entry is eligible, its fingerprint.
         kept = stored if self._is_eligible(stored) else entry
         return stored._replace(
             fingerprint=kept.fingerprint,
@@ -140,9 +139,9 @@ class CrawlIndex:
 
 
 def check_page(scheme: Scheme, key: str, fingerprint: int) -> None:
-    """Check the arguments of an observation. :raises SchemeError: they do not fit."""
+    """Raise SchemeError if the key is empty, or the fingerprint does not fit the scheme."""
     if not isinstance(key, str) or not key:
-        raise SchemeError(f"the key of a page must be a string that is not empty, not {key!r}")
+        raise SchemeError(f"the key of a page is {key!r}: it must be a string that is not empty")
     scheme.check_fingerprint(fingerprint)
 
 
@@ -155,7 +154,7 @@ def make_observation(
     *,
     sequence: int,
 ) -> Observation:
-    """Return the observation of a page that was classified."""
+    """Return the observation of a classified page. For `own` see `classify`."""
     nearest = result.nearest
     compared = nearest or own
     is_copy = result.kind == "near-duplicate"
@@ -175,12 +174,10 @@ def make_observation(
 
 
 def matches(neighbours: Iterable[Neighbour]) -> list[Match]:
-    """Return the confirmed neighbours before the others; of several of one key, only the first."""
-    found: dict[str, Match] = {}
-    for distance, entry, similarity, confirmed in sorted(
-        neighbours, key=lambda one: not one.confirmed
-    ):
-        found.setdefault(
-            entry.key, Match(entry.key, entry.fingerprint, distance, similarity, confirmed)
-        )
-    return list(found.values())
+    """Return one match for each key, the confirmed ones first, else in the order of neighbours."""
+    by_key: dict[str, Match] = {}
+    for neighbour in sorted(neighbours, key=lambda neighbour: not neighbour.confirmed):
+        distance, entry, similarity, confirmed = neighbour
+        match = Match(entry.key, entry.fingerprint, distance, similarity, confirmed)
+        by_key.setdefault(entry.key, match)
+    return list(by_key.values())

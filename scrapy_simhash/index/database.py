@@ -1,4 +1,4 @@
-"""An ordered key-value database, which holds the tables of an index, and what its drivers share."""
+"""The interface of key-value databases that store an index, and the errors that they share."""
 
 from __future__ import annotations
 
@@ -19,45 +19,47 @@ Row = tuple[bytes, bytes]
 
 
 class Database(ABC):
-    """Rows in the order of their keys' bytes, in a directory that one process at a time can open.
+    """A key-value database in a directory, which one process at a time can open.
 
-    Reads verify checksums. All methods raise StorageError if the disk fails or rights are missing,
-    IndexCorrupt if files are damaged, and IndexClosed after `close`. Only `sync` may be called
-    while another call is running.
+    Rows are ordered by the bytes of their keys. Reads verify checksums. The constructor and all
+    methods raise StorageError if the disk fails or rights are missing, and IndexCorrupt if files
+    are damaged. After `close`, all but `sync` and `close` raise IndexClosed. Only `sync` may be
+    called while another call is running.
 
-    A subclass adapts a driver. Its methods that begin with an underscore may raise the driver's
-    errors.
+    A subclass adapts a driver. The public methods translate the errors of its private methods.
 
-    :param location: names the index in errors.
-    :param path: directory of the database, which is created if it is missing.
-    :raises IndexLocked: another process has it open.
+    :param location: location of the index, for errors.
+    :param path: directory of the database; created if only it is missing.
+    :raises IndexLocked: the database is open already.
     """
 
     name: ClassVar[str]
-    """The kind of database, as in URLs of indexes."""
+    """The kind of database, as in the URL of an index."""
 
     _errors: ClassVar[tuple[type[Exception], ...]]
-    """What the driver raises."""
+    """The exceptions that the driver raises."""
 
     _reading: Mapping[str, Any]
-    """The driver's options to read a row with verified checksums."""
+    """Arguments of the driver's `get` that make it verify checksums."""
 
     def __init__(self, location: str, path: Path) -> None:
         self._location = location
         self._path = path
         self._closed = self._write_failed = False
-        if not (path / "CURRENT").exists() and _has_data(path):
-            # The driver would take it for an empty database, and may delete its files.
-            raise corrupt(location, f"{path / 'CURRENT'} is missing")
-        path.mkdir(mode=0o700, exist_ok=True)
-        self._db: Any = None
         try:
-            self._db = self._open()
+            if not (path / "CURRENT").exists() and _has_data(path):
+                # The driver would create a new database here, and might delete the files.
+                raise corrupt(location, f"{path / 'CURRENT'} is missing")
+            path.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise unusable(location, str(error)) from error
+        try:
+            self._db: Any = self._open()
         except self._errors as error:
             raise self.translated(location, error) from error
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of a row, or None."""
+        """Return the value of a row; None if there is no such row."""
         try:
             value: bytes | None = self._opened().get(key, **self._reading)
         except self._errors as error:
@@ -72,7 +74,7 @@ class Database(ABC):
             raise self.translated(self._location, error) from error
 
     def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
-        """Return the rows with start <= key < stop, as of the time when the first one is read."""
+        """Yield the rows with start <= key < stop, in order, as they are when the first is read."""
         try:
             yield from self._rows(self._opened(), start, stop)
         except self._errors as error:
@@ -88,9 +90,9 @@ class Database(ABC):
         """
         try:
             if self._write_failed:
-                # The log may end in a part of a batch. Rows written after it would be lost;
-                # reopening the database cuts it off.
-                self._give_back()
+                # Reopening cuts off an incomplete batch at the end of the log. Rows written behind
+                # it would be lost.
+                self._close_driver()
             database = self._opened()
             self._write_failed = False
             self._write(database, puts, deletes, sync=sync)
@@ -102,18 +104,18 @@ class Database(ABC):
         """Sync earlier writes to disk, without blocking other threads."""
         try:
             for log in self._path.glob("*.log"):
-                # A missing log was replaced by a table file, which is synced.
+                # If a log is gone, the driver has moved its rows to a table file and synced that.
                 with suppress(FileNotFoundError):
-                    opened = os.open(log, os.O_RDONLY)
+                    descriptor = os.open(log, os.O_RDONLY)
                     try:
-                        os.fsync(opened)
+                        os.fsync(descriptor)
                     finally:
-                        os.close(opened)
+                        os.close(descriptor)
         except OSError as error:
             raise StorageError(self._location, f"it cannot be synced ({error})") from error
 
     def compact(self) -> None:
-        """Drop overwritten and deleted rows. This takes as long as copying the database."""
+        """Free the space of overwritten and deleted rows. Takes as long as copying the database."""
         try:
             self._compact(self._opened())
         except self._errors as error:
@@ -122,32 +124,33 @@ class Database(ABC):
     def close(self) -> None:
         """Close the database. May be called repeatedly."""
         self._closed = True
-        self._give_back()
+        self._close_driver()
 
     @classmethod
     @abstractmethod
     def destroy(cls, location: str, path: Path) -> None:
         """Delete a closed database, and no file that it did not write.
 
-        :raises IndexLocked: it is open.
+        :raises IndexLocked: the database is open.
+        :raises IndexForeign: the driver would also delete other files.
         """
 
     @classmethod
     @abstractmethod
     def salvage(cls, location: str, path: Path) -> None:
-        """Let the driver repair the files of a closed database. All readable rows are kept.
+        """Let the driver repair a closed database. :raises IndexLocked: the database is open.
 
-        Damaged files are set aside or dropped. :raises IndexLocked: it is open.
+        Damaged files are moved to ``lost/``. LevelDB keeps their readable blocks, RocksDB nothing.
         """
 
     @staticmethod
     @abstractmethod
     def translated(location: str, error: Exception) -> SimhashError:
-        """Return our error for one of the driver's; raise any other error unchanged."""
+        """Return the StorageError for an error of the driver; raise any other error unchanged."""
 
     @abstractmethod
     def _open(self) -> Any:
-        """Return the driver's handle of the database, which is created if it is missing."""
+        """Open or create the database, and return the driver's handle."""
 
     @abstractmethod
     def _get_all(self, database: Any, keys: Sequence[bytes]) -> list[bytes | None]:
@@ -168,14 +171,14 @@ class Database(ABC):
         """See `compact`."""
 
     def _opened(self) -> Any:
-        """Return the driver's handle, reopened if a failed write closed it."""
+        """Return the driver's handle, which is reopened if a failed write closed it."""
         if self._closed:
             raise IndexClosed(self._location, "used after close()")
         if self._db is None:
             self._db = self._open()
         return self._db
 
-    def _give_back(self) -> None:
+    def _close_driver(self) -> None:
         """Close the driver's handle, if it is open."""
         database, self._db = self._db, None
         if database is not None:
@@ -212,5 +215,5 @@ def unusable(location: str, detail: str) -> StorageError:
 
 
 def _has_data(path: Path) -> bool:
-    """Return True if there are files that a driver writes only once CURRENT exists."""
+    """Return True if a directory holds files that a driver writes only after CURRENT."""
     return path.exists() and any(file.suffix in {".ldb", ".sst", ".log"} for file in path.iterdir())

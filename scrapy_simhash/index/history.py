@@ -1,7 +1,7 @@
 """The history of an index: which crawls used it, when, and which sites they reached.
 
-Each crawl has a row, which is written when it opens the index, and again when it closes it. So a
-crawl that was killed has a beginning, but no end. The processes of one crawl share a row.
+Each crawl has a row. Each of its processes writes that row when it opens the index, and again when
+it closes it. So the row of a crawl that was killed has a beginning, but no end.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ MAX_NOT_JUDGED = 1_000
 
 @dataclass
 class PageCounts:
-    """How many pages were judged, and how many of them were near-duplicates."""
+    """The number of judged pages, and how many of them were near-duplicates."""
 
     judged: int = 0
     near_duplicates: int = 0
 
     def add(self, judged: int, near_duplicates: int) -> None:
-        """Add counts."""
+        """Add to both counts."""
         self.judged += judged
         self.near_duplicates += near_duplicates
 
 
 @dataclass
 class CrawlRow:
-    """A crawl, or what one process adds to it.
+    """A crawl, or the part of one process in a crawl.
 
-    :param start: its first sequence number.
-    :param began_s: Unix time, as is `ended_s`.
-    :param end: the first sequence number after it; 0 before a process has closed the index.
-    :param running: number of processes that have opened the index, and not closed it.
-    :param finished: the last process ended by itself, without a limit or a signal.
+    :param start: first sequence number of the crawl.
+    :param began_s: Unix time of the beginning; `ended_s` is that of the end, or 0.
+    :param end: first sequence number after the crawl; 0 until a process has closed the index.
+    :param running: number of processes that have opened the index and not closed it.
+    :param finished: the last process to close the index ended without a limit or a signal.
     :param pages: counts of all pages.
     :param sites: counts by site, for the first 10,000 sites.
-    :param not_judged: pages of the index that it asked for and cannot judge: their download failed,
-        or they have no text. With more than 1,000, a crawl says nothing about missing pages.
+    :param not_judged: indexed pages that were requested but not judged, because the download failed
+        or they have no text. With more than 1,000, the crawl misses no page.
     """
 
     start: int
@@ -57,12 +57,12 @@ class CrawlRow:
     not_judged: set[str] = field(default_factory=set)
 
     def count(self, site: str, judged: int, near_duplicates: int) -> None:
-        """Count pages of a site."""
+        """Add counts of a site."""
         self.pages.add(judged, near_duplicates)
         self._count_site(site, judged, near_duplicates)
 
     def absorb(self, other: CrawlRow) -> None:
-        """Add what another process has done."""
+        """Add the counts of another process, or of a crawl at the same time; take the later end."""
         self.end, self.ended_s = max(self.end, other.end), max(self.ended_s, other.ended_s)
         self.pages.add(other.pages.judged, other.pages.near_duplicates)
         for site, counts in other.sites.items():
@@ -71,14 +71,14 @@ class CrawlRow:
             self.leave_open(key)
 
     def leave_open(self, key: str) -> None:
-        """Record that a page of the index cannot be judged."""
+        """Record that a page that is in the index cannot be judged."""
         if len(self.not_judged) <= MAX_NOT_JUDGED:
             self.not_judged.add(key)
 
     def misses(self, key: str, site: str, last_met: int) -> bool:
-        """Return True if a page of a site should have been seen by this crawl, and was not.
+        """Return True if this crawl finished, reached the site of a page, and did not see the page.
 
-        :param last_met: sequence number at which the page was last seen.
+        :param last_met: sequence number at which a crawl last saw the page.
         """
         return (
             self.finished
@@ -95,18 +95,19 @@ class CrawlRow:
 
 
 def row_name(start: int) -> str:
-    """Return the name of a crawl's row; names have the order of crawls."""
+    """Return the name of a crawl's row. Names sort in the order of crawls."""
     return f"{start:013d}"
 
 
 def opened_by(process: CrawlRow, *, resumed: bool) -> Callable[[bytes | None], bytes]:
-    """Return the change of a crawl's row when a process opens the index.
+    """Return a function that changes a crawl's row when a process opens the index.
 
-    :param resumed: the crawl goes on after a pause; the process before may have been killed.
+    :param resumed: the crawl goes on after a pause; an earlier process may have been killed, and
+        does not count as running.
     """
 
     def change(row: bytes | None) -> bytes:
-        crawl = _crawl_of(process, row)
+        crawl = _stored_or_new(process, row)
         crawl.running = 1 if resumed else crawl.running + 1
         return encode_crawl(crawl)
 
@@ -114,10 +115,10 @@ def opened_by(process: CrawlRow, *, resumed: bool) -> Callable[[bytes | None], b
 
 
 def closed_by(process: CrawlRow) -> Callable[[bytes | None], bytes]:
-    """Return the change of a crawl's row when a process closes the index."""
+    """Return a function that changes a crawl's row when a process closes the index."""
 
     def change(row: bytes | None) -> bytes:
-        crawl = _crawl_of(process, row)
+        crawl = _stored_or_new(process, row)
         crawl.absorb(process)
         crawl.finished = process.finished
         crawl.running = max(crawl.running - 1, 0)
@@ -142,7 +143,7 @@ def encode_crawl(crawl: CrawlRow) -> bytes:
 
 
 def decode_crawl(name: str, row: bytes) -> CrawlRow:
-    """Return the crawl of a row. :raises ValueError: it cannot be read."""
+    """Return the crawl of a row. :raises ValueError: the row cannot be read."""
     try:
         plain = json.loads(row)
         return CrawlRow(
@@ -161,39 +162,39 @@ def decode_crawl(name: str, row: bytes) -> CrawlRow:
 
 
 def read_history(rows: Iterable[tuple[str, bytes]]) -> list[CrawlRow]:
-    """Return the crawls, oldest first. Those that overlap share their work: they count as one.
+    """Return the crawls, oldest first. Crawls that overlap count as one, as they share the work.
 
     :raises ValueError: a row cannot be read.
     """
     crawls: list[CrawlRow] = []
-    for crawl in sorted((decode_crawl(*one) for one in rows), key=lambda one: one.start):
+    for crawl in sorted((decode_crawl(*row) for row in rows), key=lambda crawl: crawl.start):
         if not crawls or crawl.start >= crawls[-1].end:
             crawls.append(crawl)
             continue
-        whole = crawls[-1]
-        whole.absorb(crawl)
-        whole.running += crawl.running
-        whole.finished = whole.finished and crawl.finished
+        combined = crawls[-1]
+        combined.absorb(crawl)
+        combined.running += crawl.running
+        combined.finished = combined.finished and crawl.finished
     return crawls
 
 
 def last_finished(rows: Iterable[tuple[str, bytes]], *, before: int) -> CrawlRow | None:
-    """Return the last crawl that began before a sequence number, and ended by itself.
+    """Return the last finished crawl that began before a sequence number, or None.
 
-    :param rows: in the order of their names. Damaged ones are ignored.
+    :param rows: (name, row) in the order of names. Damaged rows are ignored.
     """
-    crawls = (_readable(int(name), row) for name, row in rows if name.isdecimal())
-    found = [crawl for crawl in crawls if crawl and crawl.start < before and crawl.finished]
-    return found[-1] if found else None
+    crawls = (_decoded_or_none(int(name), row) for name, row in rows if name.isdecimal())
+    finished = [crawl for crawl in crawls if crawl and crawl.start < before and crawl.finished]
+    return finished[-1] if finished else None
 
 
-def _crawl_of(process: CrawlRow, row: bytes | None) -> CrawlRow:
-    """Return the crawl that a process belongs to: that of the row, or a new one."""
-    return _readable(process.start, row) or CrawlRow(process.start, process.began_s)
+def _stored_or_new(process: CrawlRow, row: bytes | None) -> CrawlRow:
+    """Return the crawl of a row; a new crawl if the row is missing or damaged."""
+    return _decoded_or_none(process.start, row) or CrawlRow(process.start, process.began_s)
 
 
-def _readable(start: int, row: bytes | None) -> CrawlRow | None:
-    """Return the crawl of a row, or None: a damaged row is replaced."""
+def _decoded_or_none(start: int, row: bytes | None) -> CrawlRow | None:
+    """Return the crawl of a row; None if the row is missing or damaged."""
     try:
         return None if row is None else decode_crawl(row_name(start), row)
     except ValueError:

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 
 def database_kind(name: str) -> DatabaseKind:
-    """Return the kind of database with that name, ``leveldb`` or ``rocksdb``.
+    """Return the class of a kind of database.
 
-    :raises SchemeError: the name is unknown, or its package is not installed.
+    :param name: ``leveldb`` or ``rocksdb``.
+    :raises SchemeError: the name is unknown, or the driver cannot be imported.
     """
     try:
         if name == "leveldb":
@@ -25,22 +26,19 @@ def database_kind(name: str) -> DatabaseKind:
 
             return RocksDB
     except ImportError as error:
-        package, other = {
-            "leveldb": ("plyvel", "rocksdb"),
-            "rocksdb": ("rocksdict", "leveldb"),
-        }[name]
+        package, other = ("plyvel", "rocksdb") if name == "leveldb" else ("rocksdict", "leveldb")
         raise SchemeError(
             f"an index in {name} needs the package {package}, which cannot be imported ({error}): "
             f"install it, or use {other}"
         ) from error
-    raise SchemeError(f"{name!r} is no kind of database: leveldb or rocksdb")
+    raise SchemeError(f"{name!r} is not a kind of database: use leveldb or rocksdb")
 
 
 def default_kind_name() -> str:
     """Return ``leveldb``, or ``rocksdb`` if plyvel is not installed.
 
-    plyvel has no wheels for some versions of Python; the dependencies of this package then install
-    rocksdict.
+    plyvel has no wheels for some platforms and versions of Python. There, this package depends on
+    rocksdict instead.
     """
     from importlib.util import find_spec
 

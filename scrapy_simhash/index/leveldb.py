@@ -1,4 +1,4 @@
-"""LevelDB, by plyvel: the embedded default."""
+"""LevelDB through plyvel: the default kind of database."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _OPTIONS = {
     # A damaged block is an error; compaction must not write it out as valid.
     "paranoid_checks": True,
-    # Fingerprints don't compress, and plyvel's small cache with snappy costs a factor of three.
+    # Fingerprints don't compress. Snappy with plyvel's small default cache is three times slower.
     "compression": None,
     "lru_cache_size": 32 << 20,
     "write_buffer_size": 16 << 20,
-    # Each read of a bucket checks and searches one block.
+    # Small, because each read of a bucket verifies and searches a whole block.
     "block_size": 1024,
     "bloom_filter_bits": 10,
 }
@@ -36,11 +36,11 @@ class LevelDB(Database):
     """A `Database` in LevelDB."""
 
     name = "leveldb"
-    # Closed databases raise RuntimeError.
+    # plyvel raises RuntimeError if a database is closed.
     _errors = (plyvel.Error, RuntimeError)
 
     def __init__(self, location: str, path: Path) -> None:
-        self._unsynced = False
+        self._has_unsynced_writes = False
         self._reading = {"verify_checksums": True}
         super().__init__(location, path)
 
@@ -58,10 +58,10 @@ class LevelDB(Database):
     def _write(
         self, database: Any, puts: Sequence[Row], deletes: Sequence[bytes], *, sync: bool
     ) -> None:
-        if sync and self._unsynced:
-            # LevelDB syncs its current log only; earlier writes may be in an older one.
+        if sync and self._has_unsynced_writes:
+            # LevelDB syncs its current log only, and earlier writes may be in an older log.
             self.sync()
-        self._unsynced = not sync
+        self._has_unsynced_writes = not sync
         if len(puts) == 1 and not deletes:
             database.put(*puts[0], sync=sync)
             return
@@ -86,21 +86,22 @@ class LevelDB(Database):
         for file in lost.iterdir() if lost.is_dir() else ():
             if file.suffix in {".ldb", ".sst", ".log"} or file.name.startswith("MANIFEST-"):
                 file.unlink()
-        for emptied in (lost, path):
-            with suppress(OSError):  # other files are left in it
-                emptied.rmdir()
+        for folder in (lost, path):
+            with suppress(OSError):  # It is missing, or other files are left in it.
+                folder.rmdir()
 
     @classmethod
     def salvage(cls, location: str, path: Path) -> None:
         """See `Database.salvage`."""
         try:
-            # Opening it verifies the checksums of the log; repairing it does not.
+            # Opening drops records of the log whose checksum is wrong; `repair_db` keeps them.
             plyvel.DB(str(path), **{**_OPTIONS, "paranoid_checks": False}).close()
         except plyvel.Error as error:
             if _text(error).startswith("IO error: lock "):
                 raise locked(location, "LevelDB") from error
+            # Any other error is damage to repair.
         try:
-            # LevelDB's repair takes no lock.
+            # `repair_db` takes no lock.
             with (path / "LOCK").open("a") as lock:
                 fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 plyvel.repair_db(str(path), **_OPTIONS)
@@ -116,7 +117,7 @@ class LevelDB(Database):
         if isinstance(error, plyvel.IOError):
             if text.startswith("IO error: lock "):
                 return locked(location, "LevelDB")
-            # If a file is missing or too short, the database is damaged.
+            # A file that is missing or too short is damage, not a failing disk.
             if not text.endswith(("No such file or directory", "Invalid argument")):
                 return unusable(location, text)
         if isinstance(error, plyvel.Error):

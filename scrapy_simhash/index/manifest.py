@@ -2,9 +2,9 @@
 
 An index directory holds ``manifest.json`` and a database in ``leveldb/`` or ``rocksdb/``. Each
 rewrite creates a new database, such as ``leveldb-1/``. The manifest names the current one, so
-replacing the manifest replaces the index. It also names the format version, the scheme and the
-table plan; an index is never opened with others. The versions of libraries that affect tokens are
-recorded too.
+replacing the manifest replaces the index. An index is never opened with another format version,
+scheme or table plan than its manifest names. The manifest also records the versions of libraries
+that affect tokens.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT_VERSION = 3
-# `scrapy simhash rebuild` converts these to the current version.
+# Format versions that `scrapy simhash rebuild` converts to the current one.
 OLDER_VERSIONS = (2,)
 FILE_NAME = "manifest.json"
 # A marker file that exists while an index is being repaired.
@@ -42,13 +42,13 @@ _FORMAT_NAME = "scrapy-simhash index"
 class Manifest:
     """The properties that an index was created with.
 
-    :param max_distance: k at creation; later users may choose another.
-    :param check_bits: width of the fingerprint check in a record; a multiple of 32.
-    :param database: kind of database, ``leveldb`` or ``rocksdb``; ``memory`` is never written.
+    :param max_distance: default k; callers of `open_index` may choose another.
     :param environment: versions of libraries that affect tokens.
+    :param check_bits: width of the fingerprint check in a record of a bucket; a multiple of 32.
+    :param database: ``leveldb``, ``rocksdb``, or ``memory`` in a manifest that is never written.
     :param generation: number of times the index was rewritten.
-    :param confirmation: confirmation at creation; later users may choose another.
-    :param version: format version of its rows.
+    :param confirmation: default confirmation; callers of `open_index` may choose another.
+    :param version: format version of the rows.
     """
 
     scheme: Scheme
@@ -62,29 +62,30 @@ class Manifest:
     version: int = FORMAT_VERSION
 
     def database_path(self, directory: Path) -> Path:
-        """Return the path of the database in the directory of its index."""
+        """Return the path of the current database in the directory of an index."""
         return directory / (
             f"{self.database}-{self.generation}" if self.generation else self.database
         )
 
     def write(self, directory: Path) -> None:
-        """Write ``manifest.json`` atomically.
+        """Write ``manifest.json`` atomically. :raises OSError: it cannot be written.
 
-        :raises FileExistsError: it exists already; another process may just have written it.
+        :raises FileExistsError: the file exists; another process may just have written it.
         """
-        with self._written(directory) as temporary:
+        with self._temporary_file(directory) as temporary:
             os.link(temporary, directory / FILE_NAME)
         sync_directory(directory)
 
     def replace(self, directory: Path) -> None:
-        """Replace ``manifest.json`` atomically."""
-        sync_directory(directory)  # the new database must be on disk before the manifest
-        with self._written(directory) as temporary:
+        """Replace ``manifest.json`` atomically. :raises OSError: it cannot be written."""
+        sync_directory(directory)  # The new database must be on disk before the manifest.
+        with self._temporary_file(directory) as temporary:
             temporary.replace(directory / FILE_NAME)
         sync_directory(directory)
 
     @contextmanager
-    def _written(self, directory: Path) -> Iterator[Path]:
+    def _temporary_file(self, directory: Path) -> Iterator[Path]:
+        """Yield a temporary file with the manifest, which is on disk; delete it at the end."""
         content = {
             "format": _FORMAT_NAME,
             "format_version": FORMAT_VERSION,
@@ -112,10 +113,10 @@ class Manifest:
     def read(cls, directory: Path, *, older: bool = False) -> Manifest | None:
         """Return the manifest in a directory; None if the directory is missing or empty.
 
-        :param older: accept older format versions that `rebuild` can convert.
-        :raises IndexForeign: the directory holds other files.
+        :param older: also accept `OLDER_VERSIONS`.
+        :raises IndexForeign: the directory holds other files, or the manifest of something else.
         :raises IndexMismatch: the format version is not supported.
-        :raises IndexCorrupt: the manifest cannot be decoded.
+        :raises IndexCorrupt: the manifest cannot be decoded, or has impossible values.
         :raises OSError: the file cannot be read.
         """
         path = directory / FILE_NAME
@@ -123,18 +124,18 @@ class Manifest:
             content = json.loads(path.read_text(encoding="utf-8"))
             return cls._from_content(directory, content, older=older)
         except FileNotFoundError:
-            others = directory.exists() and any(
-                not entry.name.startswith(f".{FILE_NAME}") for entry in directory.iterdir()
+            has_files = directory.exists() and any(
+                not file.name.startswith(f".{FILE_NAME}") for file in directory.iterdir()
             )
-            if others and path.exists():  # another process has just created it
+            if not has_files:
+                return None
+            if path.exists():  # Another process has just created it.
                 return cls.read(directory, older=older)
-            if others:
-                raise IndexForeign(
-                    str(directory),
-                    f"it has no {FILE_NAME} but other files: choose another directory, or move "
-                    "those away; nothing was changed",
-                ) from None
-            return None
+            raise IndexForeign(
+                str(directory),
+                f"it has no {FILE_NAME} but other files: choose another directory, or move those "
+                "files away; nothing was changed",
+            ) from None
         except (IndexForeign, IndexMismatch):
             raise
         except (
@@ -158,35 +159,35 @@ class Manifest:
             )
         version = content["format_version"]
         if version != FORMAT_VERSION and not (older and version in OLDER_VERSIONS):
-            instead = "use the release that made it"
+            advice = "use the release that made it"
             if version in OLDER_VERSIONS:
-                instead = f"convert it with `scrapy simhash rebuild --index {directory}`"
+                advice = f"convert it with `scrapy simhash rebuild --index {directory}`"
             raise IndexMismatch(
                 str(directory),
-                f"format version {version!r}, this release reads {FORMAT_VERSION}: {instead}, or "
+                f"format version {version!r}, this release reads {FORMAT_VERSION}: {advice}, or "
                 "start over with SIMHASH_RESET = True; nothing was changed",
             )
         scheme = Scheme.from_dict(content["scheme"])
         plan = TablePlan(**content["plan"])
         max_distance, check_bits = content["max_distance"], content["check_bits"]
         generation = content.get("generation", 0)
-        whole = (max_distance, check_bits, generation, *asdict(plan).values())
-        if any(type(value) is not int for value in whole):
-            raise TypeError("the plan, the distance and the check are whole numbers")
+        numbers = (max_distance, check_bits, generation, *asdict(plan).values())
+        if any(type(number) is not int for number in numbers):
+            raise TypeError("plan, max_distance, check_bits or generation is not an integer")
         if generation < 0:
-            raise ValueError(f"generation {generation}")
+            raise ValueError(f"generation is {generation}")
         if plan.bits != scheme.bits or not 0 <= max_distance < scheme.bits:
-            raise ValueError("the plan and the distance don't fit the scheme")
+            raise ValueError("plan or max_distance does not fit the scheme")
         if check_bits % 32 or not 0 < check_bits < scheme.bits + 32:
-            raise ValueError(f"checks of {check_bits} bits")
+            raise ValueError(f"check_bits is {check_bits}")
         confirmation = UNCONFIRMED if version in OLDER_VERSIONS else _confirmation(content)
         if content["database"] not in DATABASES:
-            raise ValueError(f"the database is {content['database']!r}")
+            raise ValueError(f"database is {content['database']!r}")
         return cls(
             scheme,
             plan,
             max_distance,
-            {str(name): str(version) for name, version in content["environment"].items()},
+            {str(name): str(installed) for name, installed in content["environment"].items()},
             check_bits,
             content["database"],
             generation,
@@ -197,17 +198,17 @@ class Manifest:
 
 def _confirmation(content: Mapping[str, Any]) -> Confirmation:
     confirmation = Confirmation(**content["confirmation"])
-    least = confirmation.min_resemblance
-    if type(least) not in (int, float) or not 0 <= least <= 1:
-        raise ValueError(f"a resemblance is from 0 to 1, not {least!r}")
+    min_resemblance = confirmation.min_resemblance
+    if type(min_resemblance) not in (int, float) or not 0 <= min_resemblance <= 1:
+        raise ValueError(f"min_resemblance is {min_resemblance!r}")
     if type(confirmation.same_name) is not bool:
-        raise TypeError(f"same_name is true or false, not {confirmation.same_name!r}")
+        raise TypeError(f"same_name is {confirmation.same_name!r}")
     return confirmation
 
 
 def databases(directory: Path) -> list[Path]:
-    """Return the database folders in an index directory: its own, and leftovers of interrupted
-    commands.
+    """Return the databases in an index directory, sorted: the current one, and leftovers of
+    interrupted commands. Those of texts are not included.
     """
     return sorted(
         path
@@ -220,11 +221,11 @@ def databases(directory: Path) -> list[Path]:
 def sync_directory(directory: Path) -> None:
     """Sync the entries of a directory to disk, if the system supports it."""
     with suppress(OSError):
-        opened = os.open(directory, os.O_RDONLY)
+        descriptor = os.open(directory, os.O_RDONLY)
         try:
-            os.fsync(opened)
+            os.fsync(descriptor)
         finally:
-            os.close(opened)
+            os.close(descriptor)
 
 
 def environment() -> dict[str, str]:

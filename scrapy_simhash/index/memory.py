@@ -1,4 +1,4 @@
-"""A store in memory that scans all entries: ``memory:``, and the oracle of tests."""
+"""A store in memory, for ``memory:`` indexes, and as the oracle of tests. It scans all entries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class MemoryStore:
-    """A `Store` in memory. It finds all entries within the distance, with any plan."""
+    """A `Store` in memory. It has no tables, so it finds all entries within the distance."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
@@ -34,7 +34,7 @@ class MemoryStore:
         self,
         fingerprint: int,
         max_distance: int,
-        certainty: bytes = b"",  # noqa: ARG002 - a scan needs none
+        certainty: bytes = b"",  # noqa: ARG002 - for probing; a scan needs none
     ) -> list[tuple[int, Entry]]:
         """See `Store.within`."""
         return [
@@ -43,8 +43,8 @@ class MemoryStore:
             if (distance := hamming_distance(fingerprint, entry.fingerprint)) <= max_distance
         ]
 
-    def prefetch(self, asking: Sequence[tuple[int, bytes]], max_distance: int) -> None:
-        """See `Store.prefetch`. There is nothing to gain."""
+    def prefetch(self, queries: Sequence[tuple[int, bytes]], max_distance: int) -> None:
+        """See `Store.prefetch`. Does nothing, as a scan would gain nothing."""
 
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
@@ -71,7 +71,7 @@ class MemoryStore:
 
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
         """See `Store.side_rows`."""
-        return iter([(name, row) for (one, name), row in self._side_rows.items() if one == kind])
+        return iter([(key[1], row) for key, row in self._side_rows.items() if key[0] == kind])
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
         """See `Store.side_row`."""

@@ -1,8 +1,8 @@
-"""ObservingIndex: classifies observations, for every store.
+"""ObservingIndex: an `Index` over any `Store`.
 
-Several crawlers of one process can use one store, each through its own ObservingIndex. They share
-entries, pending pages and the order of observations (`SharedStore`); each has its own start, and
-its own choice whether earlier crawls count.
+Several crawlers in one process can use one store, each through its own ObservingIndex. They share
+entries, pending pages and sequence numbers (`SharedStore`). Each ObservingIndex has its own crawl
+start and its own choice whether entries of earlier crawls count.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class ObservingIndex(CrawlIndex):
 
     For the other parameters see `CrawlIndex`.
 
-    :param on_close: called once, when this index is closed.
-    :param crawl_start: first sequence number of a resumed crawl; by default, it starts now.
+    :param on_close: called once, with the shared store, when this index is closed.
+    :param crawl_start: first sequence number of a resumed crawl; defaults to the next one.
     """
 
     def __init__(
@@ -53,17 +53,18 @@ class ObservingIndex(CrawlIndex):
         clock: Callable[[], float] = time.time,
         crawl_start: int | None = None,
     ) -> None:
-        now = shared.next_sequence
+        next_sequence = shared.next_sequence
         super().__init__(
             rules=rules,
             incremental=incremental,
-            crawl_start=now if crawl_start is None else min(crawl_start, now),
+            crawl_start=next_sequence if crawl_start is None else min(crawl_start, next_sequence),
             clock=clock,
         )
         self._shared = shared
         self._on_close = on_close
         self._closed = False
-        self._mine: set[int] = set()
+        # Sequence numbers of the pages that this index made pending.
+        self._own_pending: set[int] = set()
 
     @property
     def scheme(self) -> Scheme:
@@ -101,28 +102,23 @@ class ObservingIndex(CrawlIndex):
             own = None if last is None else self.rules.own(fingerprint, evidence, last)
 
             def neighbours() -> tuple[Sequence[Neighbour], Sequence[Neighbour]]:
-                found, pending = shared.within(fingerprint, self.max_distance, evidence.certainty)
-                if not found and not pending:
-                    return (), ()
+                near = shared.within(fingerprint, self.max_distance, evidence.certainty)
                 stored_others, pending_others = (
                     [
                         (distance, entry)
-                        for distance, entry in some
+                        for distance, entry in entries
                         if entry.key != key and (in_scope is None or in_scope(entry.key))
                     ]
-                    for some in (found, pending)
+                    for entries in near
                 )
-                compared = self.rules.neighbours(evidence, stored_others + pending_others)
-                if not pending_others:
-                    return compared, ()
-                waiting = {id(entry) for _, entry in pending_others}
+                rules = self.rules
                 return (
-                    [one for one in compared if id(one.entry) not in waiting],
-                    [one for one in compared if id(one.entry) in waiting],
+                    rules.neighbours(evidence, stored_others),
+                    rules.neighbours(evidence, pending_others),
                 )
 
             result = classify(own, neighbours, self._is_eligible)
-            # Another handle of the store may write an entry that this one never saw.
+            # Other users of the store may write entries before `confirm`, which must search again.
             outdated = result.outdated if shared.users <= 1 else None
             observation, entry = self._outcome(
                 make_observation(
@@ -138,18 +134,18 @@ class ObservingIndex(CrawlIndex):
                 self._hold(Pending(observation, entry, stored, outdated, in_scope))
             return observation
 
-    def prefetch(self, asking: Sequence[tuple[int, bytes]]) -> None:
-        """See `Store.prefetch`, for the next calls of `observe`."""
+    def prefetch(self, queries: Sequence[tuple[int, bytes]]) -> None:
+        """See `Store.prefetch`; for the next calls of `observe`."""
         with self._shared.lock:
-            self._open().store.prefetch(asking, self.max_distance)
+            self._open().store.prefetch(queries, self.max_distance)
 
     def supersede(self, observed: Observation) -> None:
         """See `Index.supersede`."""
         with self._shared.lock:
             self._open()
             stored, _ = self._last_seen(observed.key)
-            entry, instead_of = self._new_entry(observed), observed.representative
-            self._hold(Pending(observed, entry, stored, (), supersedes=instead_of))
+            entry, superseded = self._new_entry(observed), observed.representative
+            self._hold(Pending(observed, entry, stored, (), supersedes=superseded))
 
     def confirm(self, observed: Observation | str) -> None:
         """See `Index.confirm`."""
@@ -186,50 +182,47 @@ class ObservingIndex(CrawlIndex):
             return matches(self.rules.neighbours(evidence, stored + pending))
 
     def entry(self, key: str) -> Entry | None:
-        """Return what is stored under a key, or None."""
+        """Return the stored entry of a key, or None."""
         with self._shared.lock:
             return self._open().store.entry(key)
 
     def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
-        """Return the near-duplicate log, oldest first; of this crawl alone, or of all."""
+        """Return the lines of the near-duplicate log, or only those of this crawl, oldest first."""
         with self._shared.lock:
             return self._open().store.near_duplicates(self.crawl_start if this_crawl else 0)
 
     @property
     def next_sequence(self) -> int:
-        """The number of the next observation."""
+        """The sequence number of the next observation."""
         return self._open().next_sequence
 
     def side_rows(self, kind: SideKind) -> list[tuple[str, bytes]]:
-        """Return (name, row) of all rows of a kind, see `Store.side_rows`."""
+        """See `Store.side_rows`."""
         with self._shared.lock:
             return [*self._open().store.side_rows(kind)]
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
-        """Return a row, or None."""
+        """See `Store.side_row`."""
         with self._shared.lock:
             return self._open().store.side_row(kind, name)
 
     def change_side_row(
         self, kind: SideKind, name: str, change: Callable[[bytes | None], bytes | None]
     ) -> None:
-        """Replace a row by what a function makes of it: all at once, or not.
+        """Change a side row atomically.
 
-        :param change: gets and returns a row; None stands for none. It may be called more than
-            once.
+        :param change: returns the new row for the stored one; None is no row. `RedisIndex` may call
+            it more than once.
         """
         with self._shared.lock:
             store = self._open().store
-            before = store.side_row(kind, name)
-            after = change(before)
-            if after != before:
-                store.write_side_row(kind, name, after)
+            old = store.side_row(kind, name)
+            new = change(old)
+            if new != old:
+                store.write_side_row(kind, name, new)
 
     def sync(self) -> None:
-        """Sync confirmed pages to the disk, with the policy ``everysec``.
-
-        Call it from a separate thread: it blocks neither this index nor other threads.
-        """
+        """See `Store.sync`. Call this from a separate thread, because it waits for the disk."""
         self._open().store.sync()
 
     def close(self) -> None:
@@ -238,7 +231,7 @@ class ObservingIndex(CrawlIndex):
             if self._closed:
                 return
             self._closed = True
-            for sequence in self._mine:
+            for sequence in self._own_pending:
                 self._shared.pending.remove(sequence)
         self._on_close(self._shared)
 
@@ -252,7 +245,7 @@ class ObservingIndex(CrawlIndex):
         return self._shared
 
     def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
-        """Return what is stored under a key, and what was last seen, which may be pending."""
+        """Return (stored entry, last seen entry) of a key; the latter may be a pending one."""
         pending = self._shared.pending.of_key(key)
         if pending:
             return pending[-1].stored, pending[-1].entry
@@ -260,37 +253,38 @@ class ObservingIndex(CrawlIndex):
         return stored, stored
 
     def _log(self, observation: Observation, nearest: Neighbour) -> None:
-        """Log a page that is like another one."""
+        """Write the log line of a near-duplicate or similar page."""
         line = self._log_line(observation, observation.sequence, nearest.entry.key, nearest)
         self._shared.store.log(line, self._shared.next_sequence)
 
     def _hold(self, pending: Pending) -> None:
         self._shared.pending.add(pending)
-        self._mine.add(pending.observation.sequence)
+        self._own_pending.add(pending.observation.sequence)
 
     def _release(self, pending: Pending) -> None:
         sequence = pending.observation.sequence
         self._shared.pending.remove(sequence)
-        self._mine.discard(sequence)
+        self._own_pending.discard(sequence)
 
     def _select(self, observed: Observation | str) -> list[Pending]:
+        """Return the pending pages that an argument of `confirm` or `discard` names."""
         if isinstance(observed, str):
             return [
                 pending
                 for pending in self._shared.pending.of_key(observed)
-                if pending.observation.sequence in self._mine
+                if pending.observation.sequence in self._own_pending
             ]
-        found = self._shared.pending.get(observed.sequence)
-        # Comparing by value is slow, and mostly they are one object.
-        if found is None or (found.observation is not observed and found.observation != observed):
-            return []
-        return [found]
+        pending = self._shared.pending.get(observed.sequence)
+        # Identity is tested first, because comparing by value is slow.
+        if pending and (pending.observation is observed or pending.observation == observed):
+            return [pending]
+        return []
 
     def _store(self, pending: Pending) -> None:
         shared = self._shared
         entry, stored = pending.entry, pending.stored
         if stored is not None and stored.met > entry.met:
-            self._release(pending)  # a later observation of this key was confirmed before
+            self._release(pending)  # A later observation of this key is stored already.
             return
         entry = self._merged(entry, stored)
         superseded = self._superseded(pending, entry)
@@ -304,7 +298,7 @@ class ObservingIndex(CrawlIndex):
             shared.store.log(line, shared.next_sequence)
 
     def _superseded(self, pending: Pending, entry: Entry) -> Neighbour | None:
-        """Return the representative that a page replaces; None if its content has changed."""
+        """Return the representative that a page replaces; None if it is no stored copy any more."""
         key = pending.supersedes
         if key is None or self._shared.pending.of_key(key):
             return None
@@ -321,17 +315,17 @@ class ObservingIndex(CrawlIndex):
             or shared.users > 1
             or entry.fingerprint != pending.entry.fingerprint
         ):
-            found = shared.store.within(
+            near = shared.store.within(
                 entry.fingerprint, self.max_distance, pending.observation.evidence.certainty
             )
-            others = [(distance, other) for distance, other in found if other.key != entry.key]
+            others = [(distance, other) for distance, other in near if other.key != entry.key]
             neighbours = self.rules.neighbours(entry.evidence, others)
         elif not pending.outdated:
             return []
         else:
-            now = [shared.store.entry(other.key) for other in pending.outdated]
-            copies = [self.rules.copy_of(entry, other) for other in now if other is not None]
-            neighbours = [one for one in copies if one is not None]
+            current = [shared.store.entry(other.key) for other in pending.outdated]
+            copies = [self.rules.copy_of(entry, other) for other in current if other is not None]
+            neighbours = [copy for copy in copies if copy is not None]
         return [
             other
             for other in outdated_entries(neighbours, lambda other: other.met >= self.crawl_start)

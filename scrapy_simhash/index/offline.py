@@ -23,7 +23,7 @@ def read_manifest(directory: Path, *, older: bool = False) -> Manifest:
     """Return the manifest of an index.
 
     :param older: see `Manifest.read`.
-    :raises StorageError: there is no index, or its manifest cannot be read.
+    :raises StorageError: there is no index (IndexMissing), or its manifest cannot be read.
     """
     try:
         manifest = Manifest.read(directory, older=older)
@@ -35,29 +35,24 @@ def read_manifest(directory: Path, *, older: bool = False) -> Manifest:
 
 
 def require_whole(directory: Path) -> None:
-    """Raise an error if a repair of the index was interrupted.
-
-    :raises IndexCorrupt: it was.
-    """
+    """Raise IndexCorrupt if a repair of the index was interrupted."""
     if (directory / REPAIRING).exists():
         raise corrupt(str(directory), "its repair was not finished")
 
 
 def require_database(directory: Path, manifest: Manifest) -> None:
-    """Raise an error if the database of a rewritten index is missing.
-
-    :raises StorageError: it is.
-    """
+    """Raise StorageError if the database of a rewritten index is missing."""
     path = manifest.database_path(directory)
+    # In a new index, the database is created after the manifest.
     if manifest.generation and not path.is_dir():
         raise StorageError(
             str(directory),
-            f"{path} is missing: restore it from a backup, whole; nothing was changed",
+            f"{path} is missing: restore it and its index from a backup; nothing was changed",
         )
 
 
 def opened_runs(directory: Path, manifest: Manifest, database: Database) -> Runs:
-    """Return the runs of an index whose tables are probed. :raises IndexCorrupt: damaged files."""
+    """Return the runs of an index whose tables are probed. For the errors see `Runs`."""
     from scrapy_simhash.index.runs import Runs
 
     folder = manifest.database_path(directory) / FOLDER
@@ -66,17 +61,16 @@ def opened_runs(directory: Path, manifest: Manifest, database: Database) -> Runs
 
 @contextmanager
 def opened_database(directory: Path, *, older: bool = False) -> Iterator[tuple[Manifest, Database]]:
-    """Yield the manifest and the open database of an index; close it at the end.
+    """Yield the manifest and the open database of an index; close the database at the end.
 
     :param older: see `Manifest.read`.
+    :raises SchemeError: the driver of the database is not installed.
+    :raises StorageError: the index is missing, damaged, open elsewhere, or cannot be read.
     """
     manifest = read_manifest(directory, older=older)
     kind = database_kind(manifest.database)
     require_database(directory, manifest)
-    try:
-        database = kind(str(directory), manifest.database_path(directory))
-    except OSError as error:
-        raise StorageError(str(directory), f"it cannot be opened ({error})") from error
+    database = kind(str(directory), manifest.database_path(directory))
     try:
         if read_manifest(directory, older=older) != manifest:
             raise IndexLocked(str(directory), "another process has just rewritten it: try again")

@@ -1,29 +1,31 @@
-"""Keys and values of an index as bytes. Format version 3; docs/index-format.md explains it.
+"""Encode and decode the rows of an index: format version 3, which docs/index-format.md explains.
 
 =========================================  =======================================================
-key                                        value
+key of the row                             value
 =========================================  =======================================================
-``E`` ordinal:4                            entry: number:5 first seen:4 fingerprint:f/8
-                                           met later by:LEB128 seen later by:LEB128 site:4
-                                           sketch, title, heading (length:1 bytes each) page's key
-``T`` table:2 prefix:ceil(p/8)             bucket of fingerprints, open row: closed rows:4
-                                           (check:c/8 ordinal:4) for each record
-... number:4                               a closed row of it: (check:c/8 ordinal:4) for each
-``K`` prefix:2, ... number:4               bucket of page keys: the same with check:4
-``N`` sequence:5                           near-duplicate: seen:4 distance:2 similarity:1 what:1
-                                           fingerprint:f/8 length of the representative:4
-                                           representative, key
+``E`` ordinal:4                            entry: number:5, first seen:4, fingerprint:f/8,
+                                           met - number:LEB128, last - first seen:LEB128, site:4,
+                                           (length:1, bytes) of sketch, title, heading; page key
+``T`` table:2 prefix:ceil(p/8)             open row of a bucket of fingerprints: number of closed
+                                           rows:4, records (check:c/8, ordinal:4)
+``T`` table:2 prefix:ceil(p/8) number:4    closed row of that bucket: records
+``K`` prefix:2, ``K`` prefix:2 number:4    the same for a bucket of page keys, with check:4
+``N`` sequence:5                           log line: seen:4, distance:2, similarity:1, flags:1,
+                                           fingerprint:f/8, length of the next key:4,
+                                           key of the representative, page key
+``R``                                      files of runs, see `scrapy_simhash.index.run_files`
+``X`` ordinal:4                            empty: the entry was removed, but a run still has it
 ``U`` site                                 rules of URLs, see `scrapy_simhash.url_rules.rows`
 ``C`` first sequence                       a crawl, see `scrapy_simhash.index.history`
-``H`` page's key                           its ETag, see `scrapy_simhash.index.validators`
-``M`` site                                 how far its sitemap is right, as evidence of a rule
-``S``                                      state: next sequence:8 entries:8 next ordinal:4
-                                           first ordinal not in buckets:4
+``H`` page key                             its ETag, see `scrapy_simhash.index.validators`
+``M`` site                                 evidence of how often its sitemap was right
+``S``                                      state: next sequence:8, entries:8, next ordinal:4,
+                                           first ordinal that may not be in all buckets:4
 =========================================  =======================================================
 
-Numbers are big-endian, so that the order of bytes is the order of numbers; in buckets' values they
-are little-endian, as processors read them. Times are Unix seconds, page keys UTF-8 (lone surrogates
-as they are).
+Numbers after a colon are bytes; f, p and c are the bits of a fingerprint, a prefix and a check.
+Integers are big-endian, so that rows are in the order of numbers, but little-endian in the values
+of buckets, as processors read them. Times are Unix seconds. Page keys are UTF-8.
 """
 
 from __future__ import annotations
@@ -51,17 +53,17 @@ _SIDE_HEADS: Mapping[SideKind, bytes] = {
 }
 RUNS_KEY = b"R"
 REMOVED_END = b"Y"
-# Beyond all rows.
+# After the keys of all rows.
 END = b"\xff" * 64
 ENTRY_ROW_BYTES = 5
 LOG_ROW_BYTES = 6
 _ROW_BYTES = {b"E": ENTRY_ROW_BYTES, b"N": LOG_ROW_BYTES, b"R": 1, b"S": 1, b"X": ENTRY_ROW_BYTES}
 _HEADS_OF_ANY_LENGTH = {b"K", b"T", *_SIDE_HEADS.values()}
 MAX_ORDINAL = (1 << 32) - 1
-# Bits of a page key's hash that choose its bucket, and those that its record holds.
+# Bits of a page key's hash: the first ones are the prefix of its bucket, the next ones its check.
 KEY_PREFIX_BITS = 16
 KEY_CHECK_BITS = 32
-# An open row begins with the number of closed ones.
+# The value of an open row begins with the number of closed rows.
 HEADER_BYTES = 4
 NO_CLOSED_ROWS = bytes(HEADER_BYTES)
 _STATE = struct.Struct(">QQII")
@@ -71,20 +73,20 @@ MAX_SEQUENCE = (1 << 8 * _SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
 _SITE_BYTES = 4
 _NO_EVIDENCE = bytes(_SITE_BYTES + 3)
-# A similarity is kept in per cent.
+# A similarity is stored in per cent.
 _PERCENT = 100
 _NO_SIMILARITY = 0xFF
-# Beside the number of the action, in one byte.
+# A bit of the flags of a log line; the other bits are the number of the action.
 _NOT_CONFIRMED = 0x80
 _LOG_HEAD = struct.Struct(">IHBB")
 _FINGERPRINT_AT = _SEQUENCE_BYTES + _TIME_BYTES
 
 
 class State(NamedTuple):
-    """The state row, as last written.
+    """The content of the state row. It may be older than the newest entries.
 
-    Entries with ordinals from `next_ordinal` on are newer than the row. Entries from
-    `first_buffered` on may be missing from some or all buckets.
+    :param entries: number of entries with ordinals below `next_ordinal`.
+    :param first_buffered: entries with lower ordinals have all their records in buckets or runs.
     """
 
     next_sequence: int
@@ -94,17 +96,17 @@ class State(NamedTuple):
 
 
 def encode_key(key: str) -> bytes:
-    """Return a page key as UTF-8. Lone surrogates, as in URLs of broken pages, are kept."""
+    """Return a page key as UTF-8 that keeps lone surrogates, which URLs of broken pages contain."""
     return key.encode("utf-8", "surrogatepass")
 
 
 def decode_key(value: bytes) -> str:
-    """Return the page key; the inverse of `encode_key`."""
+    """Return the page key that `encode_key` encoded. :raises ValueError: it is not UTF-8."""
     return value.decode("utf-8", "surrogatepass")
 
 
 def key_hash(key: bytes) -> tuple[int, int]:
-    """Return (prefix, check) of an encoded page key: the upper 48 bits of its XXH3-64."""
+    """Return (prefix, check) of an encoded page key, from the upper 48 bits of its XXH3-64 hash."""
     hashed = xxh3_64_intdigest(key) >> 64 - KEY_PREFIX_BITS - KEY_CHECK_BITS
     return hashed >> KEY_CHECK_BITS, hashed & (1 << KEY_CHECK_BITS) - 1
 
@@ -120,12 +122,12 @@ def log_row(sequence: int) -> bytes:
 
 
 def removed_row(ordinal: int) -> bytes:
-    """Return the key of the row that marks an entry as removed while runs hold its page."""
+    """Return the key of the row that marks an entry as removed, but still in a run."""
     return b"X" + ordinal.to_bytes(4, "big")
 
 
 def rows_of_no_kind(database: Database) -> Iterator[bytes]:
-    """Return the keys of rows that this format does not have; buckets are not read."""
+    """Yield the keys of rows that the format does not have. Buckets and side rows are not read."""
     for first in range(0x100):
         head = bytes((first,))
         if head in _HEADS_OF_ANY_LENGTH:
@@ -137,20 +139,18 @@ def rows_of_no_kind(database: Database) -> Iterator[bytes]:
 
 
 def side_key(kind: SideKind, name: str) -> bytes:
-    """Return the key of a row beside the entries."""
+    """Return the key of a side row."""
     return _SIDE_HEADS[kind] + encode_key(name)
 
 
 def side_range(kind: SideKind) -> tuple[bytes, bytes]:
-    """Return where the rows of a kind begin and end."""
+    """Return (first key, key after the last one) of the side rows of a kind."""
     head = _SIDE_HEADS[kind]
     return head, bytes((head[0] + 1,))
 
 
 def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
-    """Return (first bytes of bucket rows, number of prefix bytes that follow) for each table, and
-    for page keys.
-    """
+    """Return (first bytes of row keys, number of prefix bytes) by table; page keys are the last."""
     heads = [
         (b"T" + table.to_bytes(2, "big"), -(-width // 8))
         for table, width in enumerate(plan.prefix_widths_bits)
@@ -159,15 +159,15 @@ def bucket_heads(plan: TablePlan) -> list[tuple[bytes, int]]:
 
 
 def closed_row(bucket: bytes, number: int) -> bytes:
-    """Return the key of a closed row of a bucket, from 0 on; its open row is `bucket` itself."""
+    """Return the key of a closed row; `bucket` is the key of the open row, `number` starts at 0."""
     return bucket + number.to_bytes(4, "big")
 
 
 def fold(fingerprint: int, check_bits: int) -> int:
-    """Return the check of a fingerprint in records: the XOR of its words of `check_bits` bits.
+    """Return the check of a fingerprint: the XOR of its words of `check_bits` bits.
 
-    Each differing bit of two fingerprints changes one bit of the fold. So the distance of two folds
-    is never larger than that of their fingerprints; unrelated folds differ in half of their bits.
+    Each differing bit of two fingerprints flips one bit of the check. So two checks are never
+    farther from each other than their fingerprints. Unrelated checks differ in half of their bits.
     """
     folded = 0
     while fingerprint:
@@ -177,14 +177,14 @@ def fold(fingerprint: int, check_bits: int) -> int:
 
 
 def record(check: int, check_bits: int, ordinal: int) -> bytes:
-    """Return one record of a bucket."""
+    """Return a packed record."""
     if check_bits == KEY_CHECK_BITS:
         return _RECORD_OF_32_BITS.pack(check, ordinal)
     return check.to_bytes(check_bits // 8, "little") + ordinal.to_bytes(4, "little")
 
 
 def ordinals(packed: bytes, record_bytes: int) -> list[int]:
-    """Return the ordinals of packed records."""
+    """Return the ordinals of packed records, in order."""
     return [
         int.from_bytes(packed[end - 4 : end], "little")
         for end in range(record_bytes, len(packed) + 1, record_bytes)
@@ -192,7 +192,7 @@ def ordinals(packed: bytes, record_bytes: int) -> list[int]:
 
 
 def encode_entry(entry: Entry, width_bytes: int) -> bytes:
-    """Return the value of an entry's row."""
+    """Return the value of an entry's row. A fingerprint has `width_bytes`."""
     return (
         (entry.number << 8 * _TIME_BYTES | entry.first_seen_s).to_bytes(_FINGERPRINT_AT, "big")
         + entry.fingerprint.to_bytes(width_bytes, "big")
@@ -204,11 +204,11 @@ def encode_entry(entry: Entry, width_bytes: int) -> bytes:
 
 
 def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
-    """Return the entry of a row. :raises ValueError: the value is too short, or not UTF-8."""
-    met_later, seen_later_s, at = _later(value, width_bytes)
+    """Return the entry of a row. :raises ValueError: it is cut short, or the key is not UTF-8."""
+    met_later, seen_later_s, at = _read_later(value, width_bytes)
     evidence, key_at = _read_evidence(value, at)
     if len(value) <= key_at:
-        raise ValueError(f"entry {ordinal} has {len(value)} bytes, which are too few")
+        raise ValueError(f"entry {ordinal} is cut short: it has {len(value)} bytes")
     from_bytes = int.from_bytes
     number = from_bytes(value[:_SEQUENCE_BYTES], "big")
     first_seen_s = from_bytes(value[_SEQUENCE_BYTES:_FINGERPRINT_AT], "big")
@@ -225,14 +225,14 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
 
 
 def decode_entry_of_format_2(ordinal: int, value: bytes, width_bytes: int) -> Entry:
-    """Return the entry of a row of format version 2, which holds no evidence."""
-    at = _later(value, width_bytes)[2]
+    """Like `decode_entry`, for format version 2, which has no evidence."""
+    at = _read_later(value, width_bytes)[2]
     return decode_entry(ordinal, value[:at] + _NO_EVIDENCE + value[at:], width_bytes)
 
 
 def page_key_bytes(value: bytes, width_bytes: int) -> int:
-    """Return the length of the page's key in an entry's value."""
-    return len(value) - _read_evidence(value, _later(value, width_bytes)[2])[1]
+    """Return the length of the page key in the value of an entry's row."""
+    return len(value) - _read_evidence(value, _read_later(value, width_bytes)[2])[1]
 
 
 def _encode_evidence(evidence: Evidence) -> bytes:
@@ -245,7 +245,7 @@ def _encode_evidence(evidence: Evidence) -> bytes:
 
 
 def _read_evidence(value: bytes, at: int) -> tuple[Evidence, int]:
-    """Return (evidence of the page, where it ends)."""
+    """Return (evidence of the page, position after it)."""
     if value[at : at + len(_NO_EVIDENCE)] == _NO_EVIDENCE:
         return NO_EVIDENCE, at + len(_NO_EVIDENCE)
     site = int.from_bytes(value[at : at + _SITE_BYTES], "big")
@@ -259,8 +259,8 @@ def _read_evidence(value: bytes, at: int) -> tuple[Evidence, int]:
     return Evidence(sketch, site, title, heading), at
 
 
-def _later(value: bytes, width_bytes: int) -> tuple[int, int, int]:
-    """Return (met later by, seen later by, where the evidence begins)."""
+def _read_later(value: bytes, width_bytes: int) -> tuple[int, int, int]:
+    """Return (met - number, last - first seen, position of the evidence) from an entry's value."""
     try:
         met_later, at = _read_varint(value, _FINGERPRINT_AT + width_bytes)
         seen_later_s, at = _read_varint(value, at)
@@ -270,7 +270,7 @@ def _later(value: bytes, width_bytes: int) -> tuple[int, int, int]:
 
 
 def _varint(number: int) -> bytes:
-    """Return a number as LEB128. Negative ones, of a clock that went back, count as 0."""
+    """Return a number as LEB128. A negative one counts as 0: a clock may have been set back."""
     if number <= 0:
         return b"\0"
     encoded = bytearray()
@@ -282,7 +282,7 @@ def _varint(number: int) -> bytes:
 
 
 def _read_varint(value: bytes, at: int) -> tuple[int, int]:
-    """Return (number, where it ends). :raises IndexError: the value ends within it."""
+    """Return (number, position after it). :raises IndexError: the value ends within the number."""
     number = shift = 0
     while True:
         byte = value[at]
@@ -294,12 +294,12 @@ def _read_varint(value: bytes, at: int) -> tuple[int, int]:
 
 
 def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
-    """Return the value of a line of the near-duplicate log."""
+    """Return the value of the row of a log line."""
     representative = encode_key(line.representative)
     similarity = _NO_SIMILARITY if line.similarity is None else round(_PERCENT * line.similarity)
-    what = ACTIONS.index(line.action) | (0 if line.confirmed else _NOT_CONFIRMED)
+    flags = ACTIONS.index(line.action) | (0 if line.confirmed else _NOT_CONFIRMED)
     return (
-        _LOG_HEAD.pack(line.seen_at_s, line.distance, similarity, what)
+        _LOG_HEAD.pack(line.seen_at_s, line.distance, similarity, flags)
         + line.fingerprint.to_bytes(width_bytes, "big")
         + len(representative).to_bytes(4, "big")
         + representative
@@ -308,16 +308,16 @@ def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
 
 
 def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> NearDuplicate:
-    """Return the line of a row. :raises ValueError: the value makes no sense."""
+    """Return the log line of a row. :raises ValueError: it is cut short or not possible."""
     fingerprint_at = _LOG_HEAD.size
     text_at = fingerprint_at + width_bytes + 4
     length = int.from_bytes(value[text_at - 4 : text_at], "big")
     if len(value) <= text_at + length:
         raise ValueError(f"line {sequence} of the near-duplicate log is cut short")
-    seen_at_s, distance, similarity, what = _LOG_HEAD.unpack_from(value)
-    action = what & ~_NOT_CONFIRMED
+    seen_at_s, distance, similarity, flags = _LOG_HEAD.unpack_from(value)
+    action = flags & ~_NOT_CONFIRMED
     if action >= len(ACTIONS) or not (similarity <= _PERCENT or similarity == _NO_SIMILARITY):
-        raise ValueError(f"line {sequence} of the near-duplicate log makes no sense")
+        raise ValueError(f"line {sequence} of the near-duplicate log has an impossible value")
     return NearDuplicate(
         key=decode_key(value[text_at + length :]),
         representative=decode_key(value[text_at : text_at + length]),
@@ -326,7 +326,7 @@ def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> Near
         sequence=sequence,
         seen_at_s=seen_at_s,
         similarity=None if similarity == _NO_SIMILARITY else similarity / _PERCENT,
-        confirmed=not what & _NOT_CONFIRMED,
+        confirmed=not flags & _NOT_CONFIRMED,
         action=ACTIONS[action],
     )
 
@@ -334,7 +334,7 @@ def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> Near
 def decode_near_duplicate_of_format_2(
     sequence: int, value: bytes, width_bytes: int
 ) -> NearDuplicate:
-    """Return the line of a row of format version 2, whose distance has a flag of its own."""
+    """Like `decode_near_duplicate`, for format version 2, whose distance has a flag in one bit."""
     seen, distance, rest = value[:_TIME_BYTES], value[_TIME_BYTES:6], value[6:]
     plain = bytes((distance[0] & 0x7F,)) + distance[1:] if distance else b""
     return decode_near_duplicate(

@@ -1,4 +1,4 @@
-"""RocksDB, by rocksdict: where LevelDB has no wheel, or if you prefer it."""
+"""RocksDB through rocksdict: the kind of database where plyvel has no wheel, or by choice."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class RocksDB(Database):
     """A `Database` in RocksDB."""
 
     name = "rocksdb"
-    # rocksdict raises bare exceptions.
+    # rocksdict raises plain `Exception`; `translated` raises other errors unchanged.
     _errors = (Exception,)
 
     def __init__(self, location: str, path: Path) -> None:
-        # An open iterator keeps the database and its lock open.
+        # An iterator keeps the database open and locked, so closing drops all iterators.
         self._iterators: dict[object, Any] = {}
-        self._synced = rocksdict.WriteOptions()
-        self._synced.sync = True
-        self._unsynced = rocksdict.WriteOptions()
-        self._verified = rocksdict.ReadOptions()
-        self._verified.set_verify_checksums(True)
-        self._reading = {"read_opt": self._verified}
+        self._synced_write = rocksdict.WriteOptions()
+        self._synced_write.sync = True
+        self._unsynced_write = rocksdict.WriteOptions()
+        self._verified_read = rocksdict.ReadOptions()
+        self._verified_read.set_verify_checksums(True)
+        self._reading = {"read_opt": self._verified_read}
         super().__init__(location, path)
 
     def _open(self) -> Any:
@@ -52,27 +52,27 @@ class RocksDB(Database):
         return values
 
     def _rows(self, database: Any, start: bytes, stop: bytes) -> Iterator[Row]:
-        iterators, me = self._iterators, object()
+        iterators, reader = self._iterators, object()
         try:
-            iterators[me] = database.iter(self._verified)
-            iterators[me].seek(start)
-            while iterators[me].valid():
-                key = iterators[me].key()
+            iterators[reader] = database.iter(self._verified_read)
+            iterators[reader].seek(start)
+            while iterators[reader].valid():
+                key = iterators[reader].key()
                 if key >= stop:
                     return
-                yield key, iterators[me].value()
-                iterators[me].next()
-            # An iterator is invalid at the end, and at an unreadable row: there, this raises.
-            iterators[me].status()
-        except KeyError:
-            raise IndexClosed(self._location, "closed while it was read") from None
+                yield key, iterators[reader].value()
+                iterators[reader].next()
+            # An iterator is invalid at the end and at an unreadable row. There, `status` raises.
+            iterators[reader].status()
+        except KeyError:  # `_close_driver` has dropped the iterator.
+            raise IndexClosed(self._location, "it was closed while its rows were read") from None
         finally:
-            iterators.pop(me, None)
+            iterators.pop(reader, None)
 
     def _write(
         self, database: Any, puts: Sequence[Row], deletes: Sequence[bytes], *, sync: bool
     ) -> None:
-        options = self._synced if sync else self._unsynced
+        options = self._synced_write if sync else self._unsynced_write
         if len(puts) == 1 and not deletes:
             database.put(*puts[0], write_opt=options)
             return
@@ -86,11 +86,11 @@ class RocksDB(Database):
     def _compact(self, database: Any) -> None:
         database.compact_range(None, None)
 
-    def _give_back(self) -> None:
+    def _close_driver(self) -> None:
         self._iterators.clear()
         try:
-            super()._give_back()
-        except Exception as error:  # noqa: BLE001 - of merging files; the log holds all writes
+            super()._close_driver()
+        except Exception as error:  # noqa: BLE001 - compaction failed; the log holds all writes
             logger.warning("simhash: RocksDB closed %s with an error: %s", self._path, error)
 
     @classmethod
@@ -98,15 +98,16 @@ class RocksDB(Database):
         """See `Database.destroy`."""
         if not path.exists():
             return
-        strangers = [file.name for file in path.iterdir() if not _is_ours(file)]
-        if strangers:
+        # `Rdict.destroy` deletes all files of a directory.
+        foreign = [file.name for file in path.iterdir() if not _is_ours(file)]
+        if foreign:
             raise IndexForeign(
                 location,
-                f"{path} holds files that RocksDB did not write ({', '.join(sorted(strangers))}): "
+                f"{path} holds files that RocksDB did not write ({', '.join(sorted(foreign))}): "
                 "move them away; nothing was deleted",
             )
         try:
-            # It takes the lock, so no other process has it open.
+            # Fails if another process has the database open.
             rocksdict.Rdict.destroy(str(path), _options())
         except Exception as error:
             raise cls.translated(location, error) from error
@@ -144,7 +145,7 @@ def _options() -> Any:
     options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
     options.set_max_log_file_size(_MAX_LOG_FILE_BYTES)
     options.set_keep_log_file_num(1)
-    # A crash may leave a log that ends within a record; other damage is an error.
+    # A crash may leave an incomplete record at the end of the log; other damage is an error.
     options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.tolerate_corrupted_tail_records())
     tables = rocksdict.BlockBasedOptions()
     tables.set_block_cache(rocksdict.Cache(_CACHE_BYTES))
@@ -154,7 +155,7 @@ def _options() -> Any:
 
 
 def _is_ours(file: Path) -> bool:
-    """Return True if the name of a file is one of RocksDB's."""
+    """Return True if RocksDB, rocksdict or this package writes files of that name."""
     return (
         file.name in {"CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost"}
         or file.suffix in {".sst", ".log", ".dbtmp"}

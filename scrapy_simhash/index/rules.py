@@ -3,10 +3,10 @@
 1. The index finds entries whose fingerprints are within k bits of the page's.
 2. `Rules.neighbours` compares the page with each of them. An entry is *confirmed* if resemblance
    and names say that the page is a copy of it (`scrapy_simhash.confirmation`).
-3. `classify` chooses the nearest confirmed entry as the representative.
+3. `classify` chooses the nearest confirmed entry as the representative, if there is one.
 
-A page under its own key has the same text if it is within k bits and resembles what is stored.
-Names are ignored in this case, because a renamed page is still the same page.
+A page has the same text as an earlier page under its key if they are within k bits and resemble
+each other. Their names are ignored, because a renamed page is still the same page.
 
 `ObservingIndex`, `RedisIndex`, merge, reindex and explain all call `classify`.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Text(Protocol):
-    """A text by its fingerprint and evidence: an entry, an observation, a dropped copy."""
+    """An object with a fingerprint and evidence: an entry, an observation or a dropped copy."""
 
     @property
     def fingerprint(self) -> int:
@@ -41,8 +41,8 @@ class Text(Protocol):
 class Neighbour(NamedTuple):
     """An entry within k bits of a page.
 
-    :param similarity: estimated resemblance, None if it is not known.
-    :param confirmed: the page is a copy of it.
+    :param similarity: estimated resemblance, from 0 to 1; None if unknown.
+    :param confirmed: the page is a copy of the entry.
     """
 
     distance: int
@@ -52,9 +52,9 @@ class Neighbour(NamedTuple):
 
 
 class Own(NamedTuple):
-    """The last known entry of a page's key, compared with the page.
+    """The last seen entry of a page's key, stored or pending, compared with the page.
 
-    :param same: the page has the same text.
+    :param same: the page has the same text as the entry.
     """
 
     distance: int
@@ -64,13 +64,12 @@ class Own(NamedTuple):
 
 
 class Classification(NamedTuple):
-    """What `classify` says of a page.
+    """The result of `classify`.
 
-    :param nearest: the representative of a near-duplicate; the similar entry of a new or changed
-        page; else None.
-    :param provisional: all eligible entries that the page is a copy of are pending.
-    :param outdated: entries that the page replaces when it is stored: the page is a copy of them,
-        and they are not eligible.
+    :param nearest: for a near-duplicate, the representative; for a new or changed page, the nearest
+        similar entry; None if there is no such entry.
+    :param provisional: for a near-duplicate: all eligible entries that it is a copy of are pending.
+    :param outdated: entries that the page replaces when it is stored: see `outdated_entries`.
     """
 
     kind: ObservationKind
@@ -86,19 +85,21 @@ _NEW = Classification("new")
 class Rules:
     """The conditions for a page to be a copy.
 
-    :param max_distance: k, inclusive.
+    :param max_distance: k, the largest distance of a copy.
     """
 
     max_distance: int
     confirmation: Confirmation
 
     @cached_property
-    def _of_one_key(self) -> Confirmation:
+    def _without_names(self) -> Confirmation:
+        """The confirmation for two pages of one key."""
         return replace(self.confirmation, same_name=False)
 
     def neighbours(self, evidence: Evidence, found: Sequence[tuple[int, Entry]]) -> list[Neighbour]:
-        """Return the entries that were found within k bits, compared with a page, nearest first,
-        then oldest.
+        """Compare a page with entries within k bits; return them nearest first, then oldest first.
+
+        :param found: (distance, entry) of each.
         """
         if not found:
             return []
@@ -111,14 +112,14 @@ class Rules:
         return neighbours
 
     def own(self, fingerprint: int, evidence: Evidence, entry: Entry) -> Own:
-        """Compare a page with what is known under its key."""
+        """Compare a page with the last seen entry of its key."""
         distance = hamming_distance(entry.fingerprint, fingerprint)
-        [(similarity, resembles)] = self._of_one_key.similarities(evidence, [entry.evidence])
+        [(similarity, resembles)] = self._without_names.similarities(evidence, [entry.evidence])
         return Own(distance, entry, similarity, distance <= self.max_distance and resembles)
 
     def same_text(self, one: Text, other: Text) -> bool:
         """Return True if two pages of one key have the same text."""
-        return self._confirms(self._of_one_key, one, other)
+        return self._confirms(self._without_names, one, other)
 
     def is_copy(self, one: Text, other: Text) -> bool:
         """Return True if two pages of different keys are copies of each other."""
@@ -131,7 +132,7 @@ class Rules:
         return confirmed
 
     def copy_of(self, entry: Entry, other: Entry) -> Neighbour | None:
-        """Return another entry as the representative of one that is a copy of it, or None."""
+        """Return `other` as a neighbour of `entry`; None if they are not copies of each other."""
         distance = hamming_distance(entry.fingerprint, other.fingerprint)
         if distance > self.max_distance:
             return None
@@ -146,9 +147,9 @@ def classify(
 ) -> Classification:
     """Return what an observed page is.
 
-    :param own: the last known entry of its key, or None.
-    :param neighbours: returns the entries of other keys within k bits, nearest first: those that
-        are stored, and those that are pending. Called only if `own` does not decide.
+    :param own: the last seen entry of its key, or None.
+    :param neighbours: returns two lists, the stored and the pending entries of other keys within k
+        bits, each nearest first. Not called if `own` is eligible and has the same text.
     :param is_eligible: returns True for an entry that may be a representative: one that this crawl
         has seen, or any entry in an incremental crawl.
     """
@@ -159,8 +160,8 @@ def classify(
         if own is None:
             return _NEW
         return Classification("unchanged" if own.same else "changed")
-    stored_copies = [one for one in stored if one.confirmed and is_eligible(one.entry)]
-    pending_copies = [one for one in pending if one.confirmed and is_eligible(one.entry)]
+    stored_copies = [near for near in stored if near.confirmed and is_eligible(near.entry)]
+    pending_copies = [near for near in pending if near.confirmed and is_eligible(near.entry)]
     if stored_copies or pending_copies:
         nearest = min((*stored_copies, *pending_copies), key=_by_distance_and_age)
         return Classification("near-duplicate", nearest, provisional=not stored_copies)
@@ -168,7 +169,7 @@ def classify(
     if own is not None and own.same:
         return Classification("unchanged", outdated=outdated)
     similar = min(
-        (one for one in (*stored, *pending) if is_eligible(one.entry)),
+        (near for near in (*stored, *pending) if is_eligible(near.entry)),
         key=_by_distance_and_age,
         default=None,
     )
@@ -179,7 +180,7 @@ def outdated_entries(
     neighbours: Iterable[Neighbour], is_eligible: Callable[[Entry], bool]
 ) -> list[Entry]:
     """Return the entries that a page replaces: copies of it that are not eligible."""
-    return [one.entry for one in neighbours if one.confirmed and not is_eligible(one.entry)]
+    return [near.entry for near in neighbours if near.confirmed and not is_eligible(near.entry)]
 
 
 def _by_distance_and_age(neighbour: Neighbour) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Share one open store between all its users in a process, with the pages that are pending."""
+"""SharedStore: one open store with its pending pages, for all indexes of a process that use it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class Pending:
-    """An observation that is neither confirmed nor discarded.
+    """A page that is neither confirmed nor discarded.
 
-    :param entry: the entry that queries see, and that `confirm` stores.
-    :param stored: the present entry of the store under the same key.
-    :param outdated: stored copies from earlier crawls that it replaces, as of its observation; None
-        if they may have changed since.
-    :param in_scope: predicate on the keys of these copies; None allows all.
-    :param supersedes: key of the representative that it replaces.
+    :param entry: the entry that queries find, and that `confirm` stores.
+    :param stored: the entry that the store now holds under the same key, or None.
+    :param outdated: copies from earlier crawls that `confirm` removes, as found by `observe`; None
+        if `confirm` must search for them, because other users may write in the meantime.
+    :param in_scope: returns True for the key of a copy that may be removed; None allows all.
+    :param supersedes: key of the representative that the page replaces, or None.
     """
 
     observation: Observation
@@ -37,38 +37,38 @@ class Pending:
 
 
 class PendingPages:
-    """The pending observations of all users of a store."""
+    """The pending pages of all users of a store."""
 
     def __init__(self) -> None:
         self._by_sequence: dict[int, Pending] = {}
         self._by_key: dict[str, list[Pending]] = {}
 
     def add(self, pending: Pending) -> None:
-        """Add an observation."""
+        """Add a page."""
         self._by_sequence[pending.observation.sequence] = pending
         self._by_key.setdefault(pending.observation.key, []).append(pending)
 
     def remove(self, sequence: int) -> None:
-        """Remove the observation with that sequence number, if present."""
+        """Remove the page with the observation of that sequence number, if there is one."""
         pending = self._by_sequence.pop(sequence, None)
         if pending is None:
             return
         key = pending.observation.key
-        others = self._by_key[key]
-        others.remove(pending)
-        if not others:
+        pages = self._by_key[key]
+        pages.remove(pending)
+        if not pages:
             del self._by_key[key]
 
     def get(self, sequence: int) -> Pending | None:
-        """Return the observation with that sequence number, or None."""
+        """Return the page with the observation of that sequence number, or None."""
         return self._by_sequence.get(sequence)
 
     def of_key(self, key: str) -> Sequence[Pending]:
-        """Return the observations of a key, oldest first."""
+        """Return the pages of a key, oldest first."""
         return self._by_key.get(key, ())
 
     def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
-        """Return (distance, entry) of observations within the distance.
+        """Return (distance, entry) of the pages within the distance.
 
         A linear scan is fast enough, because few pages are in progress.
         """
@@ -80,7 +80,7 @@ class PendingPages:
 
 
 class SharedStore:
-    """A store with the state that its users share: lock, sequence, pending pages and texts."""
+    """A store, and what its users share: lock, next sequence number, pending pages and texts."""
 
     def __init__(self, store: Store, manifest: Manifest, location: str) -> None:
         self.store = store
@@ -93,9 +93,10 @@ class SharedStore:
         self.texts = Texts(location, path, kind)
         self.next_sequence = store.next_sequence
         self.users = 0
+        """Number of open `ObservingIndex` objects."""
 
     def take_sequence(self) -> int:
-        """Return the next sequence number of observations."""
+        """Return the next sequence number, and advance to the following one."""
         sequence = self.next_sequence
         self.next_sequence += 1
         return sequence
@@ -103,9 +104,9 @@ class SharedStore:
     def within(
         self, fingerprint: int, max_distance: int, certainty: bytes = b""
     ) -> tuple[list[tuple[int, Entry]], list[tuple[int, Entry]]]:
-        """Return (stored entries, pending entries) within the distance, unordered.
+        """Return (distance, entry) within the distance: a list of stored, and one of pending ones.
 
-        A pending page may have a stored entry too, which it replaces when it is confirmed.
+        The lists have no order. A key is in both if `confirm` is to replace its stored entry.
         """
         return (
             self.store.within(fingerprint, max_distance, certainty),

@@ -1,9 +1,9 @@
-"""TableStore: entries and permuted tables as rows of an ordered key-value database.
+"""TableStore: a `Store` of entries and their permuted tables in a key-value database.
 
 An entry is one row, written when its page is confirmed, so a crash leaves all of it or nothing.
-The tables hold a record of the entry in each of its buckets. The youngest records are in memory
-(`Buffer`). If an index was not closed, they are made again from the entries when it is opened.
-`scrapy_simhash.index.records` describes the rows.
+Each table has a record of it in a bucket. The newest records wait in memory, until they are
+*spilled* in small steps: to rows (`Buckets`), or to files if tables are probed (`Runs`). If an
+index was not closed, its next opening makes the lost records again from the entries.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 _Decoded = TypeVar("_Decoded")
 
+# A step that no page waits for, at opening and closing, spills this many buckets.
 _SPILL_SLOTS_AT_CLOSE = 4096
 _SYNC_INTERVAL_S = 1.0
 
@@ -39,14 +40,12 @@ _SYNC_INTERVAL_S = 1.0
 class TableStore:
     """A `Store` over a `Database`.
 
-    :param database: open, and closed by this store.
-    :param plan: which bits the tables look up.
+    :param database: an open database, which `close` closes.
     :param check_bits: width of the fingerprint check in a record; a multiple of 32.
-    :param location: of the index, for errors.
-    :param sync: see `SyncPolicy`.
+    :param location: location of the index, for errors.
     :param buffer_bytes: see `Buckets`.
-    :param path: of the database; the files of tables that are probed are in it (`Runs`).
-    :raises IndexCorrupt: the rows don't fit each other.
+    :param path: directory of the database; tables that are probed have their files in it.
+    :raises StorageError: the disk fails, or rows or files are damaged (IndexCorrupt).
     """
 
     def __init__(
@@ -68,27 +67,27 @@ class TableStore:
         self._writes = self._synced_writes = 0
         self._width_bytes = plan.bits // 8
         self._buckets: Buckets | Runs
-        # Tables in rows gain nothing from it.
+        # None for tables in rows, which would gain nothing.
         self._find_near_many: Callable[..., list[set[int]]] | None = None
         if plan.prefix_bits:
             from scrapy_simhash.index.run_files import FOLDER
             from scrapy_simhash.index.runs import Runs
 
             if path is None:
-                raise ValueError("tables that are probed need a path for their files")
+                raise ValueError("path is None: tables that are probed need it for their files")
             durable = sync != "no"
             self._buckets = runs = Runs(database, plan, path / FOLDER, location, durable=durable)
             self._find_near_many = runs.find_near_many
         else:
             self._buckets = Buckets(database, plan, check_bits, buffer_bytes)
-        # What `within` finds for some fingerprints with certainties, until entries are written.
+        # Ordinals by (fingerprint, certainty, distance), from `prefetch` to the next change.
         self._prefetched: dict[tuple[int, bytes, int], set[int]] = {}
         self._until_spill = SPILL_EVERY
         self._spill_failed = False
-        # After an interruption, nothing is spilled; the next opening reads the entries again.
+        # After an interrupted write, the records in memory may be incomplete: none are spilled.
         self._interrupted = False
         self._state = self._stored_state()
-        self._read_again()
+        self._restore_records()
 
     @property
     def next_sequence(self) -> int:
@@ -113,7 +112,7 @@ class TableStore:
     ) -> list[tuple[int, Entry]]:
         """See `Store.within`.
 
-        :param flipped: ask tables that are not probed for each prefix with a flipped bit, too.
+        :param flipped: see `Buckets.find_near`; no effect on tables that are probed.
         """
         ordinals = self._prefetched.get((fingerprint, certainty, max_distance))
         if ordinals is None:
@@ -122,43 +121,43 @@ class TableStore:
             )
         if not ordinals:
             return []
-        found = []
+        near = []
         for entry in self._entries_of(ordinals):
             distance = hamming_distance(fingerprint, entry.fingerprint)
             if distance <= max_distance:
-                found.append((distance, entry))
-        return found
+                near.append((distance, entry))
+        return near
 
-    def prefetch(self, asking: Sequence[tuple[int, bytes]], max_distance: int) -> None:
-        """See `Store.prefetch`."""
+    def prefetch(self, queries: Sequence[tuple[int, bytes]], max_distance: int) -> None:
+        """See `Store.prefetch`. No effect on tables that are not probed."""
         if self._find_near_many is not None:
-            found = self._find_near_many(asking, max_distance)
+            results = self._find_near_many(queries, max_distance)
             self._prefetched = {
-                (*asked, max_distance): ordinals
-                for asked, ordinals in zip(asking, found, strict=True)
+                (*query, max_distance): ordinals
+                for query, ordinals in zip(queries, results, strict=True)
             }
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """Yield the result of `within`, each entry as soon as a table finds it."""
-        known: set[int] = set()
+        """Yield the result of `within`, each entry as soon as a few tables have found it."""
+        seen: set[int] = set()
         for ordinals in self._buckets.find_near_in_turn(fingerprint, max_distance):
-            for entry in self._entries_of(ordinals - known):
+            for entry in self._entries_of(ordinals - seen):
                 distance = hamming_distance(fingerprint, entry.fingerprint)
                 if distance <= max_distance:
                     yield distance, entry
-            known |= ordinals
+            seen |= ordinals
 
     def entries(self) -> Iterator[Entry]:
-        """Return all entries by ordinal, as they are when the first is asked for."""
+        """Yield all entries by ordinal. Those written after the first was read are not seen."""
         for row, value in self._database.rows(records.entry_row(0), b"F"):
             yield self._decoded(records.decode_entry, int.from_bytes(row[1:], "big"), value)
 
     def skip_to(self, next_sequence: int) -> None:
-        """Make the next sequence number at least this."""
+        """Raise the next sequence number to at least this one."""
         self.remove((), max(next_sequence, self._state.next_sequence))
 
     def remove(self, entries: Sequence[Entry], next_sequence: int) -> None:
-        """Delete stored entries: all or none. The next sequence number is `next_sequence`."""
+        """Delete stored entries: all or none."""
         try:
             self._write_without(entries, [], self._state._replace(next_sequence=next_sequence))
         except StorageError:
@@ -175,7 +174,7 @@ class TableStore:
             return self._put(put, replaced, outdated, next_sequence)
         except StorageError:
             raise
-        except BaseException:  # Ctrl-C, memory: a row may be written without its records
+        except BaseException:  # Ctrl-C or MemoryError: the row may be written, but not its records.
             self._interrupted = True
             raise
 
@@ -183,6 +182,7 @@ class TableStore:
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> Entry:
         state, removed = self._state, [*outdated]
+        # With the same fingerprint, the records of the replaced entry remain valid.
         keeps_row = replaced is not None and replaced.fingerprint == put.fingerprint
         if replaced is not None and keeps_row:
             put = put._replace(ordinal=replaced.ordinal)
@@ -192,7 +192,7 @@ class TableStore:
             if ordinal > records.MAX_ORDINAL:
                 raise StorageError(
                     self._location,
-                    f"it has held {ordinal} entries, and cannot take more: start another",
+                    f"it has held {ordinal} entries, and cannot take more: start another index",
                 )
             if replaced is not None:
                 removed.insert(0, replaced)
@@ -202,7 +202,7 @@ class TableStore:
         if keeps_row or removed:
             self._write_without(removed, [row], state)
         else:
-            # The state follows from the last entry.
+            # `_restore_records` derives the state from the entry.
             self._write([row])
             self._state = state
         if not keeps_row:
@@ -225,7 +225,7 @@ class TableStore:
         self._write([], [records.log_row(sequence)])
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
-        """See `Store.near_duplicates`; as the log stands at the first line."""
+        """See `Store.near_duplicates`. Lines written after the first was read are not seen."""
         for row, value in self._database.rows(records.log_row(since_sequence), b"O"):
             sequence = int.from_bytes(row[1:], "big")
             yield self._decoded(records.decode_near_duplicate, sequence, value)
@@ -248,7 +248,7 @@ class TableStore:
             self._write([(key, row)])
 
     def sync(self) -> None:
-        """See `Store.sync`. While it is called every second, no write waits for the disk."""
+        """See `Store.sync`. If it is called at least every second, no write waits for the disk."""
         writes, now_s = self._writes, time.monotonic()
         if self._sync == "everysec":
             if writes != self._synced_writes:
@@ -256,7 +256,7 @@ class TableStore:
             self._synced_writes, self._synced_at_s = writes, now_s
 
     def close(self) -> None:
-        """See `Store.close`. What cannot be spilled then is read again at the next opening."""
+        """See `Store.close`. If records cannot be spilled, the next opening makes them again."""
         try:
             if not self._interrupted:
                 self._spill_all()
@@ -269,9 +269,9 @@ class TableStore:
         return self._state.entries
 
     def _entries_of(self, ordinals: Iterable[int]) -> Iterator[Entry]:
-        wanted = list(ordinals)
-        values = self._database.get_all([records.entry_row(ordinal) for ordinal in wanted])
-        for ordinal, value in zip(wanted, values, strict=True):
+        numbers = list(ordinals)
+        values = self._database.get_all([records.entry_row(ordinal) for ordinal in numbers])
+        for ordinal, value in zip(numbers, values, strict=True):
             if value is not None:
                 yield self._decoded(records.decode_entry, ordinal, value)
             elif not self._buckets.was_removed(ordinal):
@@ -292,7 +292,7 @@ class TableStore:
         try:
             self._database.write(puts, deletes, sync=sync)
         finally:
-            # Counted after the write: a concurrent `sync` may have missed it.
+            # Counted after the write, because a `sync` at the same time may have missed it.
             self._writes += 1
         if sync:
             self._synced_writes, self._synced_at_s = self._writes, time.monotonic()
@@ -300,12 +300,12 @@ class TableStore:
     def _write_without(self, removed: Sequence[Entry], puts: list[Row], state: State) -> None:
         """Write rows, and delete entries with all of their records, in one batch.
 
-        :param state: the new state, which still counts the entries that are deleted.
+        :param state: the new state, in which `entries` still counts the deleted entries.
         """
-        on_progress, emptied = self._buckets.removal(removed)
+        changed, emptied = self._buckets.removal(removed)
         state = state._replace(entries=state.entries - len(removed))
         deletes = [*emptied, *(records.entry_row(entry.ordinal) for entry in removed)]
-        self._write([*puts, *on_progress, _state_row(state)], deletes)
+        self._write([*puts, *changed, _state_row(state)], deletes)
         if removed:
             self._prefetched = {}
             self._buckets.removed(removed)
@@ -316,16 +316,15 @@ class TableStore:
         if self._buckets.frozen and not self._interrupted:
             try:
                 self._spill()
-            except StorageError as error:
-                # The page that was written is safe, and so are all before it.
+            except StorageError as error:  # Only logged, because all pages are stored.
                 if not self._spill_failed:
                     logger.warning("simhash: %s; its tables stay in memory for now", error)
                 self._spill_failed = True
 
     def _spill_all(self) -> None:
-        for _ in range(2):  # generations
+        for _ in range(2):  # Each is a generation of records.
             self._buckets.freeze(self._state.next_ordinal)
-            # After an error, spilling is tried once more.
+            # A second round spills the records whose write failed before.
             for _ in range(2):
                 while self._buckets.frozen and self._spill(_SPILL_SLOTS_AT_CLOSE):
                     pass
@@ -333,30 +332,33 @@ class TableStore:
             self._database.write([_state_row(self._state)], sync=True)
 
     def _spill(self, slot_count: int | None = None) -> bool:
-        """Move records of some slots to rows. Return False if none is left or a write failed."""
-        spilling = self._buckets.spill(slot_count)
-        if spilling is not None:
-            done: Any
-            done, puts, deletes = spilling
+        """Spill one step. Return False after the last one; if a step failed, the next starts over.
+
+        :param slot_count: number of buckets; defaults to a small step.
+        """
+        step = self._buckets.spill(slot_count)
+        if step is not None:
+            spilled: Any
+            spilled, puts, deletes = step
             try:
                 if puts:
                     self._write(puts, deletes)
             except StorageError:
-                # They may have been written all the same.
+                # A failed write may have written the records all the same.
                 self._buckets.may_repeat(self._state.next_ordinal)
                 raise
-            self._buckets.dropped(done)
+            self._buckets.dropped(spilled)
             return True
         if self._buckets.spilled():
             self._state = self._state._replace(first_buffered=self._buckets.frozen_below)
             self._write([_state_row(self._state)])
         return False
 
-    def _read_again(self) -> None:
-        """Buffer the entries that are not in all of their buckets."""
+    def _restore_records(self) -> None:
+        """Make the records that the last user of the index did not spill, and update the state."""
         buckets, stored = self._buckets, self._state
         buckets.may_repeat(records.MAX_ORDINAL + 1)
-        again = 0
+        count = 0
         for row, value in self._database.rows(records.entry_row(stored.first_buffered), b"F"):
             ordinal = int.from_bytes(row[1:], "big")
             entry = self._decoded(records.decode_entry, ordinal, value)
@@ -368,20 +370,20 @@ class TableStore:
                     next_ordinal=ordinal + 1,
                 )
             buckets.add(entry, ordinal)
-            again += 1
+            count += 1
             if buckets.frozen:
                 while self._spill(_SPILL_SLOTS_AT_CLOSE):
                     pass
         buckets.may_repeat(self._state.next_ordinal)
-        if again:
+        if count:
             logger.info(
                 "simhash: the index %s was not closed; %d entries were read again",
                 self._location,
-                again,
+                count,
             )
 
     def _stored_state(self) -> State:
-        """Return the state row, which is written if the database is new."""
+        """Return the state row; write it if the database is new."""
         value = self._database.get(records.STATE_KEY)
         if value is None:
             if next(self._database.rows(b"", b"\xff"), None) is not None:

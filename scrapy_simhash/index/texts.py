@@ -1,8 +1,8 @@
 """Store the main texts of pages next to an index, for reports and for reindexing.
 
 Texts are in a separate database, ``leveldb-texts/`` or ``rocksdb-texts/``. Row ``X`` plus the key
-of a page holds the compressed text, row ``S`` the total size in bytes. The text of a page may be
-missing: the database has a size limit, and is not written atomically with the index.
+of a page holds the compressed text, row ``S`` the total size in bytes. The text of an indexed page
+may be missing, because texts have a size limit, and are not written in one batch with the entry.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database, Row
 
 DEFAULT_MAX_BYTES = 1 << 30
-NO_BOUND = 1 << 62
-# Longer texts of a page are cut off.
+_NO_LIMIT = 1 << 62
+# The rest of a longer text is not stored.
 MAX_CHARACTERS = 200_000
 _STATE = b"S"
 _COMPRESSION_LEVEL = 1
@@ -38,10 +38,12 @@ class KeptText(NamedTuple):
 
 
 class Texts:
-    """The stored texts of an index. The database is opened on first use.
+    """The stored texts of an index. The database is opened or created on first use.
+
+    All methods but `close` raise StorageError if it is locked or damaged, or the disk fails.
 
     :param path: path of the database; None stores texts in memory.
-    :param max_bytes: upper limit for compressed texts and keys.
+    :param max_bytes: limit for the total size of compressed texts and keys.
     """
 
     def __init__(
@@ -56,10 +58,7 @@ class Texts:
         self.max_bytes = max_bytes
 
     def keep(self, key: str, text: KeptText) -> bool:
-        """Store the text of a page, replacing an earlier one. Return False if it does not fit.
-
-        :raises StorageError: the disk fails.
-        """
+        """Store the text of a page, in place of an earlier one. Return False if it does not fit."""
         row = b"X" + encode_key(key)
         shortened = text._replace(text=text.text[:MAX_CHARACTERS])
         content = json.dumps(shortened._asdict(), ensure_ascii=False)
@@ -75,10 +74,7 @@ class Texts:
         return True
 
     def get(self, key: str) -> KeptText | None:
-        """Return the text of a page, or None.
-
-        :raises StorageError: it cannot be read.
-        """
+        """Return the text of a page; None if it is not stored."""
         value = self._get(b"X" + encode_key(key))
         if value is None:
             return None
@@ -88,7 +84,7 @@ class Texts:
             raise corrupt(self._location, f"the text of {key!r}: {error}") from error
 
     def compressed(self, key: str) -> bytes | None:
-        """Return a text as stored: JSON with title and text, in UTF-8, compressed by zlib."""
+        """Return a text as stored, or None: JSON with title and text, in UTF-8, packed by zlib."""
         return self._get(b"X" + encode_key(key))
 
     def keys(self) -> Iterator[str]:
@@ -98,11 +94,11 @@ class Texts:
             yield decode_key(row[1:])
 
     def forget_all_but(self, keys: Collection[str]) -> int:
-        """Delete the texts of all other pages, and return their number."""
-        gone = [key for key in self.keys() if key not in keys]
-        for key in gone:
+        """Delete the texts of all pages but those of `keys`. Return the number of deleted texts."""
+        others = [key for key in self.keys() if key not in keys]
+        for key in others:
             self.forget(key)
-        return len(gone)
+        return len(others)
 
     def forget(self, key: str) -> None:
         """Delete the text of a page, if it is stored."""
@@ -112,7 +108,7 @@ class Texts:
             self._write([], [row], self._bytes - len(row) - len(value))
 
     def close(self) -> None:
-        """Close the database. May be called repeatedly."""
+        """Close the database. A later call of another method reopens it."""
         if self._database is not None:
             self._database.close()
             self._database = None
@@ -132,7 +128,7 @@ class Texts:
         self._bytes = size
 
     def _opened(self) -> Database | None:
-        """Return the database, which is opened on first use; None for texts in memory."""
+        """Return the database, and open it if necessary; None for texts in memory."""
         if self._database is None and self._path is not None:
             self._database = database_kind(self._kind)(self._location, self._path)
             self._bytes = int.from_bytes(self._database.get(_STATE) or b"", "big")
@@ -141,7 +137,7 @@ class Texts:
 
 @contextmanager
 def opened_texts(directory: Path, kind: str) -> Iterator[Texts | None]:
-    """Open the texts of an index exclusively; yield None if none are stored."""
+    """Yield the stored texts of a closed index; None if there are none."""
     path = texts_path(directory, kind)
     if not path.is_dir():
         yield None
@@ -151,13 +147,13 @@ def opened_texts(directory: Path, kind: str) -> Iterator[Texts | None]:
 
 
 def copy_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> None:
-    """Copy the texts of an index to another index, or to another kind of database."""
+    """Copy the stored texts of an index to another index, or to another kind of database."""
     path = texts_path(to_directory, to_kind)
     with opened_texts(directory, kind) as texts:
         if texts is None:
             return
-        # The limit was applied when the texts were stored.
-        with closing(Texts(str(to_directory), path, to_kind, max_bytes=NO_BOUND)) as copies:
+        # Their size was limited when they were stored.
+        with closing(Texts(str(to_directory), path, to_kind, max_bytes=_NO_LIMIT)) as copies:
             for key in texts.keys():  # noqa: SIM118 - a method
                 text = texts.get(key)
                 if text is not None:
@@ -165,5 +161,5 @@ def copy_texts(directory: Path, kind: str, to_directory: Path, to_kind: str) -> 
 
 
 def texts_path(directory: Path, kind: str) -> Path:
-    """Return the path of the texts of an index."""
+    """Return the path of the database with the texts of an index."""
     return directory / f"{kind}-texts"

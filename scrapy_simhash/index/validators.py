@@ -1,6 +1,6 @@
-"""What a server needs to tell whether a page has changed: its ETag and Last-Modified.
+"""Store the validators of a page: ETag and Last-Modified, by which a server tells if it changed.
 
-They belong to the content that the index has under the page's key: to the entry with that number.
+They are valid for the content in the index as long as the entry of the page has the same number.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import NamedTuple
 class Validators(NamedTuple):
     """The validators of the last handled response of a page.
 
-    :param number: of the entry, see `Entry`.
-    :param etag: empty if the response had none, as is `last_modified`.
+    :param number: `Entry.number` of the entry of the page.
+    :param etag: header of the response, or empty; `last_modified` likewise.
     """
 
     number: int
@@ -22,14 +22,14 @@ class Validators(NamedTuple):
 
 
 def encode_validators(validators: Validators) -> bytes:
-    """Return the row of a page."""
+    """Return the side row of a page."""
     return json.dumps(validators, separators=(",", ":")).encode()
 
 
 def decode_validators(row: bytes) -> Validators:
-    """Return the validators of a row. :raises ValueError: it cannot be read."""
+    """Return the validators of a side row. :raises ValueError: the row cannot be read."""
     try:
         number, etag, last_modified = json.loads(row)
         return Validators(int(number), str(etag), str(last_modified))
     except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"validators that cannot be read ({error})") from error
+        raise ValueError(f"the validators of a page cannot be read ({error})") from error

@@ -498,9 +498,18 @@ def test_errors_that_are_no_storage_s_are_raised_as_they_are(filled):
 
 def test_a_file_in_the_place_of_the_database_is_no_database(kind, path):
     path.write_text("mine")
-    with pytest.raises((StorageError, OSError)):
+    with pytest.raises(StorageError):
         database_kind(kind)(LOCATION, path)
     assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("parent", ["file", "missing"])
+def test_a_directory_that_cannot_be_created_is_an_error_of_the_storage(kind, tmp_path, parent):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(StorageError, match="check disk space and rights") as caught:
+        database_kind(kind)(LOCATION, tmp_path / parent / "database")
+    assert type(caught.value) is StorageError
+    assert caught.value.location == LOCATION
 
 
 def test_a_database_without_its_current_file_is_damaged_and_left_as_it_is(

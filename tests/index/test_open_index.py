@@ -132,6 +132,11 @@ def test_other_urls_are_refused(other, use):
         use(other)
 
 
+def test_an_index_in_memory_cannot_be_reset():
+    with pytest.raises(SchemeError, match="an index in memory cannot be reset: close it"):
+        reset_index("memory:")
+
+
 def test_the_url_of_an_index_names_the_kind_of_database_that_it_was_made_with(url, made, kind):
     assert index_url(made) == url == f"{kind}:{made}"
     with open_index(index_url(made)) as index:
@@ -193,6 +198,13 @@ def test_plans_that_cannot_serve_are_refused_before_anything_is_made(
     with pytest.raises(PlanError):
         open_index(url, SCHEME, max_distance=distance, plan=plan).close()
     assert not directory.exists()
+
+
+@pytest.mark.parametrize("distance", [-1, 16, 70])
+def test_a_distance_out_of_range_names_the_range(url, distance):
+    message = f"max_distance is {distance}: use 0 to 15 for fingerprints of 16 bits"
+    with pytest.raises(PlanError, match=message):
+        open_index(url, SCHEME, max_distance=distance)
 
 
 @pytest.mark.parametrize(("distance", "share"), [(K + 1, "86 %"), (K + 2, "65 %"), (15, "0 %")])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.errors import IndexCorrupt
+from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.index import open_index, reset_index
 from scrapy_simhash.index.texts import (
     MAX_CHARACTERS,
@@ -89,6 +89,14 @@ def test_a_damaged_text_is_said(tmp_path, value):
         texts._opened().write([(b"Xa", value)])
         with pytest.raises(IndexCorrupt, match="the text of 'a'"):
             texts.get("a")
+
+
+@pytest.mark.parametrize("kind", INSTALLED_KINDS)
+def test_a_directory_that_cannot_be_created_is_an_error_of_the_storage(tmp_path, kind):
+    with closing(Texts("here", texts_path(tmp_path / "missing", kind), kind)) as texts:
+        for use in (lambda: texts.keep("a", ONE), lambda: texts.get("a")):
+            with pytest.raises(StorageError, match="check disk space and rights"):
+                use()
 
 
 @given(st.text(), st.text(), st.text(min_size=1))
