@@ -130,14 +130,16 @@ def _url(settings: BaseSettings) -> str | None:
     host = settings.get("REDIS_HOST")
     if not host:
         return None
-    numbers = []
-    for name, default in (("REDIS_PORT", 6379), ("REDIS_DB", 0)):
-        try:
-            numbers.append(settings.getint(name, default))
-        except (TypeError, ValueError) as error:
-            raise SettingsError(name, settings.get(name), "must be a whole number") from error
-    port, database = numbers
+    port = _whole(settings, "REDIS_PORT", 6379)
+    database = _whole(settings, "REDIS_DB", 0)
     return f"redis://{host}:{port}/{database}"
+
+
+def _whole(settings: BaseSettings, name: str, default: int) -> int:
+    try:
+        return settings.getint(name, default)
+    except (TypeError, ValueError) as error:
+        raise SettingsError(name, settings.get(name), "must be a whole number") from error
 
 
 def _index_name(settings: BaseSettings, owner: str) -> str:

@@ -81,8 +81,8 @@ def test_parquet_is_that_of_dedupe(spark, tmp_path):
         (["b.jl", "-o", "kept", "--overwrite"], "Spark did not write it"),
         (["b.jl", "-o", "out", "--work", "kept"], "name another folder with --work"),
         (["b.jl", "-o", "out", "--verdicts", "out/v"], "lies in"),
-        (["in", "-o", "in/out", "--format", "jsonl"], "lies in"),
-        (["in", "-o", "out", "--work", "in/work", "--format", "jsonl"], "lies in"),
+        (["in", "-o", "in/out", "--format", "json-lines"], "lies in"),
+        (["in", "-o", "out", "--work", "in/work", "--format", "json-lines"], "lies in"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_nothing_is_deleted(tmp_path, arguments, message, capsys):
