@@ -222,10 +222,7 @@ class UrlRules:
                     self._seen.put(key, Seen(page, variant, counted=False))
 
     def _suspect(self, site: Site, base: UrlParts, other: UrlParts) -> None:
-        """Suggest the rules that make two URLs of one content equal.
-
-        :param base: the form of the first URL, which is on the site.
-        """
+        """Suggest the rules that make a form of a site equal to another URL of its content."""
         other_site = self._site(other)
         form, _ = other_site.form_of(other)
         for rule in rules_between(base, form) if form != base else ():

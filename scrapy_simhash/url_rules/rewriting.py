@@ -127,10 +127,7 @@ def _wider(step: Step) -> Step:
 
 
 def sort_key(rule: Rule) -> tuple[int, str]:
-    """Return the key by which rules are sorted for use.
-
-    Rules that rewrite a high-ranking origin come first: the result may be rewritten further.
-    """
+    """Return the sort key of a rule: high-ranking origins first, as they may be rewritten twice."""
     step = rule[0]
     return (-1, "") if step[0] != "origin" else (-rank(step[1]), step[1])
 

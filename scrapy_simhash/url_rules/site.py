@@ -24,10 +24,7 @@ MANY_VALUES = 16
 
 
 class Site:
-    """The rules of one site.
-
-    :param rules: the stored rules.
-    """
+    """The rules of one site, at first the stored ones."""
 
     def __init__(self, rules: Rules | None = None) -> None:
         self.rules: Rules = _sorted(rules or {})
@@ -36,7 +33,7 @@ class Site:
             for pattern in record.patterns:
                 self.patterns.remember(pattern)
         self.generation = 0
-        """Grows when a rule no longer applies: older entries of `SeenTable` are not valid then."""
+        """Grows when a rule no longer applies: older entries of `SeenTable` are not found then."""
         self.unsaved = 0
         """Number of comparisons and spared requests since the rules were stored."""
         self._stored = copy_rules(self.rules)
