@@ -18,11 +18,11 @@ from scrapy_simhash.parameters import SchemeParameters
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Preset, Scheme, preset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
 
 _TOML = ".toml"
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
-# Releases change the version, users do not.
+# Only releases change the version.
 _PARAMETERS = [field.name for field in fields(SchemeParameters) if field.name != "version"]
 
 
@@ -36,32 +36,32 @@ def choose_preset(value: object) -> tuple[str, Preset]:
           `Scheme` that differ, and ``max_distance``;
         - the path of a TOML file with such a mapping;
         - the import path of a `Scheme` or `Preset`.
-    :raises SchemeError: the value is none of these.
+    :raises SchemeError: the value is none of these, or a parameter is not valid.
     """
     if isinstance(value, Mapping):
-        return _changed(value)
+        return _change_preset(value)
     if not isinstance(value, str):
         raise SchemeError(f"{value!r} is no preset")
     if value in PRESETS:
         return value, preset(value)
     if value.startswith("{"):
         try:
-            return _changed(json.loads(value))
+            return _change_preset(json.loads(value))
         except ValueError as error:
             raise SchemeError(f"{value!r} is no JSON object: {error}") from error
     if value.endswith(_TOML):
-        return value, _changed(_toml(Path(value)))[1]
+        return value, _change_preset(_read_toml(Path(value)))[1]
     if _IMPORT_PATH.fullmatch(value):
-        return value, _imported(value)
+        return value, _import_preset(value)
     raise SchemeError(f"there is no preset {value!r}{_did_you_mean(value, PRESETS)}")
 
 
-def _changed(values: Mapping[str, Any]) -> tuple[str, Preset]:
-    """Return a preset with changed parameters, and a name for it."""
-    known = ["preset", "max_distance", *_PARAMETERS]
+def _change_preset(values: Mapping[str, Any]) -> tuple[str, Preset]:
+    """Return a name for messages, and a preset with changed parameters."""
+    keys = ["preset", "max_distance", *_PARAMETERS]
     for key in values:
-        if key not in known:
-            raise SchemeError(f"there is no parameter {key!r}{_did_you_mean(key, known)}")
+        if key not in keys:
+            raise SchemeError(f"there is no parameter {key!r}{_did_you_mean(key, keys)}")
     name = values.get("preset", DEFAULT_PRESET)
     if not isinstance(name, str) or name not in PRESETS:
         raise SchemeError(f"there is no preset {name!r}{_did_you_mean(name, PRESETS)}")
@@ -70,7 +70,7 @@ def _changed(values: Mapping[str, Any]) -> tuple[str, Preset]:
     if isinstance(weights := changes.get("field_weights"), Mapping):
         changes["field_weights"] = tuple(weights.items())
     if changes.get("weighting", base.scheme.weighting) != base.scheme.weighting:
-        # Only these weightings take a table.
+        # A new weighting keeps no table of the old one: only these weightings take one.
         changes.setdefault("idf", "jieba" if changes["weighting"] in IDF_WEIGHTINGS else "")
     try:
         scheme = replace(base.scheme, **changes)
@@ -93,7 +93,7 @@ def _by_bits(scheme: Scheme) -> Preset | None:
     return {256: PRESETS["wide"], 64: PRESETS["classic"]}.get(scheme.bits)
 
 
-def _toml(path: Path) -> Mapping[str, Any]:
+def _read_toml(path: Path) -> Mapping[str, Any]:
     toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
         values: dict[str, Any] = toml.loads(path.read_text("utf-8"))
@@ -102,26 +102,25 @@ def _toml(path: Path) -> Mapping[str, Any]:
     return values
 
 
-def _imported(path: str) -> Preset:
+def _import_preset(path: str) -> Preset:
     module, _, attribute = path.rpartition(".")
     try:
-        found = getattr(import_module(module), attribute)
-    except Exception as error:  # whatever a module of the user's raises
+        value = getattr(import_module(module), attribute)
+    except Exception as error:  # a user's module may raise anything
         raise SchemeError(f"{path} cannot be imported ({type(error).__name__}: {error})") from error
-    if isinstance(found, Preset):
-        return found
-    if not isinstance(found, Scheme):
-        raise SchemeError(f"{path} is neither a Scheme nor a Preset, but {type(found).__name__}")
-    defaults = _by_bits(found)
+    if isinstance(value, Preset):
+        return value
+    if not isinstance(value, Scheme):
+        raise SchemeError(f"{path} is neither a Scheme nor a Preset, but {type(value).__name__}")
+    defaults = _by_bits(value)
     if defaults is None:
         raise SchemeError(
-            f"{path} has {found.bits} bits, and no preset has a max_distance for that width: give "
+            f"{path} has {value.bits} bits, and no preset has a max_distance for that width: give "
             "the import path of a Preset"
         )
-    return replace(defaults, scheme=found)
+    return replace(defaults, scheme=value)
 
 
-def _did_you_mean(given: object, known: Iterable[str]) -> str:
-    known = list(known)
-    near = get_close_matches(str(given), known, n=1)
-    return f": did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
+def _did_you_mean(given: object, names: Collection[str]) -> str:
+    near = get_close_matches(str(given), names, n=1)
+    return f": did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xxhash import xxh3_64_intdigest
 
 from scrapy_simhash.sketch import estimate_resemblance
-from scrapy_simhash.tokenization import MARKS, normalize
+from scrapy_simhash.tokenization import IN_WORDS, normalize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,11 +30,11 @@ DEFAULT_MIN_RESEMBLANCE = 0.6
 # Two pages whose names leave a doubt must resemble each other more.
 MIN_RESEMBLANCE_IN_DOUBT = 0.85
 NAME_FIELDS = ("title", "name", "headline")
-"""The fields that may contain the name of a record."""
+"""The fields that may contain the name of a record; the first that has a text does."""
 _NAME_TOKENS = 32
 _NAME_TOKEN_BYTES = 2
 # Words with the signs that distinguish names: C++, A-, 3.11, 50 %.
-_NAME_TOKEN = re.compile(f"(?:[^\\W_]|[{MARKS}]|(?<=\\d)[.,:/](?=\\d))+(?:[+#%°]|-(?!\\w))*")
+_NAME_TOKEN = re.compile(f"(?:[^\\W_]|[{IN_WORDS}]|(?<=\\d)[.,:/](?=\\d))+(?:[+#%°]|-(?!\\w))*")
 _HAS_DIGIT = 1
 
 
@@ -79,7 +79,7 @@ def evidence_from(plain: Sequence[Any]) -> Evidence:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """The rules that confirm a copy.
+    """The conditions that confirm a copy.
 
     :param min_resemblance: the least estimated resemblance, from 0 to 1; 0 accepts any.
     :param same_name: the names of pages of one site must agree, see `names_agree`.
@@ -93,8 +93,8 @@ class Confirmation:
     ) -> list[tuple[float | None, bool]]:
         """Compare a page with others.
 
-        :return: for each other page, the estimated resemblance, and True if it confirms a copy.
-            The resemblance is None if a sketch is missing, and then the names decide alone.
+        :return: for each other page, the estimated resemblance, and True if the pages are copies.
+            The resemblance is None if a sketch is missing; then names alone decide.
         """
         estimates = _estimates(one.sketch, [other.sketch for other in others])
         return [
@@ -121,11 +121,11 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     """Return True if two pages have the same name, False if not, and None if in doubt.
 
     - If both pages have a heading, the headings decide: a site may give all pages one title.
-    - Otherwise the titles decide. They agree, too, if the heading of one is the title of the other.
+    - Otherwise the titles decide. A heading also agrees with an equal title of the other page.
     - A name that contains the other leaves a doubt: a print version adds words, but so does the
       next model of a product.
     - Equal headings under different titles leave a doubt: the heading may be that of a section.
-    - Pages of different sites, and pages without names, agree.
+    - Pages of different sites agree, as do pages without a name. Unknown sites count as one site.
     """
     if one.site != other.site:
         return True
@@ -153,11 +153,11 @@ def _agree(one: bytes, other: bytes) -> bool | None:
         starts = range(len(tokens))
         return None if any(turned[at : at + len(tokens)] == tokens for at in starts) else False
     shorter, longer = sorted((_name_tokens(one), _name_tokens(other)), key=len)
-    wanted = iter(shorter)
-    token = next(wanted, None)
+    expected = iter(shorter)
+    token = next(expected, None)
     for other_token in longer:
         if other_token == token:
-            token = next(wanted, None)
+            token = next(expected, None)
         elif other_token & _HAS_DIGIT:
             return False  # another page, part or model
     return None if token is None and shorter else False
@@ -204,12 +204,12 @@ def _estimates(one: bytes, others: Sequence[bytes]) -> list[float | None]:
     """Return the estimated resemblance of each pair of sketches; None if a sketch is missing."""
     import numpy as np
 
-    known = [number for number, other in enumerate(others) if one and len(other) == len(one)]
-    found: list[float | None] = [None] * len(others)
-    if known:
+    with_sketch = [number for number, other in enumerate(others) if one and len(other) == len(one)]
+    estimates: list[float | None] = [None] * len(others)
+    if with_sketch:
         rows: NDArray[np.uint8] = np.frombuffer(
-            b"".join([others[number] for number in known]), dtype=np.uint8
-        ).reshape(len(known), -1)
-        for number, estimate in zip(known, estimate_resemblance(one, rows), strict=True):
-            found[number] = float(estimate)
-    return found
+            b"".join([others[number] for number in with_sketch]), dtype=np.uint8
+        ).reshape(len(with_sketch), -1)
+        for number, estimate in zip(with_sketch, estimate_resemblance(one, rows), strict=True):
+            estimates[number] = float(estimate)
+    return estimates

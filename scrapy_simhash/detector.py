@@ -1,7 +1,7 @@
-"""Detector: the facade of the core, from a page and its key to a verdict.
+"""`Detector`: the facade of the core, from a page and its key to a verdict.
 
-It has two halves. `fingerprint_page` takes milliseconds and uses its arguments alone, so it may run
-in any thread. `judge` asks the index and takes microseconds.
+Its work has two halves. `fingerprint_page` takes milliseconds and needs the page alone, so it may
+run in any thread. `judge` asks the index and takes microseconds.
 """
 
 from __future__ import annotations
@@ -39,18 +39,19 @@ _TITLE_CHARACTERS = 200
 class PageFingerprint:
     """The fingerprint of a page, or why there is none.
 
+    :param tokens: number of tokens of the text.
     :param way: how the text was extracted, see `Extraction`.
     :param evidence: the evidence that an index needs to find and confirm copies.
     :param skipped: ``no_text``, ``few_tokens``, ``unsupported_text`` or ``extraction_error``;
         from workers also ``timeout`` or ``worker_died``; None if there is a fingerprint.
     :param error: message of the extractor that failed.
-    :param canonical: canonical URL of the page, as written there, or empty.
+    :param canonical: canonical URL of the page, as the page writes it, or empty.
     :param excerpt: beginning of the text.
     :param text: the whole text, if the detector keeps texts.
     :param title: the whole title if the detector keeps texts, else its beginning.
-    :param unmatched: selectors of the scheme that matched nothing on the page.
-    :param extraction_ms: CPU time of the thread, like the other two. Wall-clock time would count
-        the work of other threads.
+    :param unmatched: selectors of the scheme that matched nothing; for a record, empty fields.
+    :param extraction_ms: CPU time of the thread, as all three times are. Wall-clock time would
+        include the work of other threads.
     """
 
     fingerprint: int | None = None
@@ -74,7 +75,7 @@ class Detector:
 
     :param min_tokens: skip texts with fewer tokens, which have no stable fingerprint.
     :param keep_text: return the whole text and title of a page with its fingerprint.
-    :param sketches: make the evidence for `scrapy_simhash.confirmation`.
+    :param sketches: make the evidence that `scrapy_simhash.confirmation` compares.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Detector:
         return self.fingerprint_extraction(Extraction(text))
 
     def fingerprint_fields(self, fields: Mapping[str, Sequence[str]]) -> PageFingerprint:
-        """Return the fingerprint of a record, with its text, and its empty fields as `unmatched`.
+        """Return the fingerprint of a record, with its text and its empty fields (`unmatched`).
 
         A field such as ``title`` is the name of the record, see `name_of_record`.
 
@@ -195,7 +196,7 @@ class Detector:
         *,
         in_scope: Callable[[str], bool] | None = None,
     ) -> Verdict:
-        """Return the verdict on a fingerprinted page. A new page is pending until it is confirmed.
+        """Return the verdict on a fingerprinted page. New content is pending, see `Index.observe`.
 
         :param in_scope: see `Index.observe`.
         :raises StorageError: the index fails.
@@ -221,12 +222,12 @@ class Detector:
         )
 
     def check(self, index: Index, key: str, html: str) -> Verdict:
-        """Return the verdict on a page."""
+        """Fingerprint a page, and return the verdict on it; see `judge`."""
         return self.judge(index, key, self.fingerprint_page(html))
 
 
 def evidence_of(key: str, page: PageFingerprint) -> Evidence:
-    """Return the evidence of a page. If its key has a URL, the URL decides the site."""
+    """Return the evidence of a page. If there is a sketch, a URL in the key decides the site."""
     evidence = page.evidence
     if evidence.sketch and (site := site_of(key)):
         return evidence._replace(site=site_number(site))

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.detector import PageFingerprint
 
-# Titles tell pages apart if half of the pages, and three at least, have one of their own.
+# Titles tell pages apart if there are three different ones, and one for every two pages.
 _MIN_TITLES = 3
 _COUNTED_OTHERS = 50
-# Twelve Latin letters say as much as four Chinese characters.
+# In UTF-8: twelve Latin letters say as much as four Chinese characters.
 _MIN_SHARED_BYTES = 12
-# Resemblance of the three-letter runs of two openings, for pages without a sketch.
+# Resemblance of the three-byte runs of two openings, for pages without a sketch.
 _MIN_OPENING_RESEMBLANCE = 0.9
 _FLOOD_PATHS = 5
 _REMEMBERED_TEXTS = 20
@@ -62,7 +62,7 @@ class _Answer:
     common: int = 0
     is_folder: bool = False
 
-    def differs(self, url: str, title: bytes, shared_bytes: int) -> None:
+    def count_other(self, url: str, title: bytes, shared_bytes: int) -> None:
         """Count a page with another title."""
         self.common = max(self.common, shared_bytes)
         if len(self.others) < _COUNTED_OTHERS:
@@ -70,31 +70,29 @@ class _Answer:
             self.titles.add(hash(title))
 
     @property
-    def is_told_by_title(self) -> bool:
-        """Return True if most pages have titles of their own."""
+    def titles_tell_pages_apart(self) -> bool:
+        """Return True if at least half of the pages have titles of their own."""
         return len(self.titles) >= max(_MIN_TITLES, len(self.others) / 2)
 
 
 class ErrorAnswers:
     """The answers of one host, and the texts that it returns under many paths.
 
-    :param max_distance: k.
+    :param max_distance: k, inclusive.
     """
 
     def __init__(self, max_distance: int) -> None:
-        likely = Confirmation(min_resemblance=MIN_RESEMBLANCE_IN_DOUBT, same_name=False)
-        self._rules = Rules(max_distance, likely)
+        confirmation = Confirmation(min_resemblance=MIN_RESEMBLANCE_IN_DOUBT, same_name=False)
+        self._rules = Rules(max_distance, confirmation)
         self._answers: list[_Answer] = []
+        # Target of a redirect → the URL that cannot exist.
         self._targets: dict[str, str] = {}
         self._home: tuple[str, PageFingerprint] | None = None
-        # Title and beginning → paths.
+        # Hash of title and beginning → hashes of paths.
         self._texts: OrderedDict[int, set[int]] = OrderedDict()
 
     def add(self, url: str, page: PageFingerprint) -> None:
-        """Add an answer.
-
-        :param url: the URL that cannot exist.
-        """
+        """Add the answer to a URL that cannot exist."""
         answer = _Answer(url, page)
         if self._home is not None:
             self._matches(answer, *self._home)
@@ -106,15 +104,15 @@ class ErrorAnswers:
 
     def discard_if_like(self, url: str, page: PageFingerprint) -> bool:
         """Discard the answers that match a real page; return True if there were any."""
-        other = [one for one in self._answers if not self._matches(one, url, page)]
-        discarded = len(other) < len(self._answers)
-        self._answers = other
-        return discarded
+        answers = self._answers
+        self._answers = [one for one in answers if not self._matches(one, url, page)]
+        return len(self._answers) < len(answers)
 
     def match(self, url: str, page: PageFingerprint, requested: str) -> str | None:
         """Return the impossible URL whose answer the page is like; None if it is no error page.
 
-        The home page and folders of that URL are no error pages: the site may answer with them.
+        The home page and the folders above that URL are no error pages, even if they match: the
+        site may answer with them.
 
         :param url: URL of the page.
         :param requested: URL of the request, which differs if it was redirected.
@@ -124,15 +122,15 @@ class ErrorAnswers:
             return None
         if url in self._targets and (requested != url or not is_home(url)):
             return self._targets[url]
-        found = None
+        impossible = None
         for answer in self._answers:
             if not self._matches(answer, url, page):
                 continue
             if _is_above(requested, answer.url):
                 answer.is_folder = True
             else:
-                found = answer.url
-        return found
+                impossible = answer.url
+        return impossible
 
     def floods(self, url: str, page: PageFingerprint) -> bool:
         """Return True if the host returned the text of a page under five paths."""
@@ -149,23 +147,22 @@ class ErrorAnswers:
         return len(paths) >= _FLOOD_PATHS
 
     def _matches(self, answer: _Answer, url: str, page: PageFingerprint) -> bool:
-        """Return True if a page is like an answer. Count a page with another title."""
-        theirs = answer.page
-        # Each text may contain words of the other's URL.
+        """Return True if a page is like an answer. A page with another title is counted."""
+        # Parts of both URLs are removed from both texts, or equal texts would become different.
         forms = _forms(answer.url, url)
-        expected, opening = _letters(theirs.excerpt, forms), _letters(page.excerpt, forms)
+        expected, opening = _letters(answer.page.excerpt, forms), _letters(page.excerpt, forms)
         shared = _shared_bytes(expected, opening)
         title = _letters(page.title, forms)
-        if _letters(theirs.title, forms) != title:
-            answer.differs(url, title, shared)
+        if _letters(answer.page.title, forms) != title:
+            answer.count_other(url, title, shared)
             return False
-        if self._is_copy(theirs, page, expected, opening):
+        if self._is_copy(answer.page, page, expected, opening):
             return True
         return (
-            answer.is_told_by_title
+            answer.titles_tell_pages_apart
             and not answer.is_folder
-            # Titles that differ here repeat URLs.
-            and (_same_heading(theirs, page) or theirs.title != page.title)
+            # Titles that differ as they are written repeat the URL, and so may headings.
+            and (_same_heading(answer.page, page) or answer.page.title != page.title)
             and shared >= answer.common + _MIN_SHARED_BYTES
         )
 
@@ -188,19 +185,19 @@ def is_home(url: str) -> bool:
 
 
 def _same_heading(one: PageFingerprint, other: PageFingerprint) -> bool:
-    """Return True if two pages have the same heading, or one has too few words to have one."""
+    """Return True if two pages have the same heading, or one has too few words for evidence."""
     either_short = one.fingerprint is None or other.fingerprint is None
     return either_short or one.evidence.heading == other.evidence.heading
 
 
-def _is_above(url: str, asked: str) -> bool:
+def _is_above(url: str, other: str) -> bool:
     """Return True if a URL is a folder above the other URL."""
     folder = urlsplit(url).path.rstrip("/")
-    return urlsplit(asked).path.startswith(f"{folder}/")
+    return urlsplit(other).path.startswith(f"{folder}/")
 
 
-def impossible_url(url: str, chosen: random.Random) -> str:
-    """Return a URL like another one that cannot exist.
+def impossible_url(url: str, rng: random.Random) -> str:
+    """Return a URL that cannot exist, but is like the given one.
 
     Nine random digits replace each number, so the part of the site that serves the URL answers.
     Random letters replace a last path segment without a number.
@@ -209,9 +206,9 @@ def impossible_url(url: str, chosen: random.Random) -> str:
     *folders, last = (parts.path or "/").split("/")
     stem, ending = _stem(last), PurePosixPath(last).suffix
     if not re.search(r"\d", stem):
-        stem = "".join(chosen.choices("abcdefghijklmnopqrstuvwxyz", k=_RANDOM_LETTERS))
+        stem = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=_RANDOM_LETTERS))
     segments = [
-        re.sub(r"\d+", lambda _: str(chosen.randrange(10**8, 10**9)), segment)
+        re.sub(r"\d+", lambda _: str(rng.randrange(10**8, 10**9)), segment)
         for segment in (*folders, stem)
     ]
     return f"{parts.scheme}://{parts.netloc}{'/'.join(segments)}{ending}"
@@ -250,7 +247,7 @@ def _stem(name: str) -> str:
 
 
 def _shared_bytes(one: bytes, other: bytes) -> int:
-    """Return the length of the beginning that two texts share."""
+    """Return the length of the beginning that two texts share, in bytes."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 

@@ -1,8 +1,8 @@
-"""Make weighted features from tokens: n-grams, and how much each weighs.
+"""Make features from tokens: shingles with weights.
 
-The documentation's table of quality shows which features and weights find near-duplicates. The
-default takes words and pairs of neighbouring words, each once: weighted by frequency, a few common
-words would decide a quarter of the bits of every text.
+The default has words and pairs of neighbouring words, each with the weight 1: with weights by
+frequency, a few common words would decide a quarter of the bits of every text
+(``docs/decisions/default.md``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ IDF_WEIGHTINGS = ("levels", "tf-idf")
 
 
 def shingles(tokens: Sequence[str], length: int, joiner: str = JOINER) -> list[str]:
-    """Return all runs of `length` consecutive tokens; a shorter text is a single shingle."""
+    """Return all runs of `length` consecutive tokens; fewer tokens are a single shingle."""
     if length == 1:
         return list(tokens)
     if not tokens:
@@ -41,7 +41,7 @@ def shingles(tokens: Sequence[str], length: int, joiner: str = JOINER) -> list[s
 _BY_COUNT: Mapping[str, Callable[[int], float]] = {
     "uniform": lambda _: 1.0,
     "tf": float,
-    # Rounded, so that the last bit of a platform's logarithm decides nothing.
+    # Rounded, because the last bit of a logarithm differs between platforms.
     "log-tf": lambda count: 1.0 + round(math.log(count) * 2**20) / 2**20,
     "tf-squared": lambda count: float(count * count),
 }
@@ -57,19 +57,19 @@ def _weighted(counts: Counter[str], weighting: Weighting, idf: IdfTable | None) 
     if idf is None:
         raise SchemeError("the weightings levels and tf-idf need an IDF table: set idf")
     total = counts.total()
-    # In jieba's order of operations.
+    # In jieba's order of operations, so that the floats are equal to jieba's.
     tf_idf = {feature: count * (idf.get(feature) / total) for feature, count in counts.items()}
     return _levels(tf_idf) if weighting == "levels" else tf_idf
 
 
 def _levels(tf_idf: dict[str, float]) -> dict[str, float]:
     """Return weights from 1 to 5, by the share of the largest TF-IDF."""
-    most = max(tf_idf.values(), default=0.0)
-    if not most:
+    largest = max(tf_idf.values(), default=0.0)
+    if not largest:
         return dict.fromkeys(tf_idf, 1.0)
     return {
-        # Rounded, so that 3/5 of the largest is not a little more than that.
-        feature: max(1.0, float(math.ceil(round(_LEVELS * weight / most, 9))))
+        # Rounded before ceil(): 3/5 of the largest may be a little more than that as a float.
+        feature: max(1.0, float(math.ceil(round(_LEVELS * weight / largest, 9))))
         for feature, weight in tf_idf.items()
     }
 
@@ -89,8 +89,8 @@ def weighted_features(
 
     :param pairs: add pairs of neighbouring tokens to the shingles.
     :param stop_words: tokens to leave out, case-folded.
-    :param top: keep this many of the heaviest, heaviest first; of equal ones, the earlier. 0 keeps
-        all, in the order of the text.
+    :param top: keep so many of the heaviest features, the heaviest first, and among equal ones the
+        first in the text. 0 keeps all features, in the order of the text.
     :raises SchemeError: the weighting needs an IDF table, and there is none.
     """
     if stop_words:
@@ -108,7 +108,7 @@ def weighted_features(
 def weighted_occurrences(words: Sequence[str]) -> list[tuple[str, float]]:
     """Return (word, frequency) for each occurrence of a word, in order.
 
-    :param words: for `TaggedWords`, the frequencies are those of linyiqun's Java.
+    :param words: if these are `TaggedWords`, the frequencies are those of linyiqun's Java.
     """
     tagged = words if isinstance(words, TaggedWords) else TaggedWords(words, words, len(words))
     counts = Counter(tagged)
@@ -119,7 +119,7 @@ class IdfTable:
     """Inverse document frequencies by word; unknown words get the median, as in jieba.
 
     :param path: a UTF-8 file with a word and a number on each line.
-    :raises SchemeError: it cannot be read.
+    :raises SchemeError: the file cannot be read or is empty, or a number is negative or infinite.
     """
 
     def __init__(self, path: Path) -> None:
@@ -139,13 +139,13 @@ class IdfTable:
         self.digest = hashlib.blake2b(content, digest_size=8).hexdigest()
 
     def get(self, word: str) -> float:
-        """Return the value of a word."""
+        """Return the value of a word, or the median."""
         return self._values.get(word, self._median)
 
 
 @lru_cache(maxsize=8)
 def idf_table(name: str) -> IdfTable:
-    """Return a table by name: ``jieba`` for the one that comes with jieba, or a file's path."""
+    """Return the table of jieba for ``jieba``, else that of the file with this path."""
     if name == "jieba":
         import jieba
 

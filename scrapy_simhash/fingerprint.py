@@ -31,7 +31,7 @@ Sums = Literal["exact", "in-order"]
 _MANTISSA_BITS = 52
 # Limits unpacked bits to a few megabytes, however many features there are.
 _CHUNK_FEATURES = 4096
-# Bits are counted in bytes. Several rows are joined to one, because numpy adds long rows faster.
+# A byte counts up to 255 bits. Eight rows are joined to one, because numpy adds long rows faster.
 _ROWS = 8
 _COUNTED_HASHES = 255 * _ROWS
 _CERTAINTY_SCALE = 64
@@ -52,7 +52,7 @@ class Fingerprint(NamedTuple):
 
 
 def weighted_sums(bits: NDArray[np.uint8], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return for each bit the weight of the features that have it set, less that of the others.
+    """Return, for each bit, the weight of the features that have it set less that of the others.
 
     :param bits: 0 or 1; a row for each feature, a column for each bit.
     :param weights: whole numbers with a sum below 2**52, so that the result is exact.
@@ -81,7 +81,7 @@ def simhash(
     :param bits: width of the fingerprint, a multiple of 8 from 8 to 512.
     :param tie: the bit for a sum of exactly zero.
     :param sums: ``exact``, or ``in-order`` for the rounded sums of a program that adds floats in
-        this order. Where such a sum should be zero, its rounding error decides the bit.
+        the order of the features. If such a sum should be zero, its rounding error decides the bit.
     :raises EmptyText: no feature has a weight above zero.
     :raises SchemeError: a weight is negative, infinite or not a number.
     """
@@ -106,7 +106,7 @@ def simhash(
 def _checked(
     features: Iterable[tuple[str, float]],
 ) -> tuple[Sequence[str], NDArray[np.float64]]:
-    """Return the features with a weight above zero, and their weights."""
+    """Return the features with a weight above zero, and their weights; see `simhash`."""
     import numpy as np
 
     names, values = tuple(zip(*features, strict=True)) or ((), ())
@@ -129,7 +129,7 @@ def _checked(
 def _hashed(
     names: Sequence[str], weights: NDArray[np.float64], bits: int, feature_hash: FeatureHashName
 ) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.float64]]]:
-    """Yield the features in chunks: their bits, one row per feature, and their weights."""
+    """Yield chunks of the features: the bits of the hashes, one row per feature, and weights."""
     import numpy as np
 
     digests = FEATURE_HASHES[feature_hash].digests
@@ -189,7 +189,7 @@ def to_hex(fingerprint: int, bits: int) -> str:
 
 
 def from_hex(text: str, bits: int) -> int:
-    """Return the fingerprint from `to_hex`. :raises SchemeError: it is no such text."""
+    """Return the fingerprint from `to_hex`. :raises SchemeError: the text is none of that width."""
     if not isinstance(text, str) or not re.fullmatch(f"[0-9a-fA-F]{{{bits // 4}}}", text):
         raise SchemeError(f"{text!r} is not a fingerprint of {bits} bits in hexadecimal digits")
     return int(text, 16)

@@ -1,7 +1,7 @@
-"""Hash features: by the default, or by a hash that the author of a preset chose.
+"""Hash features: by the default hash, or by one that the author of a preset chose.
 
-Each hash takes features and a width, and returns the hashes as bytes, one after the other, most
-significant bit first. None depends on the process, its hash seed or the machine.
+Each hash function takes features and a width, and returns the hashes as bytes, one after the other,
+the most significant bit first. No hash depends on the process, its hash seed or the machine.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ FeatureHashName = Literal[
     "xxh3", "xxh3-mix", "md5", "bkdr", "string-hash", "string-hash-java", "mt19937"
 ]
 
-# Joins the tokens of a feature. No word of our tokenizers contains it, so ("a b",) and ("a", "b")
-# differ.
+# Joins the tokens of a feature. `word_tokens` and `jieba_tokens` return no token that contains it.
 JOINER = "\x1f"
 _XXH3_BITS = 128
 _WORD_BITS = 64
-# Greater than any shingle length: shingle lengths are seeds of `mix`, too.
+# More than any shingle length, because shingle lengths are seeds of `mix`, too.
 _WIDEN_SEED = 256
 _INT_BITS = 32
 _LONG_BITS = 64
@@ -38,8 +37,8 @@ _LONG_BITS = 64
 class FeatureHash(NamedTuple):
     """A hash function of features.
 
-    :param digests: (features, bits) → their hashes, bits / 8 bytes each.
-    :param widths: the widths that it supports, in bits.
+    :param digests: (features, bits) → the hashes, bits / 8 bytes each.
+    :param widths: the supported widths, in bits.
     """
 
     digests: Callable[[Sequence[str], int], bytes]
@@ -47,7 +46,7 @@ class FeatureHash(NamedTuple):
 
 
 def _xxh3(features: Sequence[str], bits: int) -> bytes:
-    """Return XXH3-128 with the seeds 0, 1, …: as many as the bits need."""
+    """Return the first bits of XXH3-128 with the seeds 0, 1, …, one after the other."""
     import numpy as np
     import xxhash
 
@@ -72,7 +71,7 @@ def _encoded(features: Sequence[str]) -> list[bytes]:
 
 
 def _xxh3_mix(features: Sequence[str], bits: int) -> bytes:
-    """Return hashes that equal `widen` of the shingles that the features are."""
+    """Return `widen` of the `shingle_hashes` of features: each feature is one shingle."""
     import numpy as np
 
     mixed = np.empty(len(features), dtype=np.uint64)
@@ -85,7 +84,7 @@ def _xxh3_mix(features: Sequence[str], bits: int) -> bytes:
 
 
 def widen(hashes: NDArray[np.uint64], bits: int) -> NDArray[np.uint8]:
-    """Return hashes of `bits` bits, made from hashes of 64.
+    """Return hashes of `bits` bits, made from hashes of 64 bits.
 
     :return: shape (len(hashes), bits / 8), the most significant byte first.
     """
@@ -107,10 +106,10 @@ def token_hashes(tokens: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def shingle_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
-    """Return one hash for each run of `length` consecutive tokens.
+    """Return one hash for each run of `length` consecutive tokens; fewer tokens are one run.
 
     :param hashes: from `token_hashes`.
-    :return: shape (len(hashes) - length + 1,); a shorter text is a single shingle.
+    :return: shape (max(len(hashes) - length + 1, 1),), or (0,) for no tokens.
     """
     if not len(hashes):
         return hashes
@@ -130,8 +129,8 @@ def _mix_columns(columns: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
 def mix(hashes: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
     """Return new hashes, independent for each seed.
 
-    The finalizer of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
-    Generators", OOPSLA 2014) at the seed's place in its sequence.
+    They are the outputs of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
+    Generators", OOPSLA 2014) at the place `seed` of the sequence that begins with the hash.
 
     :param hashes: shape (n,).
     :return: shape (n,) for one seed, else (len(seeds), n).
@@ -153,9 +152,9 @@ def mix(hashes: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
 
 @lru_cache
 def _mixing(seeds: tuple[int, ...]) -> tuple[NDArray[np.uint64], ...]:
-    """Return the steps and constants of the finalizer as arrays.
+    """Return the steps and constants of `mix` as arrays.
 
-    A page has few hashes: numpy would spend more time on converting Python's numbers.
+    A page has few hashes, so numpy would spend most of its time on converting Python's numbers.
     """
     import numpy as np
 
@@ -170,7 +169,7 @@ def _mixing(seeds: tuple[int, ...]) -> tuple[NDArray[np.uint64], ...]:
 
 
 def _md5(features: Sequence[str], bits: int) -> bytes:
-    """Return the low bits of MD5, as the PyPI package simhash does."""
+    """Return the low bits of MD5, as in the PyPI package simhash."""
     digests = [hashlib.md5(data, usedforsecurity=False).digest() for data in _encoded(features)]
     return b"".join([digest[-(bits // 8) :] for digest in digests])
 
@@ -208,12 +207,12 @@ def _string_hash(feature: str, bits: int) -> int:
 
 
 def _string_hash_java(feature: str, bits: int) -> int:
-    """Return the same hash over the chars of a Java string, the least significant bit first."""
+    """Return `_string_hash` of the chars of a Java string, the least significant bit first."""
     return int(f"{_multiplied(_utf16_units(feature), bits):0{bits}b}"[::-1], 2)
 
 
 def _utf16_units(text: str) -> Sequence[int]:
-    """Return the chars of a Java string."""
+    """Return the UTF-16 code units of a text: the chars of a Java string."""
     data = text.encode("utf-16-be", "surrogatepass")
     return [data[i] << 8 | data[i + 1] for i in range(0, len(data), 2)]
 

@@ -10,7 +10,7 @@ from scrapy_simhash.extraction.selectors import compiled_selector
 
 
 class SelectorCount(NamedTuple):
-    """The number of elements of a page that a selector matches."""
+    """The number of elements of a page that a selector matches; `use` is remove or select."""
 
     use: str
     selector: str
@@ -18,9 +18,9 @@ class SelectorCount(NamedTuple):
 
 
 def selector_counts(html: str, selectors: Selectors) -> list[SelectorCount]:
-    """Return the counts of each selector.
+    """Return the counts of all selectors: those of `remove`, then those of `select`.
 
-    The selectors of `remove` see the whole page, and those of `select` see the rest.
+    The selectors of `select` see the page without the elements that those of `remove` match.
     """
     page = prepared(html)
     counts = []
@@ -30,13 +30,13 @@ def selector_counts(html: str, selectors: Selectors) -> list[SelectorCount]:
     ):
         root = Page(page, Selectors(remove=removed)).root if page and chosen else None
         for selector in chosen:
-            found = [] if root is None else compiled_selector(selector)(root)
-            counts.append(SelectorCount(use, selector, len(found)))
+            elements = [] if root is None else compiled_selector(selector)(root)
+            counts.append(SelectorCount(use, selector, len(elements)))
     return counts
 
 
 def content_text(html: str, remove: tuple[str, ...] = ()) -> str:
-    """Return what the extractor `segments` takes for the content; empty if it fails on the page."""
+    """Return the text by the extractor ``segments``; empty if it fails on the page."""
     try:
         return extract(html, "segments", Selectors(remove=remove)).text
     except ExtractionError:

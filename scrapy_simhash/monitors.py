@@ -1,4 +1,4 @@
-"""Monitors of Spidermon for a crawl's counts (`scrapy_simhash.crawl.health`).
+"""Spidermon monitors for the counts of a crawl (`scrapy_simhash.crawl.health`).
 
     SPIDERMON_SPIDER_CLOSE_MONITORS = ["scrapy_simhash.monitors.SimhashMonitorSuite"]
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 class _HealthMonitor(Monitor):  # type: ignore[misc]
     def check(self, find: Callable[[CrawlHealth], str]) -> None:
-        """Fail if something is wrong. Skip the test if the crawl was not judged."""
+        """Fail if `find` returns a problem. Skip the test if the crawl was not judged."""
         extension = self.data.crawler.get_extension(SimhashExtension)
         if extension is None:
             self.skipTest("SIMHASH_ENABLED is off")
         try:
-            if found := find(extension.health(self.data.stats)):
-                self.fail(found)
+            if problem := find(extension.health(self.data.stats)):
+                self.fail(problem)
         except NotJudged as reason:
             self.skipTest(str(reason))
 
 
 class NearDuplicatesMonitor(_HealthMonitor):
-    """Near-duplicates: in all, on each site, in each URL pattern, and compared with before."""
+    """Near-duplicates of all pages, of each site and URL pattern, and compared with before."""
 
     def test_few_near_duplicates(self) -> None:
         """Compare shares of all pages and of each site with SIMHASH_MONITOR_MAX_NEAR_DUPLICATES."""
@@ -43,7 +43,7 @@ class NearDuplicatesMonitor(_HealthMonitor):
         self.check(CrawlHealth.url_patterns)
 
     def test_as_many_near_duplicates_as_before(self) -> None:
-        """Compare the difference to the crawl before with SIMHASH_MONITOR_MAX_CHANGE."""
+        """Compare the change since the last crawl with SIMHASH_MONITOR_MAX_CHANGE."""
         self.check(CrawlHealth.change)
 
     def test_no_floods(self) -> None:

@@ -26,7 +26,7 @@ MIN_BITS = 8
 MAX_BITS = 512
 MAX_SHINGLE_LENGTH = 16
 _PAIR = 2
-# 2: numbers, URLs and e-mail addresses are one token each.
+# Since version 2, numbers, URLs and e-mail addresses are one token each.
 _VERSION = 2
 
 
@@ -43,19 +43,19 @@ class SchemeParameters:
     :param tokenizer: how text becomes tokens, see `scrapy_simhash.tokenization.TOKENIZERS`.
     :param stop_words: tokens to leave out, whatever their case.
     :param shingle_length: consecutive tokens in one feature, 1 to 16.
-    :param pairs: pairs of neighbouring tokens are features, too; not with shingles of two tokens.
+    :param pairs: add pairs of neighbouring tokens to the features; not with shingles of 2 tokens.
     :param weighting: weight of a feature by its count: uniform, tf, log-tf (1 + log tf),
         tf-squared, tf-idf, levels (1 to 5 by the share of the largest TF-IDF).
-    :param idf: for tf-idf and levels: ``jieba`` for its table, or the path of a file.
+    :param idf: for tf-idf and levels: ``jieba`` for the table of jieba, or the path of a file.
     :param top: how many of the heaviest features to keep; 0 for all.
-    :param field_weights: for records: the fields, and the weight of their features.
+    :param field_weights: for records: (field, weight of its features), ….
     :param feature_hash: hash of a feature, see `scrapy_simhash.hashes`.
     :param sums: ``exact``, or ``in-order``: floats, added in the order of the features, for
-        equality with programs that add them so.
+        equality with programs that do so.
     :param tie: the bit for a weighted sum of exactly zero.
-    :param empty: a text without features raises an ``error`` (EmptyText), or gives all ``ties``.
-    :param version: counts changes of the algorithm under the same names.
-    :raises SchemeError: a value is outside its range.
+    :param empty: without features, ``error`` raises EmptyText, and ``ties`` sets all bits to `tie`.
+    :param version: grows when the algorithm changes.
+    :raises SchemeError: a value is not valid.
     """
 
     bits: int = 256
@@ -83,7 +83,7 @@ class SchemeParameters:
         words = {normalize(word) for word in _texts("stop_words", self.stop_words)}
         object.__setattr__(self, "stop_words", tuple(sorted(words)))
         object.__setattr__(self, "field_weights", _field_weights(self.field_weights))
-        for name, known in (
+        for name, allowed in (
             ("tokenizer", TOKENIZERS),
             ("weighting", WEIGHTINGS),
             ("feature_hash", FEATURE_HASHES),
@@ -92,8 +92,8 @@ class SchemeParameters:
             ("empty", ("error", "ties")),
         ):
             value = getattr(self, name)
-            if not isinstance(value, str) or value not in known:
-                raise SchemeError(f"{name}={value!r}: one of {', '.join(known)}")
+            if not isinstance(value, str) or value not in allowed:
+                raise SchemeError(f"{name}={value!r}: one of {', '.join(allowed)}")
         for name, low, high in (
             ("bits", MIN_BITS, MAX_BITS),
             ("shingle_length", 1, MAX_SHINGLE_LENGTH),
@@ -165,7 +165,7 @@ class SchemeParameters:
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:
-    """Return a tuple of non-empty texts. A list is accepted, because JSON has no tuples."""
+    """Return a tuple of non-empty texts, also from a list, because JSON has no tuples."""
     if not isinstance(value, (tuple, list)) or not all(isinstance(v, str) and v for v in value):
         raise SchemeError(f"{name}={value!r}: a list of texts is needed")
     return tuple(value)

@@ -31,7 +31,7 @@ PARTS: Mapping[str, Callable[[Sequence[Sequence[str]]], list[str]]] = {
     "last-sentences": lambda paragraphs: [paragraph[-1] for paragraph in paragraphs],
     "longest-sentences": lambda paragraphs: _longest(list(chain.from_iterable(paragraphs))),
 }
-"""Functions from paragraphs, as lists of sentences, to the sentences of a part."""
+"""Functions from paragraphs, which are lists of sentences, to the sentences of a part."""
 TITLE_PART = "title"
 
 

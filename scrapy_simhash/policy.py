@@ -16,7 +16,7 @@ KeptReason = Literal["canonical", "flood", "method", "rescheduled", NoRetry]
 
 @dataclass(frozen=True)
 class Action:
-    """What is done with a page.
+    """The treatment of a page.
 
     :param call: run the callback.
     :param items: pass its items on to the pipelines.
@@ -35,9 +35,9 @@ DROP = Action(call=False, items=False, follow=False)
 def outcome_of(verdict: Verdict, action: Action) -> Outcome | None:
     """Return the outcome under which a page is counted.
 
-    A page with seen content, or an error page, is ``dropped``, ``followed`` (only for its links)
-    or ``tagged``. A page that is only similar to another is ``passed``. Return None for any other
-    page.
+    A near-duplicate, an unchanged page or an error page is ``tagged`` if its items pass, else
+    ``followed`` if its callback runs, else ``dropped``. A page that is only similar to another is
+    ``passed``. Return None for any other page.
     """
     if verdict.kind not in ("near-duplicate", "unchanged", "error-page"):
         return "passed" if verdict.similar_to is not None else None
@@ -55,8 +55,8 @@ class Context:
     :param flood: the cluster has more pages than its limit.
     :param method: HTTP method of the request.
     :param requested_again: a callback requested the page again, or its representative failed.
-    :param no_retry: why the page could not be requested again if its representative failed, or
-        None.
+    :param no_retry: the reason why the page could not be requested again after a failure of its
+        representative; None if it could.
     """
 
     preferred: bool = False
@@ -93,7 +93,7 @@ class Policy:
     def decide(
         self, verdict: Verdict, context: Context = NO_CONTEXT
     ) -> tuple[Action, KeptReason | None]:
-        """Return the action; and if a page with seen content passes, the reason."""
+        """Return the action, and the reason if a page passes although its content was seen."""
         action = self._action(verdict)
         reason = None if action == PASS else _reason_to_keep(verdict, action, context)
         return (action, None) if reason is None else (PASS, reason)
@@ -112,7 +112,7 @@ def _reason_to_keep(verdict: Verdict, action: Action, context: Context) -> KeptR
             return "canonical"
         if context.flood:
             return "flood"
-        if context.method != "GET":  # answers to forms resemble each other
+        if context.method != "GET":  # the answers to a form resemble each other
             return "method"
     if context.requested_again and verdict.kind != "near-duplicate":
         return "rescheduled"  # unchanged, but its callback did not run

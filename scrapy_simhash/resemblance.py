@@ -1,9 +1,10 @@
 """Compute the exact resemblance of two texts from their words, without fingerprints.
 
-Resemblance is Broder's: the Jaccard coefficient of two sets of shingles. A shingle is a run of 5
-consecutive tokens. Tokens are lower-case words of the text in NFKC. In Chinese, Japanese and
-Korean, each character is a token, and texts that mostly consist of these have shingles of 8 tokens.
-A text shorter than a shingle is a single shingle. The benchmarks use the same definition.
+Resemblance is Broder's: the Jaccard coefficient of two sets of shingles, that is, of runs of 5
+consecutive tokens. A token is a lower-case run of letters and digits of the text in NFKC, or a
+single Chinese, Japanese or Korean character. If more than half of the characters in all tokens are
+of the second kind, shingles have 8 tokens. A text with fewer tokens is a single shingle. The
+benchmarks use the same definition.
 
     >>> resemblance("The boat leaves at nine.", "the BOAT leaves, at nine!")
     1.0
@@ -23,16 +24,14 @@ if TYPE_CHECKING:
 
 WORD_SHINGLE = 5
 CHARACTER_SHINGLE = 8
-# Pairs from NEAR_DUPLICATE up should be found. Pairs below DIFFERENT should not.
+# A pair that was found counts as right from NEAR_DUPLICATE up, and as wrong below DIFFERENT.
 NEAR_DUPLICATE = 0.8
 DIFFERENT = 0.2
 
 # Kana, ideographs and Hangul.
-_CHARACTERS = (
-    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-)
-TOKEN = re.compile(f"[{_CHARACTERS}]|[^\\W_{_CHARACTERS}]+")
-_CHARACTER = re.compile(f"[{_CHARACTERS}]")
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+TOKEN = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
+_CJK_TOKEN = re.compile(f"[{_CJK}]")
 
 
 def shingle_tokens(text: str) -> list[str]:
@@ -41,16 +40,16 @@ def shingle_tokens(text: str) -> list[str]:
 
 
 def shingle_length(token_lists: Iterable[Sequence[str]]) -> int:
-    """Return the tokens per shingle: 8 if most letters are tokens by themselves, else 5."""
-    letters = characters = 0
+    """Return the tokens per shingle for texts that are compared: 8 for mostly CJK texts, else 5."""
+    characters = cjk_characters = 0
     for tokens in token_lists:
-        letters += sum(map(len, tokens))
-        characters += sum(1 for token in tokens if _CHARACTER.match(token))
-    return CHARACTER_SHINGLE if 2 * characters > letters else WORD_SHINGLE
+        characters += sum(map(len, tokens))
+        cjk_characters += sum(1 for token in tokens if _CJK_TOKEN.match(token))
+    return CHARACTER_SHINGLE if 2 * cjk_characters > characters else WORD_SHINGLE
 
 
 def shingles(tokens: Sequence[str], length: int) -> set[tuple[str, ...]]:
-    """Return the set of shingles: one for a shorter text, none for an empty one."""
+    """Return the set of shingles; a single one of all tokens if there are fewer than `length`."""
     if len(tokens) < length:
         return {tuple(tokens)} if tokens else set()
     return set(zip(*(tokens[start:] for start in range(length)), strict=False))

@@ -1,8 +1,8 @@
-"""Scheme: how text becomes a fingerprint. Presets: schemes by name, with their distance.
+"""Scheme: how text becomes a fingerprint. Presets: schemes by name, each with a distance k.
 
-`wide` is the default, and `classic` follows the literature. The other presets run published
-algorithms exactly as their authors wrote them, so that users can reproduce their fingerprints and
-migrate. Each preset names its source.
+``wide`` is the default, and ``classic`` follows the literature. The other presets follow published
+programs and descriptions, so that users can reproduce existing fingerprints and migrate. Each
+preset names its source, and what differs from it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Scheme(SchemeParameters):
     """A recipe that turns a page into a fingerprint; see `SchemeParameters` for the parameters.
 
     Two schemes with equal `id` make equal fingerprints from equal tokens, on every machine, in
-    every process and Python version.
+    every process and with every version of Python.
     """
 
     @property
@@ -46,11 +46,11 @@ class Scheme(SchemeParameters):
         return preset(name).scheme
 
     def tokens(self, text: str, title: str = "") -> list[str]:
-        """Return the tokens of a text, or of its parts, in order."""
+        """Return the tokens of a text, or of the parts that the scheme selects, in order."""
         return TOKENIZERS[self.tokenizer].tokens(select_parts(text, self.parts, title))
 
     def features(self, tokens: Sequence[str]) -> dict[str, float]:
-        """Return the weighted features of tokens."""
+        """Return feature → weight for tokens."""
         return weighted_features(
             tokens,
             shingle_length=self.shingle_length,
@@ -99,7 +99,7 @@ class Scheme(SchemeParameters):
 
     @property
     def _takes_hashes(self) -> bool:
-        """Return True if features are shingles of all tokens, of weight 1, with a mixed hash."""
+        """Return True if `simhash_of_hashes` makes the same fingerprint in less time."""
         return (
             self.feature_hash == "xxh3-mix"
             and self.weighting == "uniform"
@@ -119,7 +119,7 @@ class Scheme(SchemeParameters):
         )
 
     def fingerprint_record(self, record: Mapping[str, str]) -> int:
-        """Return the fingerprint of a record: each field adds its features with its weight.
+        """Return the fingerprint of a record: the features of each field, by `field_weights`.
 
         :raises SchemeError: the scheme has no `field_weights`.
         """
@@ -169,13 +169,14 @@ _JIEBA_STOP_WORDS = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A scheme with its distance, and its source.
+    """A scheme with its distance and its source.
 
     :param max_distance: k, inclusive.
+    :param source: the publication or program that the scheme follows.
     :param confirmation: what confirms that a page within k bits is a copy; the published
         algorithms need no confirmation.
-    :param has_tables: permuted tables find pairs at that distance, so the preset can drive a crawl.
-        Otherwise only a linear scan finds them, such as the index ``memory:``.
+    :param has_tables: tables find pairs at that distance, so the preset can drive a crawl.
+        Otherwise only a linear scan finds them, as in the index ``memory:``.
     """
 
     scheme: Scheme

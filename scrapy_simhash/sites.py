@@ -14,7 +14,7 @@ def hostname_of(key: str) -> str:
     """Return the host, without a port, of the first URL in a page's key; empty if it has none."""
     for part in key.split():
         if "://" in part:
-            # `urlsplit` caches its results, and a crawl has few URLs without their paths.
+            # `urlsplit` caches its results. Without paths, few different URLs are left.
             end = part.find("/", part.index("://") + len("://"))
             try:
                 return urlsplit(part if end < 0 else part[:end]).hostname or ""
@@ -40,6 +40,6 @@ def site_of(key: str) -> str:
 def _extractor() -> Callable[[str], Any]:
     from tldextract import TLDExtract
 
-    # Use the bundled suffix list, so that nothing is fetched or written.
-    # Blogs under a private suffix, such as blogspot.com, count as separate sites.
+    # With the bundled suffix list, nothing is fetched or written. With private suffixes, such as
+    # blogspot.com, each blog is a site.
     return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)

@@ -29,7 +29,7 @@ _VALUES = 255
 def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
     """Return the sketch of a text, `SKETCH_BYTES` long, or ``b""`` for a text without tokens.
 
-    :param token_hashes: all tokens in order, from `scrapy_simhash.hashes.token_hashes`.
+    :param token_hashes: hashes of all tokens in order, from `scrapy_simhash.hashes.token_hashes`.
     """
     import numpy as np
 
@@ -58,6 +58,6 @@ def estimate_resemblance(one: bytes, others: NDArray[np.uint8]) -> NDArray[np.fl
     used_bins = np.count_nonzero(row | others, axis=1)
     equal_bins = np.count_nonzero((row == others) & (row > 0), axis=1)
     share = equal_bins / np.maximum(used_bins, 1)
-    # Subtract the matches that chance gives.
+    # Subtract the share of bins that are equal by chance.
     estimates: NDArray[np.float64] = np.clip((share * _VALUES - 1) / (_VALUES - 1), 0.0, 1.0)
     return estimates

@@ -14,9 +14,9 @@ _UNSEEN = -3.14e100  # jieba's log probability of a character that a state never
 
 
 class Tagger(POSTokenizer):  # type: ignore[misc]
-    """jieba's POSTokenizer with its Viterbi search in numpy.
+    """jieba's POSTokenizer with the Viterbi search in numpy.
 
-    jieba's own loop takes 1 ms for a common character, and far more for a rare one.
+    The original loop takes 1 ms for a common character, and far more for a rare one.
     """
 
     def _POSTokenizer__cut(self, sentence: str) -> Iterator[Any]:  # noqa: N802
@@ -34,60 +34,60 @@ class Tagger(POSTokenizer):  # type: ignore[misc]
 
 @lru_cache(maxsize=1)
 def _model() -> Any:
-    """Return the states, the log probabilities of steps, a mask of steps, and a mask of states.
+    """Return the states, the log probabilities of steps between states, and two masks.
 
-    A step is in its mask if it is possible, and a state if any step from it is.
+    The first mask has the possible steps; the second, the states from which a step is possible.
     """
     import numpy as np
 
     # Ascending: of equally likely states, jieba takes the greater one.
     states = sorted(trans_P)
     steps = np.array([[trans_P[one].get(to, -np.inf) for to in states] for one in states])
-    follows = np.array([[to in trans_P[one] for to in states] for one in states])
-    return states, steps, follows, follows.any(axis=1)
+    is_possible = np.array([[to in trans_P[one] for to in states] for one in states])
+    return states, steps, is_possible, is_possible.any(axis=1)
 
 
 @lru_cache(maxsize=30_000)
-def _known(character: str) -> Any:
-    """Return the states that may emit a character, and their log probabilities of doing so."""
+def _emitting_states(character: str) -> Any:
+    """Return the numbers of the states that may emit a character, and the log probabilities."""
     import numpy as np
 
     states = _model()[0]
-    known = np.array(sorted(map(states.index, char_state_tab_P.get(character, states))))
-    return known, _emitted(character, known)
+    numbers = np.array(sorted(map(states.index, char_state_tab_P.get(character, states))))
+    return numbers, _emission(character, numbers)
 
 
-def _emitted(character: str, chosen: Any) -> Any:
+def _emission(character: str, numbers: Any) -> Any:
     import numpy as np
 
     states = _model()[0]
-    return np.array([emit_P[states[i]].get(character, _UNSEEN) for i in chosen])
+    return np.array([emit_P[states[i]].get(character, _UNSEEN) for i in numbers])
 
 
 def _most_likely(sentence: str) -> list[tuple[str, str]]:
     """Return the most likely (place in its word, tag) of each character."""
     import numpy as np
 
-    states, steps, follows, continues = _model()
-    now, emitted = _known(sentence[0])
-    values = np.array([start_P[states[i]] for i in now]) + emitted
+    states, steps, is_possible, has_next = _model()
+    now, emission = _emitting_states(sentence[0])
+    values = np.array([start_P[states[i]] for i in now]) + emission
     path = [(now, np.zeros(0, dtype=np.int64))]
     for character in sentence[1:]:
-        goes_on = np.flatnonzero(continues[now])
-        before, reached = now[goes_on], follows[now].any(axis=0)
-        known, emitted = _known(character)
-        possible = reached[known]
-        now, emitted = known[possible], emitted[possible]
+        goes_on = np.flatnonzero(has_next[now])
+        before, is_reached = now[goes_on], is_possible[now].any(axis=0)
+        now, emission = _emitting_states(character)
+        chosen = is_reached[now]
+        now, emission = now[chosen], emission[chosen]
         if not len(now):
-            now = np.flatnonzero(reached) if reached.any() else np.arange(len(states))
-            emitted = _emitted(character, now)
-        sums = (values[goes_on][:, None] + steps[before[:, None], now]) + emitted
+            now = np.flatnonzero(is_reached) if is_reached.any() else np.arange(len(states))
+            emission = _emission(character, now)
+        sums = (values[goes_on][:, None] + steps[before[:, None], now]) + emission
         best = len(before) - 1 - sums[::-1].argmax(axis=0)
         values = sums[best, np.arange(len(now))]
         path.append((now, goes_on[best]))
     at = len(values) - 1 - int(values[::-1].argmax())
     route = []
-    for chosen, previous in reversed(path):
-        route.append(states[chosen[at]])
+    for numbers, previous in reversed(path):
+        route.append(states[numbers[at]])
         at = previous[at] if len(previous) else 0
     return route[::-1]

@@ -1,11 +1,12 @@
-"""Cut text into tokens: jieba's words for runs of Han characters, Unicode words for the rest.
+"""Cut text into tokens. `TOKENIZERS` has the tokenizers by name.
 
-Scripts without spaces and without a segmenter here (kana, Thai, Lao, Khmer, Burmese) become
-overlapping pairs of characters: all pages share single characters, and none share whole runs.
-Numbers, dates, times and versions are one token each (``08:15``, ``1,299.00``, ``2026-11-22``), and
-so are URLs and e-mail addresses: in a timetable they are the content.
+The default, ``jieba``, cuts runs of Han characters into the words of jieba's dictionary, and other
+text at spaces and punctuation. Kana, Thai, Lao, Khmer and Burmese have no spaces, and no segmenter
+here, so they become overlapping pairs of characters: all pages share single characters, and none
+share whole runs. A number, date, time, version, URL or e-mail address is one token (``08:15``,
+``1,299.00``, ``2026-11-22``), because in a timetable they are the content.
 
-Character ranges are written out. By `unicodedata`, a newer Python might cut a text differently.
+The ranges of scripts are written out. What else is a letter depends on Python's Unicode version.
 """
 
 from __future__ import annotations
@@ -37,56 +38,60 @@ _UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ebd\u0ec0-\u0ecd"  # Thai, Lao
     "\u1000-\u103f\u1050-\u109f\u1780-\u17d3"  # Burmese, Khmer
 )
-# `re` does not count combining marks as word characters, but words in Hindi, Tamil, Hebrew or
-# pointed Arabic contain them. The ranges are whole Indic blocks without the danda, and marks.
-MARKS = (
+# Combining marks, joiners, and whole Indic blocks without the danda. `re` does not count marks as
+# word characters, but words in Hindi, Tamil, Hebrew or pointed Arabic contain them.
+IN_WORDS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
     "\u0900-\u0963\u0966-\u0dff\u200c\u200d"
 )
-_SPECIAL = re.compile(f"[{_HAN}{_UNSPACED}{MARKS}]")
-_IN_NUMBERS = ".,:/-"
-_INSIDE_NUMBER = f"(?<=\\d)[{_IN_NUMBERS}](?=\\d)"
+# A text with none of these is cut by `_split_plain_words`.
+_NEEDS_TOKEN_SEARCH = re.compile(f"[{_HAN}{_UNSPACED}{IN_WORDS}]")
+_NUMBER_SIGNS = ".,:/-"  # between two digits, these separate no tokens
+_INSIDE_NUMBER = f"(?<=\\d)[{_NUMBER_SIGNS}](?=\\d)"
 _PLAIN_WORD = re.compile(f"[^\\W_]+(?:{_INSIDE_NUMBER}[^\\W_]+)*")
-# For `_split_plain_words`: ASCII that is no part of a word becomes a space.
+# Tables of `_split_plain_words`. The first turns ASCII that is no letter or digit into spaces.
 _ASCII = bytes(range(128))
 _ASCII_WORDS = bytes(
     byte if chr(byte).isalnum() or not chr(byte).isascii() else 32 for byte in range(256)
 )
-# Digits become 0, marks that may be inside numbers a dot, and other bytes a space.
+# The second turns digits into 0, `_NUMBER_SIGNS` into dots and other bytes into spaces, so that
+# `_SIGN_IN_NUMBER` is found wherever a sign is between two digits.
 _NUMBER_CLASSES = bytes(
-    48 if chr(byte) in "0123456789" else 46 if chr(byte) in _IN_NUMBERS else 32
+    48 if chr(byte) in "0123456789" else 46 if chr(byte) in _NUMBER_SIGNS else 32
     for byte in range(256)
 )
-_INSIDE_NUMBER_CLASSES = b"0.0"
+_SIGN_IN_NUMBER = b"0.0"
+# With more different separators beyond ASCII, replacing each of them takes longer than a search.
 _MAX_SEPARATORS = 40
-# Bounded lengths keep the search fast on any text.
+# A URL or an e-mail address. With bounded lengths, the search takes linear time on any text.
 _LINK = re.compile(
     "(?:https?://|www\\.)[!-;=?-~]{1,2000}(?<![.,;:!?)'])"
     "|(?<![\\w.+-])[\\w.+-]{1,64}@[\\w-]{1,63}(?:\\.[\\w-]{1,63}){1,8}"
 )
 _TOKEN = re.compile(
-    # The most common kind comes first, and tests no single characters.
+    # ASCII words, the most common kind. The last alternative would test each character.
     f"[0-9A-Za-z]+(?:{_INSIDE_NUMBER}[0-9A-Za-z]+)*"
-    f"(?![0-9A-Za-z\x80-\U0010ffff]|[{_IN_NUMBERS}]\\d)"
+    f"(?![0-9A-Za-z\x80-\U0010ffff]|[{_NUMBER_SIGNS}]\\d)"
     f"|(?P<han>[{_HAN}]+)|(?P<unspaced>[{_UNSPACED}]+)"
-    f"|(?P<word>(?:(?![{_HAN}{_UNSPACED}])(?:[^\\W_]|{_INSIDE_NUMBER})|[{MARKS}])+)"
+    f"|(?P<word>(?:(?![{_HAN}{_UNSPACED}])(?:[^\\W_]|{_INSIDE_NUMBER})|[{IN_WORDS}])+)"
 )
-# A run that jieba cuts at once. Runs longer than any sentence are cut into pieces.
+# jieba cuts a run of these characters as a whole. A run longer than any sentence is divided,
+# because jieba's guesses take quadratic time: each character copies the guess so far.
 _JIEBA_CHARACTERS = "\u4e00-\u9fd5a-zA-Z0-9+#&._%\\-"
 _JIEBA_RUN = re.compile(f"[{_JIEBA_CHARACTERS}]{{1,1000}}|[^{_JIEBA_CHARACTERS}]+")
 _LINE_BREAK = re.compile("[\r\n]")
-_TAGGED = re.compile("/[A-Za-z][A-Za-z0-9]*$")
-# Texts with a few words such as and/or and km/h are not tagged.
-_PIECES_PER_TAG = 10
+_ENDS_WITH_TAG = re.compile("/[A-Za-z][A-Za-z0-9]*$")
+# A text with more pieces per tag is not tagged: words such as and/or look like tags.
+_MAX_PIECES_PER_TAG = 10
 _SIMHASH_PACKAGE_WORD = re.compile("[\\w\u4e00-\u9fcc]+")
-# Soft hyphen, word joiner, byte order mark: invisible, and inside words.
-_SHOWN_AS_NOTHING = "\u00ad\u2060\ufeff"
-# Matches every long run of combining marks, and few other runs of ordinary texts.
-_MANY_MARKS = re.compile("[^\\w\\s\\x00-\u02ff]{31,}")
+# Soft hyphen, word joiner, byte order mark. They may be inside words.
+_INVISIBLE = "\u00ad\u2060\ufeff"
 _MAX_MARKS = 30
+# Matches every longer run of combining marks, and seldom anything else in ordinary texts.
+_MAYBE_MANY_MARKS = re.compile("[^\\w\\s\\x00-\u02ff]{31,}")
 _GRAPHEME_JOINER = "\u034f"
-# The NFKC of characters in almost every Chinese text. Replacing them first saves time.
+# (character, its NFKC) for those in almost every Chinese text. Replacing them first saves time.
 _COMMON_FORMS = tuple(
     (form, unicodedata.normalize("NFKC", form))
     for form in "\uff0c\uff1a\uff1b\uff08\uff09\uff01\uff1f\u3000\u00a0\u2026"
@@ -94,34 +99,33 @@ _COMMON_FORMS = tuple(
 
 
 def normalize(text: str) -> str:
-    """Return a text in NFKC and case-folded: forms of one character by width or case are equal."""
+    """Return a text in NFKC, case-folded, and without soft hyphens and the like."""
     if text.isascii():
         return text.lower()
     for form, plain in _COMMON_FORMS:
         text = text.replace(form, plain)
     folded = nfkc(text).casefold()
-    # Again, because case folding decomposes a few letters.
-    folded = nfkc(folded)
-    for character in _SHOWN_AS_NOTHING:
+    folded = nfkc(folded)  # because case folding decomposes a few letters
+    for character in _INVISIBLE:
         folded = folded.replace(character, "")
     return folded
 
 
 def nfkc(text: str) -> str:
-    """Return the NFKC of a text in the Stream-Safe Text Format (UAX #15).
+    """Return a text in NFKC. A text that is in NFKC already is returned unchanged.
 
     NFKC sorts the combining marks after a letter, in a time that grows with the square of their
-    number. No writing system needs more than 30, so a joiner divides longer runs.
+    number. No writing system needs more than 30, so joiners divide longer runs (UAX #15).
     """
-    if unicodedata.is_normalized("NFKC", text):  # takes linear time, because it does not sort
+    if unicodedata.is_normalized("NFKC", text):  # takes linear time: unsorted marks answer False
         return text
-    # `re` takes the half-width forms of these two marks for letters.
+    # The half-width forms of two marks. `_MAYBE_MANY_MARKS` would take them for letters.
     text = text.replace("\uff9e", "\u3099").replace("\uff9f", "\u309a")
-    return unicodedata.normalize("NFKC", _MANY_MARKS.sub(_divided, text))
+    return unicodedata.normalize("NFKC", _MAYBE_MANY_MARKS.sub(_divide, text))
 
 
-def _divided(run: re.Match[str]) -> str:
-    """Return a run of characters with a joiner after every 30 combining marks."""
+def _divide(run: re.Match[str]) -> str:
+    """Return a run of characters with a joiner before each mark that would be the 31st in a row."""
     parts = []
     marks = 0
     for character in run.group():
@@ -137,15 +141,15 @@ def _divided(run: re.Match[str]) -> str:
 
 
 def _split(text: str, segment_han: Callable[[str], list[str]]) -> list[str]:
-    """Return the normalized words and links of a text.
+    """Return the words and links of a text in order, normalized.
 
-    :param segment_han: cuts a run of Han characters.
+    :param segment_han: returns the words of a run of Han characters.
     """
     text = normalize(text)
     if not _may_have_link(text):
         return _split_words(text, segment_han)
     tokens: list[str] = []
-    # The search for links is slow, so it sees only pieces that may be one.
+    # The search for links is slow, so only pieces that may contain one are searched.
     pieces = text.split()
     start = 0
     for number, piece in enumerate(pieces):
@@ -167,7 +171,7 @@ def _may_have_link(text: str) -> bool:
 
 
 def _split_words(text: str, segment_han: Callable[[str], list[str]]) -> list[str]:
-    if text.isascii() or not _SPECIAL.search(text):
+    if text.isascii() or not _NEEDS_TOKEN_SEARCH.search(text):
         return _split_plain_words(text)
     tokens: list[str] = []
     for match in _TOKEN.finditer(text):
@@ -179,31 +183,32 @@ def _split_words(text: str, segment_han: Callable[[str], list[str]]) -> list[str
             tokens += segment_han(run)
         elif kind == "unspaced" and len(run) > 1:
             tokens += [run[i : i + 2] for i in range(len(run) - 1)]
-        elif run[0].isalnum() or any(map(str.isalnum, run)):  # not marks alone
+        elif run[0].isalnum() or any(map(str.isalnum, run)):  # more than marks
             tokens.append(run)
     return tokens
 
 
 def _split_plain_words(text: str) -> list[str]:
-    """Return the matches of `_PLAIN_WORD`, mostly by way of bytes, which is four times as fast."""
+    """Return the matches of `_PLAIN_WORD` in a text."""
+    # Operations on bytes take a quarter of the time of a search, but see no digits beyond ASCII.
     data = text.encode("utf-8", "surrogatepass")
-    others = set(data.translate(None, _ASCII).decode("utf-8", "surrogatepass"))
-    separators = [other for other in others if not other.isalnum()]
-    if len(separators) > _MAX_SEPARATORS or any(map(str.isdecimal, others)):
+    beyond_ascii = set(data.translate(None, _ASCII).decode("utf-8", "surrogatepass"))
+    separators = [character for character in beyond_ascii if not character.isalnum()]
+    if len(separators) > _MAX_SEPARATORS or any(map(str.isdecimal, beyond_ascii)):
         return _PLAIN_WORD.findall(text)
     for separator in separators:
         data = data.replace(separator.encode("utf-8", "surrogatepass"), b" ")
     words = bytearray(data.translate(_ASCII_WORDS))
     classes = data.translate(_NUMBER_CLASSES)
-    at = classes.find(_INSIDE_NUMBER_CLASSES)
+    at = classes.find(_SIGN_IN_NUMBER)
     while at >= 0:
         words[at + 1] = data[at + 1]
-        at = classes.find(_INSIDE_NUMBER_CLASSES, at + 2)
+        at = classes.find(_SIGN_IN_NUMBER, at + 2)
     return words.decode().split()
 
 
 def jieba_tokens(text: str) -> list[str]:
-    """Return words; Chinese ones by jieba's dictionary, without its guesses (HMM off).
+    """Return words. Runs of Han characters are cut by jieba without guesses at words (HMM off).
 
     `rjieba` (the extra ``fast``) gives the same words in less time.
     """
@@ -211,7 +216,7 @@ def jieba_tokens(text: str) -> list[str]:
 
 
 def word_tokens(text: str) -> list[str]:
-    """Return words; each run of Han characters is one."""
+    """Return words. Each run of Han characters is one word."""
     return _split(text, lambda run: [run])
 
 
@@ -221,13 +226,13 @@ def character_tokens(text: str) -> list[str]:
 
 
 def character_and_pair_tokens(text: str) -> list[str]:
-    """Return letters and digits, one by one, and each pair of neighbours."""
+    """Return letters and digits, one by one, then each pair of neighbours among them."""
     characters = character_tokens(text)
     return characters + [one + other for one, other in pairwise(characters)]
 
 
 def whitespace_tokens(text: str) -> list[str]:
-    """Return the runs of characters between white space, unchanged."""
+    """Return the pieces between white space, unchanged."""
     return text.split()
 
 
@@ -237,10 +242,10 @@ def raw_character_tokens(text: str) -> list[str]:
 
 
 class TaggedWords(list[str]):
-    """The words of a tagged text, with the counts that linyiqun's weights need.
+    """The words of a tagged text in order, without noise, and what linyiqun's weights need.
 
-    :param occurrences: the words again, with their occurrences that are tagged as noise.
-    :param pieces: number of pieces between spaces in the text, without noise.
+    :param occurrences: every occurrence of these words in the text, also if tagged as noise.
+    :param pieces: number of pieces between spaces, also of empty and untagged ones, without noise.
     """
 
     def __init__(self, words: Sequence[str], occurrences: Sequence[str], pieces: int) -> None:
@@ -252,13 +257,13 @@ class TaggedWords(list[str]):
 def tagged_tokens(text: str) -> TaggedWords:
     """Return the words of a text of tagged words, ``word/tag``, separated by spaces.
 
-    It follows linyiqun's Java: line breaks separate nothing; a word ends at its first slash; pieces
-    without a slash are skipped; and pieces that contain wn or wd (tags of commas) are noise. If a
-    text has no tags, jieba cuts and tags it first.
+    The rules are those of linyiqun's Java: line breaks are removed; a word ends at its first slash;
+    a piece without a slash has no word; and a piece with wn or wd (tags of commas) is noise. If
+    fewer than one piece in ten ends with a tag, jieba cuts and tags the text first.
     """
     pieces = _LINE_BREAK.sub("", text).rstrip(" ").split(" ")
-    tagged = sum(map(bool, map(_TAGGED.search, pieces)))
-    if tagged * _PIECES_PER_TAG < sum(map(bool, pieces)):
+    tags = sum(map(bool, map(_ENDS_WITH_TAG.search, pieces)))
+    if tags * _MAX_PIECES_PER_TAG < sum(map(bool, pieces)):
         pieces = [f"{word}/{tag}" for word, tag in _jieba_tags(text)] or [""]
     words, occurrences = [], []
     noise = 0
@@ -271,8 +276,8 @@ def tagged_tokens(text: str) -> TaggedWords:
             noise += 1
         else:
             words.append(word)
-    counted = set(words)
-    occurrences = [word for word in occurrences if word in counted]
+    distinct_words = set(words)
+    occurrences = [word for word in occurrences if word in distinct_words]
     return TaggedWords(words, occurrences, len(pieces) - noise)
 
 
@@ -281,20 +286,19 @@ def _jieba_tags(text: str) -> list[tuple[str, str]]:
 
 
 def simhash_package_tokens(text: str) -> list[str]:
-    """Return the characters of words in lower case, as the PyPI package simhash joins them.
+    """Return letters, digits and underscores in lower case, one by one; else one empty token.
 
-    An empty text is one empty token there.
+    The PyPI package simhash does the same, so its shingles go across words.
     """
     return list("".join(_SIMHASH_PACKAGE_WORD.findall(text.lower()))) or [""]
 
 
 def jieba_keyword_tokens(text: str) -> list[str]:
-    """Return words of two characters and more, cut twice by jieba with its guesses (HMM on).
+    """Return words of two characters and more, cut twice by jieba with guesses at words (HMM on).
 
-    These are the words that ``extract_tags("|".join(jieba.cut(text)))`` counts.
+    ``extract_tags("|".join(jieba.cut(text)))`` counts the same words.
     """
     cut = jieba_tokenizer().lcut
-    # In runs: jieba's guesses take quadratic time, as each character copies the guess so far.
     words = [word for run in _JIEBA_RUN.findall(text) for word in cut(run)]
     return [word for word in cut("|".join(words)) if len(word.strip()) > 1]
 
@@ -321,7 +325,7 @@ TOKENIZERS: Mapping[str, Tokenizer] = {
 
 def _segment(run: str) -> list[str]:
     """Return the words of a run of Han characters."""
-    # Loaded at the first run: other texts need no dictionary.
+    # Loaded on first use, because texts without Han characters need no dictionary.
     with _loading:
         segment = _load_segmenter()
     return segment(run)
@@ -334,14 +338,14 @@ def _load_segmenter() -> Callable[[str], list[str]]:
     except ImportError:
         cut = _load_jieba().lcut
         return lambda run: cut(run, HMM=False)
-    # A tokenizer of our own, for the same reason as `jieba_tokenizer`.
+    # Not rjieba's global tokenizer, for the same reason as in `jieba_tokenizer`.
     cut_fast = rjieba.Jieba().cut
     return lambda run: cut_fast(run, False)  # noqa: FBT003
 
 
 def jieba_tokenizer() -> Any:
-    """Return a jieba.Tokenizer of our own, because load_userdict() changes the global one."""
-    with _loading:  # several threads may need it at the same time, but only one loads it
+    """Return a jieba.Tokenizer of our own. A user's load_userdict() changes jieba's global one."""
+    with _loading:  # if several threads need it at the same time, only one loads it
         return _load_jieba()
 
 
@@ -349,13 +353,13 @@ def jieba_tokenizer() -> Any:
 def _load_jieba() -> Any:
     """Return a jieba.Tokenizer with its dictionary loaded, which takes about a second.
 
-    jieba caches the dictionary as a marshalled file. Whoever can write this file can run code here,
-    so it lies in a directory that only its owner can write.
+    jieba reads its cache with `marshal`, which is not safe with forged files. So the cache is in a
+    directory that no other user can write to, or in a temporary one, which is deleted.
     """
     import jieba
 
     if jieba.default_logger.level == logging.DEBUG:
-        jieba.setLogLevel(logging.INFO)  # its "Building prefix dict" lines on stderr
+        jieba.setLogLevel(logging.INFO)  # hides the "Building prefix dict" lines on stderr
     tokenizer = jieba.Tokenizer()
     directory = owner_only_cache_directory()
     if directory is not None:
@@ -376,13 +380,13 @@ def _load_tagger() -> Any:
 
 
 def owner_only_cache_directory() -> Path | None:
-    """Return $XDG_CACHE_HOME/scrapy-simhash (or ~/.cache/…) if only we can write it, or None."""
+    """Create and return the cache directory; None if this fails, or others could write to it."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     try:
         directory = Path(base).expanduser() / "scrapy-simhash"
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = directory.stat(follow_symlinks=False)
-        trusted = (
+        is_trusted = (
             stat.S_ISDIR(status.st_mode)
             and status.st_uid == os.getuid()
             and not status.st_mode & 0o022
@@ -391,4 +395,4 @@ def owner_only_cache_directory() -> Path | None:
     except (OSError, RuntimeError) as error:
         logger.debug("no cache directory for jieba's dictionary: %s", error)
         return None
-    return directory if trusted else None
+    return directory if is_trusted else None

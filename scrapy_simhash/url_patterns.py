@@ -1,4 +1,4 @@
-"""Group pages by URL pattern, as parts of a site, and count them."""
+"""Count pages by URL pattern: the pages of one part of a site."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# A pattern with fewer pages, or a smaller share of similar pages, is no template.
+# A pattern with fewer pages, or a smaller share of alike pages, is no template.
 MIN_PAGES = 20
 MIN_SHARE = 1 / 3
 _MAX_PATTERNS = 5_000
@@ -18,8 +18,8 @@ _MAX_PATTERNS = 5_000
 def url_pattern(key: str) -> str:
     """Return a URL with ``*`` in place of variable parts.
 
-    These are path segments with digits, the name in the last segment, and values of the query. A
-    key that is not a URL is its own pattern.
+    The variable parts are path segments with digits, the name in the last segment, and values of
+    the query. A key that is not a URL is its own pattern.
     """
     try:
         parts = urlsplit(key)
@@ -42,8 +42,8 @@ class PatternCount(NamedTuple):
     """Counts of the pages with one URL pattern.
 
     :param alike: pages that are near-duplicates of, or similar to, another page of the pattern.
-    :param dropped: number of these that were dropped.
-    :param example: key of one of these.
+    :param dropped: number of alike pages that were dropped.
+    :param example: key of the last alike page; of the first page if none is alike.
     """
 
     pattern: str
@@ -79,16 +79,16 @@ class PatternCounts:
             )
         self._counts[pattern] = count
         if len(self._counts) > 2 * self._max_patterns:
-            most = sorted(self._counts.values(), key=lambda count: -count.pages)
-            self._counts = {count.pattern: count for count in most[: self._max_patterns]}
+            largest = sorted(self._counts.values(), key=lambda count: -count.pages)
+            self._counts = {count.pattern: count for count in largest[: self._max_patterns]}
 
     def templates(
         self, min_pages: int = MIN_PAGES, min_share: float = MIN_SHARE
     ) -> Sequence[PatternCount]:
-        """Return the patterns whose pages may share a template, the largest first."""
-        found = [
+        """Return the patterns whose pages may share a template, the most alike pages first."""
+        templates = [
             count
             for count in self._counts.values()
             if count.pages >= min_pages and count.alike >= min_share * count.pages
         ]
-        return sorted(found, key=lambda count: (-count.alike, count.pattern))
+        return sorted(templates, key=lambda count: (-count.alike, count.pattern))

@@ -1,4 +1,4 @@
-"""The verdict on a page or item, with its evidence."""
+"""`Verdict`: what the index, or another check, says of one page or item."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ Canonical = Literal["representative", "page"]
 class Verdict:
     """The verdict on one page or item.
 
-    :param kind: ``new``, ``near-duplicate``, ``unchanged``, ``changed``, ``error-page`` or
-        ``skipped``.
-    :param key: identity of the page or item.
+    :param key: identity of the page or item in the index.
     :param bits: width of the fingerprint.
-    :param fingerprint: None if skipped.
-    :param representative: key of the page that it is a near-duplicate of.
+    :param fingerprint: None for a skipped page and an error page.
+    :param representative: for a near-duplicate, the key of the page that it is a copy of.
     :param distance: Hamming distance in bits to the representative or to `similar_to`; without
-        either, to the stored fingerprint of the page itself.
-    :param similarity: estimated resemblance to the same page, from 0 to 1; None if unknown.
+        either, to what the index knows under `key`, stored or pending; None if there is nothing.
+    :param similarity: estimated resemblance to the page that `distance` is measured to, from 0
+        to 1; None if unknown.
     :param similar_to: for a new or changed page, the key of the nearest page within k bits that
         confirmation rejected. The page passes and is stored as new content.
-    :param reason: why the page was skipped; for an error page, the impossible URL whose answer it
-        is like.
-    :param canonical: for a near-duplicate, ``representative`` if the page names it as its canonical
-        URL (rel=canonical), ``page`` if the representative names the page; None otherwise.
+    :param reason: why the page was skipped; for an error page, the URL that cannot exist and whose
+        answer resembles the page.
+    :param canonical: ``representative`` if a near-duplicate names its representative as its
+        canonical URL (rel=canonical), ``page`` if the representative names this page; else None.
     :param index_ms: wall-clock time spent in the index.
-    :param observation: the argument for `Index.confirm` and `Index.discard`; None if skipped.
+    :param observation: the argument for `Index.confirm` and `Index.discard`; None if this verdict
+        leaves nothing to confirm or discard.
     """
 
     kind: VerdictKind
@@ -52,11 +52,11 @@ class Verdict:
 
     @property
     def fingerprint_hex(self) -> str | None:
-        """Return the fingerprint in hexadecimal, padded to its width; None if skipped."""
+        """Return the fingerprint in hexadecimal, padded to its width; None without one."""
         return None if self.fingerprint is None else to_hex(self.fingerprint, self.bits)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for ``response.meta["simhash"]``, JSON and items."""
+        """Return values for ``response.meta["simhash"]``, JSON and items, without the key."""
         return {
             "kind": self.kind,
             "representative": self.representative,

@@ -1,7 +1,7 @@
-"""Page to main text, by name: readability with a fallback (default), segments, or another.
+"""Extract the main text of a page. `EXTRACTORS` has the extractors by name.
 
-Parsers get a string that Scrapy has decoded, never open the network, never load entities, and
-keep libxml2's own limits on depth and size: a page nested deeper than those yields the text above
+The parser gets a page that is decoded already, opens no network connection and loads no entities.
+It keeps libxml2's limits on depth and size: of a page that is nested deeper, it reads what is above
 the limit.
 """
 

@@ -34,11 +34,11 @@ _IMPORT_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 def extract(
     html: str, extractor: str = "readability", selectors: Selectors | None = None
 ) -> Extraction:
-    """Return the main text of an HTML page; empty if it has none.
+    """Return the main text of an HTML page, which may be empty.
 
     :param html: a decoded page; it may be broken, empty, or not HTML at all.
     :param extractor: a name in `EXTRACTORS`, or the import path of a function from HTML to text.
-    :raises ExtractionError: the extractor gave up on the page.
+    :raises ExtractionError: the extractor fails on the page.
     :raises SchemeError: there is no such extractor, or a selector is not valid.
     """
     find = find_extractor(extractor)
@@ -108,18 +108,19 @@ EXTRACTORS: Mapping[str, Callable[[Page], tuple[str, str]]] = {
     "trafilatura": _trafilatura,
     "resiliparse": _resiliparse,
 }
-"""Functions from page to (text, way), by name."""
+"""Functions from page to (text, `Extraction.way`), by name."""
+# These need an extra of the same name.
 _EXTRAS = ("trafilatura", "resiliparse")
 
 
 def is_extractor(name: str) -> bool:
-    """Return True for a name in `EXTRACTORS`, and for an import path, which is not tried."""
+    """Return True for a name in `EXTRACTORS`, and for what looks like an import path."""
     return name in EXTRACTORS or _IMPORT_PATH.fullmatch(name) is not None
 
 
 @lru_cache(maxsize=64)
 def find_extractor(name: str) -> Callable[[Page], tuple[str, str]]:
-    """Return the extractor of a name or import path. :raises SchemeError: there is none."""
+    """Return the extractor of a name or import path. :raises SchemeError: it cannot be imported."""
     if name in _EXTRAS and find_spec(name) is None:
         raise SchemeError(
             f"the extractor {name} is not installed: pip install scrapy-simhash[{name}]"
@@ -137,20 +138,20 @@ def find_extractor(name: str) -> Callable[[Page], tuple[str, str]]:
             f"function from HTML to text ({type(error).__name__}: {error})"
         ) from error
 
-    def extracted(page: Page) -> tuple[str, str]:
+    def extract_by_function(page: Page) -> tuple[str, str]:
         text = function(page.html())
         if text is not None and not isinstance(text, str):
-            raise TypeError(f"it gave {type(text).__name__} instead of a text")
+            raise TypeError(f"it returned {type(text).__name__}, not a string")
         return text or "", name
 
-    return extracted
+    return extract_by_function
 
 
 def visible_text(html: str) -> str:
-    """Return all text of a page, or a piece of one, that a browser would show."""
+    """Return all text of an HTML page or fragment that a browser would show."""
     return extract(html, "text").text
 
 
 def plain_text(text: str) -> str:
-    """Return the text itself or, if it contains markup, the text that a browser would show."""
+    """Return a text itself or, if it contains markup, its `visible_text`."""
     return visible_text(text) if _MARKUP.search(text) else text

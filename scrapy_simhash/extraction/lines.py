@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-# A browser shows these on lines of their own. Other tags do not separate words.
+# A browser shows each of these on lines of its own. Tags that are in no list separate no words.
 _BLOCK_TAGS = (
     "address article blockquote body br caption center details dir div dl fieldset figcaption "
     "figure form frameset h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol optgroup "
     "option p pre section select summary table tbody tfoot thead title ul".split()
 )
-# A row of a table is one line, and so is a term or its description.
+# A row of a table is one line. So is a term, or a description, in a list of terms.
 _ROW_TAGS = ("tr", "dt", "dd")
 _CELL_TAGS = ("td", "th")
 _LINK_TAGS = ("a", "button")
@@ -37,7 +37,7 @@ _CHROME_ROLES = frozenset(
     "alertdialog banner complementary contentinfo dialog menu menubar navigation search".split()
 )
 _SECTION_TAGS = frozenset(("article", "main", "section"))
-# These contain the content, whatever their role or class.
+# These may contain the content, whatever their role or class.
 _NEVER_CHROME = frozenset(("html", "body", "main", "article"))
 
 _HIDES = re.compile(
@@ -49,7 +49,7 @@ _LOGO = re.compile(
 )
 # Every match of `_LOGO` contains one of these.
 _LOGO_WORDS = ("logo", "masthead", "brand", "site", "header")
-# A form with one of these may be a whole page.
+# A form that contains one of these may be a whole page.
 _CONTENT_TAGS = ("p", "h1", "h2", "h3", "table", "article")
 _DIALOG_ROLES = frozenset(("dialog", "alertdialog"))
 _CONSENT_TAGS = ("div", "section", "aside", "form", "dialog")
@@ -60,7 +60,7 @@ _NO_CONSENT = re.compile(
 )
 _HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
 
-# Private-use characters, which `prepared` removes from pages. `_LINK` marks both ends of a link.
+# Marks: private-use characters. `prepared` replaces them in pages. Links have `_LINK` at both ends.
 _BREAK, _CHROME, _END_CHROME, _HEADING, _ROW, _LINK = map(chr, range(0xE000, 0xE006))
 _MARK_BYTES = re.compile(b"\xee\x80[\x80-\x86]")
 
@@ -68,7 +68,7 @@ _MARK_BYTES = re.compile(b"\xee\x80[\x80-\x86]")
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _WORD = re.compile(f"[^\\W_{_UNSPACED}]+")
-# UTF-8 bytes that begin no character of those scripts.
+# Bytes of UTF-8 that cannot begin a character of those scripts.
 _SPACED_BYTES = bytes(range(0xE0)) + b"\xe2" + bytes(range(0xEA, 0x100))
 
 
@@ -98,7 +98,8 @@ def lines_of(root: HtmlElement, *, clean: bool = False) -> list[Line]:
     """Return the visible lines below an element, in order, with white space collapsed.
 
     :param root: parsed from the result of `scrapy_simhash.extraction.prepared`.
-    :param clean: the element contains nothing hidden, and the caller does not need `Line.chrome`.
+    :param clean: the element contains nothing hidden, and the caller does not read `Line.chrome`
+        and `Line.heading`.
     """
     renamed = [] if clean else _rename(root)
     try:
@@ -115,7 +116,7 @@ def join(lines: Iterable[Line]) -> str:
 
 
 def hidden_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the elements that attributes hide, in document order."""
+    """Return the elements that an attribute hides, in document order."""
     attributes = _path("descendant-or-self::*/@hidden | descendant-or-self::*/@style")(root)
     return list(dict.fromkeys(value.getparent() for value in attributes if _hides(value)))
 
@@ -123,12 +124,12 @@ def hidden_elements(root: HtmlElement) -> list[HtmlElement]:
 def is_hidden(style: str) -> bool:
     """Return True if an element with that style is not shown."""
     lowered = style.lower()
-    # Most styles contain neither, and the search is slow.
+    # Most styles contain neither word, and the search is slow.
     return ("none" in lowered or "hidden" in lowered) and _HIDES.search(lowered) is not None
 
 
 def _hides(attribute: Any) -> bool:
-    """Return True if an attribute that XPath found hides its element."""
+    """Return True if an attribute hides its element."""
     return attribute.attrname == "hidden" or (
         attribute.attrname == "style" and is_hidden(attribute)
     )
@@ -140,13 +141,13 @@ def own_heading(lines: Iterable[Line]) -> Line | None:
 
 
 def without_marks(html: bytes) -> bytes:
-    """Return a page in UTF-8, with spaces instead of the characters that `lines_of` uses."""
+    """Return a page in UTF-8, with spaces instead of characters that are marks of `lines_of`."""
     # A search for one byte is several times faster. Few pages contain it.
     return _MARK_BYTES.sub(b" ", html) if b"\xee" in html else html
 
 
 def consent_elements(root: HtmlElement) -> list[HtmlElement]:
-    """Return the cookie banners and consent dialogs of a page, in document order."""
+    """Return the cookie banners and consent dialogs below an element, in document order."""
     return _unless_headed(root, [e for e in root.iter(*_CONSENT_TAGS) if _is_consent(e)])
 
 
@@ -182,7 +183,7 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
     for value in attributes:
         if value in _CHROME_ROLES and value.attrname == "role":
             rename(value.getparent(), "nav")
-    # `_is_consent` knows others, which are chrome by their tag or role already.
+    # Other consent dialogs are chrome by their tag or role already.
     for element in _unless_headed(root, _named_for_consent(root, "div", "section", "form")):
         rename(element, "nav")
     # Each element is tested once. Otherwise deeply nested pages take minutes.
@@ -205,29 +206,29 @@ def _rename(root: HtmlElement) -> list[tuple[HtmlElement, str]]:
 class _Ancestry:
     """A function that returns True if an element or one above it passes a test."""
 
-    def __init__(self, has: Callable[[HtmlElement], bool]) -> None:
-        self._has = has
-        self._known: dict[HtmlElement, bool] = {}
+    def __init__(self, passes: Callable[[HtmlElement], bool]) -> None:
+        self._passes = passes
+        self._answers: dict[HtmlElement, bool] = {}
 
     def __call__(self, element: HtmlElement) -> bool:
-        asked = []
+        visited = []
         answer = False
         at: HtmlElement | None = element
         while at is not None:
-            if at in self._known:
-                answer = self._known[at]
+            if at in self._answers:
+                answer = self._answers[at]
                 break
-            asked.append(at)
-            if self._has(at):
+            visited.append(at)
+            if self._passes(at):
                 answer = True
                 break
             at = at.getparent()
-        self._known.update(dict.fromkeys(asked, answer))
+        self._answers.update(dict.fromkeys(visited, answer))
         return answer
 
 
 def _holders(root: HtmlElement, *tags: str) -> set[HtmlElement]:
-    """Return the elements that contain one with these tags."""
+    """Return the elements that contain an element with one of the tags."""
     holders: set[HtmlElement] = set()
     for element in root.iter(*tags):
         above = element.getparent()
@@ -244,9 +245,9 @@ def _unless_headed(root: HtmlElement, elements: list[HtmlElement]) -> list[HtmlE
 
 
 def _is_consent(element: HtmlElement) -> bool:
-    """Return True for a consent dialog.
+    """Return True for an element that looks like a consent dialog.
 
-    A page about cookies may look like one. Therefore callers use `_unless_headed`, too.
+    The content of a page about cookies may look so, too. Therefore callers use `_unless_headed`.
     """
     return (
         element.tag == "dialog"
@@ -257,7 +258,7 @@ def _is_consent(element: HtmlElement) -> bool:
 
 def _named_for_consent(root: HtmlElement, *tags: str) -> list[HtmlElement]:
     elements = list(root.iter(*tags))
-    # Most pages have no such name, and one search of all names shows that.
+    # Most pages have no such names, and one search shows that.
     if not _has_one_of(_CONSENT_WORDS, " ".join(map(_names, elements)).lower()):
         return []
     return [element for element in elements if _is_named_for_consent(element)]
@@ -284,12 +285,12 @@ def _names(element: HtmlElement) -> str:
 
 
 def _has_one_of(words: Iterable[str], names: str) -> bool:
-    """Return True if the names contain one of the words. Callers use it before slower tests."""
+    """Return True if the names contain one of the words: a fast test before slower ones."""
     return any(word in names for word in words)
 
 
 def _is_link_home(heading: HtmlElement) -> bool:
-    """Return True if a heading has a single link, and it leads to the front page."""
+    """Return True if the only link in a heading leads to the front page."""
     hrefs: list[str] = []
     for element in heading.iterdescendants("a", "h1"):
         href = element.get("href")
@@ -313,11 +314,11 @@ def _leads_home(href: str) -> bool:
 def _split(marked: str) -> list[Line]:
     """Return the lines of the text that the stylesheet wrote."""
     lines = []
-    chrome = 0
+    chrome_depth = 0
     in_link = False
-    # Collapsing the white space of all lines at once is faster.
+    # Collapsing the white space of all lines at once is faster than line by line.
     marked = " ".join(marked.split())
-    spaced = not marked.encode().translate(None, _SPACED_BYTES)
+    has_only_spaced_scripts = not marked.encode().translate(None, _SPACED_BYTES)
     for raw in marked.split(_BREAK):
         text = raw.strip(" ")
         if not text:
@@ -326,9 +327,9 @@ def _split(marked: str) -> list[Line]:
         mark = text[0]  # the stylesheet writes the other marks right after a break
         if _CHROME <= mark <= _ROW:
             if mark == _CHROME:
-                chrome += 1
+                chrome_depth += 1
             elif mark == _END_CHROME:
-                chrome -= 1
+                chrome_depth -= 1
             elif mark == _ROW:
                 row = True
             else:
@@ -344,8 +345,8 @@ def _split(marked: str) -> list[Line]:
                 text = " ".join(text.split())
             link_characters = min(characters, len(text))
         if text:
-            words = text.count(" ") + 1 if spaced else count_words(text)
-            lines.append(_new_line((text, words, link_characters, chrome > 0, row, heading)))
+            words = text.count(" ") + 1 if has_only_spaced_scripts else count_words(text)
+            lines.append(_new_line((text, words, link_characters, chrome_depth > 0, row, heading)))
     return lines
 
 
@@ -374,7 +375,7 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
         "</xsl:template>"
         f'<xsl:template mode="heading" match="{"|".join(_INVISIBLE_TAGS)}"/>'
         + template(_LINK_TAGS, _LINK, _LINK)
-        # Two marks leave the state as it is, and separate words like those of other links.
+        # A mark inside or outside of a link ends or begins it, so two marks change nothing.
         + template(nested_links, 2 * _LINK, 2 * _LINK)
         + template(_CHROME_TAGS, _BREAK + _CHROME, _BREAK + _END_CHROME)
         + f'<xsl:template match="{"|".join(_INVISIBLE_TAGS)}"/></xsl:stylesheet>'

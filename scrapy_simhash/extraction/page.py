@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _CONTROLS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
 _TO_SPACES = bytes.maketrans(_CONTROLS, b" " * len(_CONTROLS))
-# Character references to these, to noncharacters, and to the marks of `lines_of`.
+# Character references to controls, to noncharacters, and to the marks of `lines_of`.
 _REFERENCES = re.compile(
     rb"&#(?:"
     rb"0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|5734[4-9]|57350|6553[45])(?![0-9])"
@@ -35,11 +35,11 @@ class Extraction:
 
     :param title: the page's title, or empty.
     :param heading: the page's own ``h1``, or empty.
-    :param way: how the text was extracted: ``readability``, ``segments`` (also its fallback),
-        ``selected``, or the extractor's name.
-    :param canonical: the page's canonical URL (RFC 6596), as written there, or empty.
-    :param site: a name for the site by the page's own statements, or empty. Pages of one template
-        have the same.
+    :param way: the name of the extractor; ``segments`` if it replaced ``readability``;
+        ``selected`` if selectors chose the text.
+    :param canonical: the page's canonical URL (RFC 6596), as the page writes it, or empty.
+    :param site: what the page says of its site, or empty: the host of its canonical URL, ``base``
+        or ``og:url``, or else its stylesheets, which pages of one template share.
     :param unmatched: selectors that matched nothing on the page.
     """
 
@@ -55,8 +55,8 @@ class Extraction:
 def prepared(html: str) -> bytes:
     """Return a page in UTF-8, without characters that the parser or `lines_of` cannot handle.
 
-    Control characters, literal or as references, become spaces: lxml refuses to move text that
-    contains them, and browsers show nothing for them.
+    Control characters, literal or as references, become spaces (NUL is removed): lxml refuses to
+    move text that contains them, and browsers show nothing for them.
     """
     try:
         data = html.encode()
@@ -72,8 +72,8 @@ def prepared(html: str) -> bytes:
 class Page:
     """A parsed page, without the elements that the selectors remove.
 
-    `root` is its tree, or None if it has no element. `selected` is the text of the elements that
-    the selectors select, or None.
+    `root` is the tree, or None if the page has no element. `selected` is the text of the elements
+    that the selectors select, or None if they select nothing.
 
     :param html: from `prepared`, not empty.
     """
@@ -87,17 +87,18 @@ class Page:
         self.root = self.parse()
         self.selected: str | None = None
         if self.root is not None and selectors.select:
-            found = [
+            selected = dict.fromkeys(
                 element for text in selectors.select for element in self._select(self.root, text)
+            )
+            # An element inside another selected one is part of the text of that one.
+            outer = [
+                e for e in selected if not any(above in selected for above in e.iterancestors())
             ]
-            # Each element once, and not again as part of another one.
-            known = dict.fromkeys(found)
-            outer = [e for e in known if not any(above in known for above in e.iterancestors())]
             if outer:
                 self.selected = "\n".join(join(lines_of(element)) for element in outer)
 
     def parse(self) -> HtmlElement | None:
-        """Return a new tree without the removed elements; None if the page has no element."""
+        """Return a new tree, without the elements to remove; None if the page has no element."""
         from lxml import etree
         from lxml.html import document_fromstring
 
@@ -119,7 +120,7 @@ class Page:
         return found
 
     def html(self) -> str:
-        """Return the page as HTML, without the removed elements."""
+        """Return the page as HTML, without the elements to remove."""
         from lxml.html import tostring
 
         if not self._remove or self.root is None:
@@ -134,7 +135,7 @@ class Page:
 
     @property
     def about(self) -> Extraction:
-        """Return the title, heading, canonical URL and site of the page, without its text."""
+        """Return what the page says of itself, with an empty text."""
         if self.root is None:
             return Extraction("")
         heading = own_heading(self.lines)
@@ -186,8 +187,8 @@ def _host(url: str) -> str:
 def _parser(*, collect_ids: bool) -> Any:
     """Return a parser that gives all elements one class.
 
-    The parser of lxml.html calls Python for the class of each element, which takes as long as the
-    parsing.
+    The parser of lxml.html calls Python to choose the class of each element. That takes as long as
+    parsing does.
     """
     from lxml import etree
 

@@ -4,9 +4,9 @@
 serializing each ``div`` and measuring white space. `LeanDocument` replaces these steps by cheaper
 ones that make the same decisions. `benchmarks/fingerprints.py --extraction` compares the texts.
 
-Some of the other steps take quadratic time, such as the search for text around a picture, or depend
-on the depth of the page. A budget of work limits them. Work is counted, not timed, so a page always
-has the same result. Ordinary pages need about a hundredth of the budget.
+Some of the other steps take quadratic time, such as the search for text around a picture, or more
+time on deeper pages. A budget of work limits them. Work is counted, not timed, so a page always has
+the same result. Ordinary pages need about a hundredth of the budget.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
     from lxml.html import HtmlElement
 
-# readability keeps a ``div`` if its markup contains "<" and one of these. They are prefixes: "<p"
-# also matches "<picture".
+# A ``div`` that contains a tag with one of these prefixes does not become a paragraph. readability
+# searches markup for "<p", which is also in "<picture".
 _KEEPS_DIV = ("blockquote", "dl", "div", "img", "ol", "p", "pre", "table", "ul")
 _INLINE = frozenset("a b cite code em font i small span strong sub sup u".split())
 
-# The budget of a page: a base, plus shares for its elements and characters. One unit is one look at
-# the text of an element, which takes 5 to 40 µs.
+# The budget of a page: a base, plus shares for its elements and characters. One unit is one call of
+# `text_content`, which takes 5 to 40 µs; a long text costs more units.
 _WORK = 100_000
 _WORK_PER_ELEMENT = 5
 _WORK_PER_CHARACTER = 0.02
 _CHARACTERS_PER_WORK = 1000
-# Longer HTML passes the length check whatever its attributes.
+# Longer HTML counts as long enough without the slow removal of its attributes.
 _CLEANED_CHARACTERS = 5000
-_REMEMBERED_CHARACTERS = 200
-# readability does not collapse it as it does spaces and line breaks.
+_CACHED_CHARACTERS = 200
+# With other white space than spaces and line breaks, `_length` differs from readability's `clean`.
 _OTHER_SPACE = re.compile(r"[^\S \n]")
 
 
 class _Budget(threading.local):
-    """The remaining budget for the present page of this thread; None if nothing is counted."""
+    """The rest of the budget for the page that this thread extracts; None between pages."""
 
     left: float | None = None
 
@@ -67,7 +67,7 @@ def article_of(
 ) -> HtmlElement:
     """Return the element that readability takes for the article, cleaned.
 
-    The element is empty if the page exceeds its budget of work.
+    The element is empty if the page exceeds its budget.
 
     :param root: a parsed page of `element_class`, without comments; it is changed.
     :param parse_again: returns a new tree of the page, for a second attempt that removes less.
@@ -90,8 +90,8 @@ def article_of(
     except ValueError:
         if _budget.left >= 0:
             raise
-        nothing: HtmlElement = root.makeelement("div")
-        return nothing
+        empty: HtmlElement = root.makeelement("div")
+        return empty
     finally:
         _budget.left = None
     article: HtmlElement = document.article
@@ -131,7 +131,7 @@ def drop_all(elements: Iterable[HtmlElement]) -> None:
     dropped = dict.fromkeys(elements)
     for element in dropped:
         above = element.getparent()
-        if above is None:  # the root, or removed with its neighbours
+        if above is None:  # the root, or an element that was removed with its neighbour
             continue
         run = [element]
         while (following := run[-1].getnext()) is not None and following in dropped:
@@ -171,12 +171,11 @@ def _lean_document() -> type[Any]:
         " | descendant-or-self::article | descendant-or-self::math)"
     )
 
-    # Pages of a site share their class names.
-    remembered = lru_cache(maxsize=16384)(looks_unlikely)
+    # Pages of a site share their class names. Long names would fill the memory.
+    cached = lru_cache(maxsize=16384)(looks_unlikely)
 
     def is_unlikely(names: str) -> bool:
-        # Long names would fill the memory.
-        return (remembered if len(names) <= _REMEMBERED_CHARACTERS else looks_unlikely)(names)
+        return (cached if len(names) <= _CACHED_CHARACTERS else looks_unlikely)(names)
 
     class LeanDocument(readability.Document):  # type: ignore[misc]
         """A readability document with cheaper steps; see the module."""
@@ -189,7 +188,7 @@ def _lean_document() -> type[Any]:
             self._leads_asked: int | None = None
 
         def _parse(self, root: HtmlElement | None) -> HtmlElement:
-            # summary() asks for a fresh tree if its first, ruthless attempt finds too little.
+            # summary() passes None for its second attempt, if the first one finds too little.
             self.encoding = "utf-8"
             self.input = None
             if root is None:
@@ -208,7 +207,7 @@ def _lean_document() -> type[Any]:
             return linked / max(_length(elem.text_content()), 1) if linked else 0.0
 
         def score_paragraphs(self) -> dict[HtmlElement, dict[str, Any]]:
-            # Its own cleans each text with three searches, and describes each element for its log.
+            # The original cleans each text by three searches, and describes elements for its log.
             candidates: dict[HtmlElement, dict[str, Any]] = {}
             for element in self.tags(self._html(), "p", "pre", "td", "blockquote"):
                 parent = element.getparent()
@@ -233,7 +232,7 @@ def _lean_document() -> type[Any]:
             return candidates
 
         def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:
-            # The original compares each element found with all earlier ones.
+            # The original compares each lead with all earlier ones, so each costs more work.
             self._leads_asked = 0
             leads: list[HtmlElement] = super().get_editorial_leads(best_elem)
             self._leads_asked = None
@@ -259,9 +258,8 @@ def _lean_document() -> type[Any]:
         def sanitize(
             self, node: HtmlElement, candidates: Any, keep_all_images: bool = False
         ) -> str:
-            if not isinstance(
-                node, element_class()
-            ):  # made by the package, and what is moved there
+            # An element that readability itself made counts no work, nor do its children.
+            if not isinstance(node, element_class()):
                 children = list(node)
                 node = self.html.makeelement("div")
                 node.extend(children)
@@ -290,7 +288,7 @@ def _lean_document() -> type[Any]:
             if len(text) >= self.retry_length:
                 return text
             html: str = tostring(self.html, encoding="unicode", method="html")
-            # The original visits each tag again for each attribute.
+            # clean_attributes() searches the HTML once more for each attribute of a tag.
             return html if len(html) > _CLEANED_CHARACTERS else clean_attributes(html)
 
     return LeanDocument

@@ -2,7 +2,7 @@
 
 Maximum subsequence segmentation (Pasternack and Roth, "Extracting Article Text from the Web with
 Maximum Subsequence Segmentation", WWW 2009): a line of running text scores its words, and any other
-line scores below zero. The content is the run of lines with the largest sum, found in one pass.
+line has a score below zero. The content is the run of lines with the largest sum of scores.
 ``docs/decisions/extraction.md`` has the figures behind the constants.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # A line with fewer words is no running text.
 _MIN_TEXT_WORDS = 8
-# One very long line is no better than several lines.
+# So one very long line does not outweigh several lines.
 _MAX_SCORE = 80
 _SHORT_SCORE = -6
 _LINKS_SCORE = -10
@@ -38,17 +38,17 @@ def content_lines(lines: Sequence[Line]) -> list[Line]:
 
     :param lines: all lines of the page, from `scrapy_simhash.extraction.lines.lines_of`.
     """
-    found = _widened(lines)
+    content = _content_without_heading(lines)
     heading = own_heading(lines)
-    if heading is None or heading in found:
-        return found
+    if heading is None or heading in content:
+        return content
     between: list[Line] = []
-    if found:
-        # Lines between the two, such as a price, are content, too.
-        start, end = lines.index(heading) + 1, lines.index(found[0])
+    if content:
+        # A few lines between the two, such as a price, are content, too.
+        start, end = lines.index(heading) + 1, lines.index(content[0])
         if end - start <= _MAX_LINES_BETWEEN:
             between = [line for line in lines[start:end] if _is_content(line)]
-    return [heading, *between, *found]
+    return [heading, *between, *content]
 
 
 def words_of(lines: Iterable[Line]) -> int:
@@ -56,23 +56,21 @@ def words_of(lines: Iterable[Line]) -> int:
     return sum(line.words for line in lines)
 
 
-def _widened(lines: Sequence[Line]) -> list[Line]:
+def _content_without_heading(lines: Sequence[Line]) -> list[Line]:
     """Return the content of the best run or, if it is too short, of more of the page."""
-    found = [line for line in _best_run(lines) if _is_content(line)]
-    words = words_of(found)
+    content = [line for line in _best_run(lines) if _is_content(line)]
+    words = words_of(content)
     if words >= _SHORT_CONTENT_WORDS:
-        return found
+        return content
     outside_chrome = [line for line in lines if not line.chrome]
     if words >= MIN_CONTENT_WORDS:
-        return found if words >= _MIN_SHARE * words_of(outside_chrome) else outside_chrome
-    found = [line for line in lines if _is_content(line)]
-    if words_of(found) < MIN_CONTENT_WORDS:
-        found = outside_chrome
-    return found
+        return content if words >= _MIN_SHARE * words_of(outside_chrome) else outside_chrome
+    content = [line for line in lines if _is_content(line)]
+    return content if words_of(content) >= MIN_CONTENT_WORDS else outside_chrome
 
 
 def _best_run(lines: Sequence[Line]) -> Sequence[Line]:
-    """Return the run of lines with the largest sum of scores."""
+    """Return the run of lines with the largest sum of scores, found in one pass."""
     best = total = start = 0
     run = (0, 0)
     for number, (text, words, link_characters, chrome, row, _) in enumerate(lines):
@@ -92,4 +90,5 @@ def _best_run(lines: Sequence[Line]) -> Sequence[Line]:
 
 
 def _is_content(line: Line) -> bool:
+    """Return True for a line outside of chrome that is not mostly links."""
     return not line.chrome and line.link_characters <= _MAX_LINK_SHARE * len(line.text)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Selectors:
     """The content selectors of a scheme: CSS, or XPath if they begin with ``/`` or ``(``.
 
-    :param select: what is the content; used instead of an extractor.
+    :param select: elements that are the content; an extractor runs only if none matches.
     :param remove: elements to remove first.
     """
 
@@ -30,9 +30,9 @@ class Selectors:
 def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
     """Return a function that finds the elements that a CSS selector or an XPath matches.
 
-    Texts, attributes and numbers that an XPath returns are no elements, so it leaves them out.
+    The function leaves out texts, attributes and numbers that an XPath returns.
 
-    :raises SchemeError: the text is neither.
+    :raises SchemeError: the text is neither a CSS selector nor an XPath.
     """
     from cssselect import HTMLTranslator, SelectorError
     from lxml import etree
@@ -40,13 +40,13 @@ def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
     try:
         path = text if text.startswith(("/", "(")) else HTMLTranslator().css_to_xpath(text)
         compiled = etree.XPath(path, namespaces={"re": "http://exslt.org/regular-expressions"})
-        # Unknown functions and prefixes raise only when evaluated.
+        # Unknown functions and prefixes raise only during evaluation.
         compiled(etree.Element("html"))
     except (SelectorError, etree.XPathError, ValueError) as error:
         raise SchemeError(f"selector {text!r} is neither CSS nor XPath: {error}") from error
 
     def find(root: HtmlElement) -> list[HtmlElement]:
-        found = compiled(root)
-        return list(filter(etree.iselement, found)) if isinstance(found, list) else []
+        result = compiled(root)
+        return list(filter(etree.iselement, result)) if isinstance(result, list) else []
 
     return find

@@ -1,7 +1,8 @@
 """Learn from near-duplicates which parts of a site's URLs do not change the content.
 
 A *rule* is a rewriting of URLs, such as "without the parameter sid". Two URLs are equal by a rule
-if it rewrites them to the same URL. `url_parts` takes URLs apart, `rewriting` finds and applies
-rules, `path_patterns` divides a site into path patterns, `evidence` and `site` count what speaks
-for and against each rule on each of them, and `learner` compares pages and spares requests.
+if it rewrites them to the same URL. `url_parts` takes URLs apart, `differences` finds rules,
+`rewriting` applies them, `path_patterns` divides a site into path patterns, `evidence` and `site`
+count what speaks for and against each rule on each of them, and `learner` compares pages and spares
+requests. `traps` uses no rules: it finds calendars and other pages without end.
 """

@@ -6,37 +6,37 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.url_rules.rewriting import Rule, Step, rank, rewrite, rewrite_step, wider
-from scrapy_simhash.url_rules.segments import WORD_PLACES, Segments, general, stem_of, words_at
+from scrapy_simhash.url_rules.segments import WORD_PLACES, Segments, generalize, stem_of, words_at
 
 if TYPE_CHECKING:
     from scrapy_simhash.url_rules.url_parts import UrlParts
 
-_MAX_NAMES = 8
+_MAX_PARAMS = 8
 _MAX_STEPS = 2
-_MAX_RUN = 3
-# Longer segments are names of pages, not of versions.
+_MAX_REMOVED_SEGMENTS = 3
+# A longer segment is the name of a page, not of a version such as print.
 _MAX_SEGMENT_CHARACTERS = 32
 _MAX_FOLDER_CHARACTERS = 64
 _MAX_VALUE_CHARACTERS = 32
 
 
 def rules_between(copy: UrlParts, original: UrlParts) -> list[Rule]:
-    """Return the rules that make two URLs equal; none if they differ too much."""
+    """Return the rules that make two different URLs equal; none if they differ too much."""
     for one, other in ((copy, original), (original, copy)):
         step = _step_to_path(one, other)
         if step is not None:
-            rest = _differences(rewrite_step(step, one), other)
-            return [(step, *steps) for steps in rest]
+            further = _differences(rewrite_step(step, one), other)
+            return [(step, *steps) for steps in further]
     return [rule for rule in _differences(copy, original) if rule]
 
 
 def _differences(copy: UrlParts, original: UrlParts) -> list[Rule]:
-    """Return the rules that treat each part of two URLs by itself; an empty one for equal URLs."""
+    """Return rules with a step for each part in which two URLs differ; ``[()]`` for equal URLs."""
     choices: list[list[Step]] = []
     if copy.origin != original.origin:
-        # One direction for all pairs: rules never turn in a circle.
-        kept, other = sorted((copy.origin, original.origin), key=lambda one: (rank(one), one))
-        choices.append([("origin", other, kept)])
+        # The rank gives all pairs one direction, so that rules never rewrite in a circle.
+        kept, replaced = sorted((copy.origin, original.origin), key=lambda one: (rank(one), one))
+        choices.append([("origin", replaced, kept)])
     if copy.segments != original.segments:
         choices.append(_path_steps(copy.segments, original.segments))
     if copy.params != original.params:
@@ -48,7 +48,7 @@ def _differences(copy: UrlParts, original: UrlParts) -> list[Rule]:
 
 
 def _step_to_path(one: UrlParts, other: UrlParts) -> Step | None:
-    """Return the step that turns a parameter of a URL into the last path segment of another."""
+    """Return the step that moves a parameter of one URL to the end of the other's path, or None."""
     name = next((name for name, value in one.params if value and value == other.segments[-1]), None)
     if name is None or one.segments == other.segments or name in dict(other.params):
         return None
@@ -59,10 +59,10 @@ def _step_to_path(one: UrlParts, other: UrlParts) -> Step | None:
 def _param_steps(copy: UrlParts, original: UrlParts) -> list[Step]:
     one, other = set(copy.params), set(original.params)
     names = sorted({name for name, _ in one ^ other})
-    if not 0 < len(names) <= _MAX_NAMES:
+    if not 0 < len(names) <= _MAX_PARAMS:
         return []
     steps: list[Step] = [("drop", *names)]
-    if all({name for name, _ in some}.issuperset(names) for some in (one, other)):
+    if all({name for name, _ in params}.issuperset(names) for params in (one, other)):
         steps.append(("value", *names))
     added = sorted(one ^ other)
     is_subset = one < other or other < one
@@ -76,31 +76,31 @@ def _path_steps(copy: Segments, original: Segments) -> list[Step]:
     if len(copy) != len(original):
         steps += _extra_steps(*sorted((copy, original), key=len))
     else:
-        steps += _other_steps(copy, original)
+        steps += _replacing_steps(copy, original)
     return steps
 
 
 def _extra_steps(shorter: Segments, longer: Segments) -> list[Step]:
-    """Return the steps that remove the segments that only the longer path has."""
+    """Return steps that remove the segments that only the longer path has."""
     pairs = zip(longer, shorter, strict=False)
     at = next((at for at, (one, other) in enumerate(pairs) if one != other), len(shorter))
     run = longer[at : at + len(longer) - len(shorter)]
-    if len(run) > _MAX_RUN:
+    if len(run) > _MAX_REMOVED_SEGMENTS:
         return []
     return _segment_steps(run)
 
 
 def _segment_steps(run: Segments) -> list[Step]:
-    """Return the steps that remove segments, and others like them, or these alone."""
+    """Return a step that removes a run of segments with any values, and one for these alone."""
     named = ("segment", "/".join(run))
     wide = wider((named,))[0]
-    # A rule for any number would make nearly all pages equal.
+    # Removing any number would make nearly all pages equal.
     steps = [wide] if wide[1] != "#" else []
-    return _short(steps if wide == named else [*steps, named])
+    return _without_long_words(steps if wide == named else [*steps, named])
 
 
-def _other_steps(copy: Segments, original: Segments) -> list[Step]:
-    """Return the steps that make paths with equally many segments equal."""
+def _replacing_steps(copy: Segments, original: Segments) -> list[Step]:
+    """Return steps that make two paths with the same number of segments equal."""
     steps: list[Step] = []
     if [one.lower() for one in copy] == [one.lower() for one in original]:
         steps.append(("case",))
@@ -109,19 +109,19 @@ def _other_steps(copy: Segments, original: Segments) -> list[Step]:
         return steps
     [at] = differing
     one, other = copy[at], original[at]
-    if general(one) == general(other):
-        if "*" in general(one):
-            steps += _segment_steps((general(one),))
+    if generalize(one) == generalize(other):
+        if "*" in generalize(one):
+            steps += _segment_steps((generalize(one),))
         elif 0 < at < len(copy) - 1 and not copy[at - 1].isdecimal():
-            steps += _short([("segment", f"{copy[at - 1]}/#")])
+            steps += _without_long_words([("segment", f"{copy[at - 1]}/#")])
     steps += _suffix_steps(one, other)
     if not any(map(str.isdigit, one + other)):
-        steps += _short([("instead", max(one, other), min(one, other))])
+        steps += _without_long_words([("instead", max(one, other), min(one, other))])
     return steps
 
 
 def _word_steps(copy: Segments, original: Segments) -> list[Step]:
-    """Return the steps that remove the words beside a number."""
+    """Return steps that remove the words beside a number."""
     steps: list[Step] = []
     for place in WORD_PLACES:
         found = words_at(copy, place) or words_at(original, place)
@@ -130,7 +130,7 @@ def _word_steps(copy: Segments, original: Segments) -> list[Step]:
     return steps
 
 
-def _short(steps: list[Step]) -> list[Step]:
+def _without_long_words(steps: list[Step]) -> list[Step]:
     return [
         step for step in steps if all(len(word) <= _MAX_SEGMENT_CHARACTERS for word in step[1:])
     ]
@@ -139,7 +139,7 @@ def _short(steps: list[Step]) -> list[Step]:
 def _suffix_steps(one: str, other: str) -> list[Step]:
     stems = sorted((stem_of(one)[0], stem_of(other)[0]), key=len)
     suffix = stems[1].removeprefix(stems[0])
-    # A suffix begins with a sign, as in story-print.html; otherwise plain names would have some.
+    # A suffix begins with a sign, as in story-print.html. boats.html is no version of boat.html.
     if suffix and len(suffix) < len(stems[1]) and not suffix[0].isalnum():
-        return _short([("suffix", suffix)])
+        return _without_long_words([("suffix", suffix)])
     return []

@@ -1,4 +1,4 @@
-"""Evidence for and against a rule on one path pattern, and on all of a site."""
+"""Evidence for and against a rule, on each path pattern of a site and on the whole site."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Literal, TypeAlias
 
-# A rule holds on a path pattern with nine pages for it and none against it, or with one
-# contradiction for each 200 pages.
+# A rule needs nine pages for it if none is against it, or 200 for each page against it.
 MIN_LOWER_BOUND = 0.75
 MAX_CONTRADICTED = 0.005
 _MIN_PAGES = 9
 _Z = 1.645  # one-sided, 95 %
-# Old evidence fades, so that a rule ends soon after a site has changed.
+# With more, counts are halved: old evidence fades, so that a rule ends soon after a site changed.
 MAX_PAGES = 400
 MAX_PATTERNS = 100
 
@@ -33,11 +32,10 @@ def lower_bound(pages: int, against: int) -> float:
 class Evidence:
     """Counts of comparisons of URLs that a rule makes equal.
 
-    :param pages: pages for the rule: each had the same content under two URLs. Further URLs of a
-        page count no more.
+    :param pages: pages that had the same content under two URLs, each counted once.
     :param against: URLs whose content differed from that of an equal URL.
     :param streak: comparisons for the rule since the last one against it.
-    :param spared: requests that the rule spared, or would have.
+    :param spared: requests that the rule spared, or would have spared.
     """
 
     pages: int = 0
@@ -47,14 +45,14 @@ class Evidence:
 
     @property
     def holds(self) -> bool:
-        """Return True if this evidence is enough by itself."""
+        """Return True if the evidence is enough for the rule."""
         return (
             self.against <= MAX_CONTRADICTED * self.pages
             and lower_bound(self.pages, self.against) >= MIN_LOWER_BOUND
         )
 
     def count(self, *, same: bool, is_new_page: bool) -> None:
-        """Count a comparison of two URLs that the rule makes equal."""
+        """Count a comparison of two equal URLs, with the same content or not."""
         if not same:
             self.against += 1
             self.streak = 0
@@ -68,11 +66,12 @@ class Evidence:
 
 @dataclass
 class RuleRecord:
-    """A rule's evidence by path pattern.
+    """The origin of a rule and the evidence for it.
 
     :param origin: ``imported`` rules need no evidence until something contradicts them; ``removed``
-        ones are kept so that they are not learned again.
-    :param total: evidence of the whole site.
+        ones never apply, and are kept so that they are not learned again.
+    :param total: evidence on the whole site.
+    :param patterns: evidence by path pattern, for the first 100 patterns.
     """
 
     origin: Origin = "learned"
@@ -81,7 +80,7 @@ class RuleRecord:
 
     @property
     def may_apply(self) -> bool:
-        """Return False if the rule applies nowhere."""
+        """Return False if the rule applies nowhere. It takes less time than `applies`."""
         return self.origin == "imported" or (
             self.origin == "learned" and self.total.pages >= _MIN_PAGES
         )
@@ -89,32 +88,30 @@ class RuleRecord:
     def applies(self, pattern: str) -> bool:
         """Return True if the rule rewrites URLs of a path pattern.
 
-        Either the pattern's own evidence is enough, or that of the site is, and nothing on the
-        pattern contradicts it. `UrlRules.equal` tests the latter before it spares anything.
+        The evidence on the pattern decides if it is enough, or has a contradiction. If not, an
+        imported rule applies, and a learned one if it holds on the whole site. Then the first
+        equal URL is a test (`Equal.explore`).
         """
         if self.origin == "removed":
             return False
-        own = self.patterns.get(pattern)
-        if own is not None and (own.against or own.holds):
-            return own.holds
+        evidence = self.patterns.get(pattern)
+        if evidence is not None and (evidence.against or evidence.holds):
+            return evidence.holds
         return self.origin == "imported" or self.total.holds
 
     def count(self, pattern: str, *, same: bool, is_new_page: bool) -> None:
-        """Count a comparison on a path pattern; beyond 100 patterns, for the site alone."""
-        self.total.count(same=same, is_new_page=is_new_page)
-        own = self._on(pattern)
-        if own is not None:
-            own.count(same=same, is_new_page=is_new_page)
+        """Count a comparison on a path pattern; see `Evidence.count`."""
+        for evidence in self._counted_on(pattern):
+            evidence.count(same=same, is_new_page=is_new_page)
 
     def spare(self, pattern: str) -> None:
-        """Count a request that the rule spared, or would have."""
-        self.total.spared += 1
-        own = self._on(pattern)
-        if own is not None:
-            own.spared += 1
+        """Count a request on a path pattern that the rule spared, or would have spared."""
+        for evidence in self._counted_on(pattern):
+            evidence.spared += 1
 
-    def _on(self, pattern: str) -> Evidence | None:
-        own = self.patterns.get(pattern)
-        if own is None and len(self.patterns) < MAX_PATTERNS:
-            own = self.patterns[pattern] = Evidence()
-        return own
+    def _counted_on(self, pattern: str) -> list[Evidence]:
+        """Return the evidence that counts comparisons on a path pattern."""
+        evidence = self.patterns.get(pattern)
+        if evidence is None and len(self.patterns) < MAX_PATTERNS:
+            evidence = self.patterns[pattern] = Evidence()
+        return [self.total] if evidence is None else [self.total, evidence]

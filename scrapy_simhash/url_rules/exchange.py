@@ -1,6 +1,6 @@
-"""Exchange rules with duplicate-url-discarder, as its JSON.
+"""Exchange rules with duplicate-url-discarder, in its JSON format.
 
-It can express only rules that remove parameters or the first path segment.
+Of our rules, the format can express only those that remove parameters or the first path segment.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _ORDER = 100
 
 
 def to_discarder(site: str, rule: Rule, record: RuleRecord) -> dict[str, Any] | None:
-    """Return a rule for duplicate-url-discarder; None if it cannot express it.
+    """Return a rule in the format of duplicate-url-discarder; None if that cannot express it.
 
-    A rule that some path patterns contradict is exported for the others alone.
+    A learned rule that does not hold on the whole site is limited to patterns on which it holds.
     """
-    [kind, *words] = rule[0]
+    kind, *words = rule[0]
     names = [word for word in words if not word.startswith(";")]
     patterns = [""]
     if record.origin == "learned" and not record.total.holds:
-        # It has no wildcards for parameters.
+        # The format has no wildcards for parameters.
         patterns = [
-            pattern for pattern, own in record.patterns.items() if own.holds and "?" not in pattern
+            name for name, evidence in record.patterns.items() if evidence.holds and "?" not in name
         ]
     if len(rule) > 1 or kind not in ("drop", "segment") or not patterns:
         return None
@@ -48,26 +48,27 @@ def to_discarder(site: str, rule: Rule, record: RuleRecord) -> dict[str, Any] | 
 
 
 def from_discarder(rules: Any) -> tuple[list[tuple[str, Rule]], int]:
-    """Return rules of duplicate-url-discarder by site, and how many could not be taken over.
+    """Return (site, rule) for rules of duplicate-url-discarder, and how many were left out.
 
-    The site of a rule for all sites is empty.
+    The site of a rule for all sites is empty. Rules are left out if they are for a part of a site,
+    or do not remove parameters.
 
-    :raises ValueError: it is not a list of such rules.
+    :raises ValueError: the argument is not a list of such rules.
     """
-    found: list[tuple[str, Rule]] = []
+    pairs: list[tuple[str, Rule]] = []
     left_out = 0
     try:
         for plain in rules:
             include, args = plain["urlPattern"]["include"], plain.get("args") or ()
             rule = _rule(plain["processor"], args)
-            hosts = [_site(pattern) for pattern in include]
-            if rule is None or plain["urlPattern"].get("exclude") or None in hosts:
+            sites = [_site(pattern) for pattern in include]
+            if rule is None or plain["urlPattern"].get("exclude") or None in sites:
                 left_out += 1
                 continue
-            found += [(host, rule) for host in hosts if host is not None]
+            pairs += [(site, rule) for site in sites if site is not None]
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise ValueError(f"no list of rules of duplicate-url-discarder ({error!r})") from error
-    return found, left_out
+    return pairs, left_out
 
 
 def _rule(processor: object, args: Iterable[object]) -> Rule | None:

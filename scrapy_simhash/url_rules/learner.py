@@ -1,9 +1,10 @@
-"""UrlRules: learns rules from the pages of a crawl, and says which requests they would spare.
+"""`UrlRules`: learns rules from the pages of a crawl, and says which requests they would spare.
 
-Each handled page is entered in a table under its URL as the rules that apply rewrite it. It is also
-entered under the URL that each further rule would make. A page that finds an entry there has an
-equal URL: the same content is evidence for the rule, other content is evidence against it. Every
-page is compared in this way, so the share of contradictions is that of the whole site.
+The *form* of a URL is the URL as the rules that apply rewrite it. Each handled page is entered in a
+table under its form, and for each rule of its site under the URL that this rule makes of the form.
+If another page is entered under such a URL already, the URLs of both are equal by the rule: the
+same content is evidence for the rule, other content is evidence against it. Every page is compared
+in this way, so the share of contradictions is that of the whole site.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ if TYPE_CHECKING:
 
 DEFAULT_EXPLORE = 0.05
 MAX_SITES = 10_000
-# The name under which rules for all sites are stored.
+# Rules for all sites are stored under this name.
 EVERY_SITE = ""
-_MAX_FOUND = 1_000
+_MAX_CONTENTS = 1_000
 
 
 class Equal(NamedTuple):
-    """A URL that rules make equal to one that was handled.
+    """A URL that rules make equal to the URL of a handled page.
 
-    :param site: name of its site.
-    :param form: what the rules make of both.
-    :param rules: the rules that rewrite one of them, or both.
-    :param explore: request it all the same, to test the rules.
-    :param untested: an identifier of each new value that rules remove. One request tests a value;
-        others with that value can wait for the result.
+    :param site: name of the site.
+    :param form: the URL that the rules make of both.
+    :param rules: the rules that rewrite one of the URLs, or both.
+    :param explore: request the URL all the same, to test the rules.
+    :param untested: an identifier of each parameter value in the URL that rules remove and that was
+        not tested yet. One request tests a value; others with it can wait for the result.
     """
 
     site: str
@@ -55,10 +56,10 @@ class Equal(NamedTuple):
 class UrlRules:
     """The rules of all sites of a crawl.
 
-    :param load: returns the stored rules of a site.
-    :param explore: share of equal URLs that are requested all the same. At first, and after a
-        contradiction, it is larger: 2 in n + 2 for a rule that was confirmed n times since.
-    :param slots: of the table of pages, with 16 bytes each.
+    :param load: returns the stored rules of a site, and for `EVERY_SITE` those of every site.
+    :param explore: least share of equal URLs that are requested all the same. The share is 2 in
+        n + 2 if that is more, where n is the number of confirmations since the last contradiction.
+    :param slots: number of entries in the table of pages; each takes 16 bytes.
     """
 
     def __init__(
@@ -74,8 +75,8 @@ class UrlRules:
         self._random = random or Random()  # noqa: S311 - a sample
         self._seen = SeenTable(slots)
         self._sites: OrderedDict[str, Site] = OrderedDict()
-        # The URL under which a content was found last.
-        self._found: OrderedDict[int, UrlParts] = OrderedDict()
+        # Content → the URL under which it was found last.
+        self._contents: OrderedDict[int, UrlParts] = OrderedDict()
 
     def site_of(self, url: str) -> str | None:
         """Return the name of a URL's site; None if no rules can be learned for it."""
@@ -84,40 +85,39 @@ class UrlRules:
 
     def site(self, name: str) -> Site:
         """Return the rules of a site."""
-        known = self._sites.get(name)
-        if known is None:
-            known = self._sites[name] = Site(self._load(name))
-            for rule in self._load(EVERY_SITE):
-                known.rules.setdefault(rule, RuleRecord("imported"))
+        site = self._sites.get(name)
+        if site is None:
+            site = self._sites[name] = Site(self._load(name))
+            for rule, record in self._load(EVERY_SITE).items():
+                site.rules.setdefault(rule, RuleRecord(record.origin))
             if len(self._sites) > MAX_SITES:
                 self._sites.popitem(last=False)
         self._sites.move_to_end(name)
-        return known
+        return site
 
     def sites(self) -> Iterator[tuple[str, Site]]:
-        """Yield the sites that are in memory, by name."""
+        """Yield (name, site) of the sites that are in memory, the least recently used first."""
         yield from self._sites.items()
 
     def equal(self, url: str) -> Equal | None:
-        """Return how rules make a URL equal to a handled one, or None."""
+        """Return how rules make a URL equal to that of a handled page; None if they do not."""
         parts = url_parts(url)
         if parts is None:
             return None
         site = self._site(parts)
         form, rules = site.form_of(parts)
         if not rules or self._seen.get(self._key(None, form)) is None:
-            # The other URL may be one that a further rule rewrites to this one.
-            further = site.rules_on(form)
-            seen = (rule for rule in further if self._seen.get(self._key(rule, form)) is not None)
-            other = next(seen, None)
-            if other is None:
+            # A further rule may rewrite the URL of a handled page to this form.
+            applying = site.rules_on(form)
+            seen = (rule for rule in applying if self._seen.get(self._key(rule, form)) is not None)
+            further = next(seen, None)
+            if further is None:
                 return None
-            if other not in rules:
-                rules.append(other)
+            if further not in rules:
+                rules.append(further)
         pattern = site.patterns.of(form)
-        streak = min(
-            own.streak if (own := site.rules[rule].patterns.get(pattern)) else 0 for rule in rules
-        )
+        on_pattern = [site.rules[rule].patterns.get(pattern) for rule in rules]
+        streak = min(0 if evidence is None else evidence.streak for evidence in on_pattern)
         chance = max(self._explore, 2 / (2 + streak))
         untested = tuple(
             (form.origin, pattern, rule, values)
@@ -129,7 +129,7 @@ class UrlRules:
         return Equal(_site_of(parts.origin), form, tuple(rules), explore, untested)
 
     def rewritten(self, url: str) -> UrlParts | None:
-        """Return what the rules make of a URL; None if its site has none that hold."""
+        """Return the form of a URL; None if no rule of its site may apply."""
         parts = url_parts(url)
         if parts is None:
             return None
@@ -139,13 +139,13 @@ class UrlRules:
         return site.form_of(parts)[0]
 
     def holds(self, equal: Equal) -> bool:
-        """Return False if rules that made a URL equal don't hold any more."""
+        """Return False if a rule that made a URL equal no longer applies."""
         site = self.site(equal.site)
         pattern = site.patterns.of(equal.form)
         return all(rule in site.rules and site.rules[rule].applies(pattern) for rule in equal.rules)
 
     def spared(self, equal: Equal) -> None:
-        """Count a request that rules spared, or would have."""
+        """Count a request that rules spared, or would have spared."""
         site = self.site(equal.site)
         for rule in equal.rules:
             if rule in site.rules:
@@ -153,10 +153,10 @@ class UrlRules:
                 site.unsaved += 1
 
     def handled(self, url: str, content: str, original: str | None = None) -> int:
-        """Learn from a page that was handled; return the number of rules that it contradicts.
+        """Learn from a handled page; return the number of applied rules that it contradicts.
 
-        :param content: identifies its content, such as the key of its representative.
-        :param original: URL of its representative, if it is a near-duplicate.
+        :param content: identifies the content, such as the key of the page's representative.
+        :param original: URL of the representative, if the page is a near-duplicate.
         """
         parts = url_parts(url)
         if parts is None:
@@ -170,21 +170,21 @@ class UrlRules:
             contradicted += differs and rule in used
         self._seen.put(self._key(None, base), Seen(page, 0, counted=False))
         first = None if original is None else url_parts(original)
-        for other in dict.fromkeys((first, self._found.get(page))):  # mostly the same
+        for other in dict.fromkeys((first, self._contents.get(page))):  # mostly the same URL
             if other is not None:
                 self._suspect(site, base, other)
-        self._found[page] = parts
-        self._found.move_to_end(page)
-        if len(self._found) > _MAX_FOUND:
-            self._found.popitem(last=False)
+        self._contents[page] = parts
+        self._contents.move_to_end(page)
+        if len(self._contents) > _MAX_CONTENTS:
+            self._contents.popitem(last=False)
         if site.is_revision_due():
             self._revise(site)
         return contradicted
 
     def _compare(self, site: Site, rule: Rule, parts: UrlParts, form: UrlParts, page: int) -> bool:
-        """Compare a page with the last one that a rule makes equal; return True if it differs.
+        """Compare a page with the last one that a rule makes equal; return True if they differ.
 
-        :param form: the URL as this rule and those that apply rewrite it.
+        :param form: what the rule makes of the page's form.
         """
         key, touched = self._key(rule, form), touched_by(rule, parts)
         variant = variant_hash(touched)
@@ -192,7 +192,7 @@ class UrlRules:
         if other is None:
             if rewrite(rule, parts) is parts:
                 return False
-            # A page with that very URL, which the rule did not change.
+            # The last page with that very URL, which the rule did not change.
             other = self._seen.get(self._key(None, form))
         same = counted = False
         if other is not None:
@@ -207,10 +207,10 @@ class UrlRules:
         return other is not None and other.variant != variant and not same
 
     def _revise(self, site: Site) -> None:
-        """Enter the contents found last under what the rules make of their URLs now."""
-        known = [(page, one) for page, one in self._found.items() if self._site(one) is site]
-        site.revised(len(known))
-        for page, parts in known:
+        """Enter the last contents of a site under the URLs that its rules make now."""
+        contents = [(page, at) for page, at in self._contents.items() if self._site(at) is site]
+        site.revised(len(contents))
+        for page, parts in contents:
             base, _ = site.form_of(parts)
             keys = [(self._key(None, base), 0)]
             for rule in site.rules:
@@ -222,13 +222,13 @@ class UrlRules:
                     self._seen.put(key, Seen(page, variant, counted=False))
 
     def _suspect(self, site: Site, base: UrlParts, other: UrlParts) -> None:
-        """Note the rules that make two URLs of one content equal."""
-        its_site = self._site(other)
-        form, _ = its_site.form_of(other)
+        """Suggest the rules that make a form of a site equal to another URL of its content."""
+        other_site = self._site(other)
+        form, _ = other_site.form_of(other)
         for rule in rules_between(base, form) if form != base else ():
-            # A rule between two sites belongs to that whose URLs it rewrites.
+            # A rule between two sites belongs to the site whose URLs it rewrites.
             rewritten = rewrite(rule, base)
-            (site if rewritten is not base else its_site).suspect(rule, rewritten)
+            (site if rewritten is not base else other_site).suspect(rule, rewritten)
 
     def _key(self, rule: Rule | None, form: UrlParts) -> tuple[Rule | None, UrlParts, int]:
         return rule, form, self._site(form).generation
@@ -239,5 +239,5 @@ class UrlRules:
 
 @lru_cache(maxsize=4096)
 def _site_of(origin: str) -> str:
-    """Return the name of the site of a scheme and host: the registered domain."""
+    """Return the name of the site of an origin: the registered domain."""
     return registered_domain(urlsplit(origin).hostname or "")

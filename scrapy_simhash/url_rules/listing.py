@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.url_rules.evidence import RuleRecord, lower_bound
-from scrapy_simhash.url_rules.rewriting import Rule, described
+from scrapy_simhash.url_rules.rewriting import Rule, describe
 from scrapy_simhash.url_rules.rows import decode_rules
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _ID_BYTES = 4
 
 
 class KnownRule(NamedTuple):
-    """A rule of a site; the name of the site is empty for a rule of every site."""
+    """A stored rule with its site, which is empty for a rule of every site."""
 
     site: str
     rule: Rule
@@ -25,35 +25,36 @@ class KnownRule(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Return a short name that does not change."""
+        """Return a short name, which depends on the site and the rule alone."""
         text = json.dumps([self.site, self.rule])
         return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_ID_BYTES).hexdigest()
 
     @property
     def words(self) -> str:
-        """Return what the rule does."""
-        return described(self.rule)
+        """Return the rule in words."""
+        return describe(self.rule)
 
     @property
     def lower_bound(self) -> float:
-        """Return the lower bound of its precision on the whole site."""
+        """Return the lower bound of the rule's precision on the whole site."""
         return lower_bound(self.record.total.pages, self.record.total.against)
 
     @property
     def holds_on(self) -> int:
-        """Return the number of path patterns on which requests may be spared."""
+        """Return the number of path patterns to which the rule applies."""
         return sum(self.record.applies(pattern) for pattern in self.record.patterns)
 
     @property
     def holds(self) -> bool:
-        """Return True if the rule is in use somewhere."""
+        """Return True if the rule applies somewhere."""
         return self.record.origin == "imported" or self.holds_on > 0
 
 
 def known_rules(rows: Iterable[tuple[str, bytes]]) -> list[KnownRule]:
-    """Return the rules of stored rows, those that spare most first.
+    """Return the rules of stored rows, those that spared most first.
 
-    :raises ValueError: a row cannot be read; the message names its site.
+    :param rows: (site, row), as `scrapy_simhash.url_rules.rows` encodes it.
+    :raises ValueError: a row is damaged; the message names its site.
     """
     known = []
     for site, row in rows:

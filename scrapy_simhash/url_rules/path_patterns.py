@@ -1,7 +1,7 @@
-"""Divide a site into path patterns, on each of which a rule must prove itself.
+"""Divide a site into path patterns. Evidence for a rule is counted on each of them.
 
 The same parameter may matter on one part of a site and not on another. So a pattern keeps the names
-that tell parts apart (folders, scripts, pages of the root) and leaves out those of single pages.
+that tell parts apart (folders, scripts, pages of the root) and has ``*`` for those of single pages.
 Behind a front controller such as ``/index.php?page=news&id=3``, the parameters tell parts apart.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy_simhash.url_rules.url_parts import UrlParts
 
-# Below one folder, the first names keep their own patterns; the others share one.
+# Below each folder, the names that come first have patterns of their own; the others share one.
 MAX_NAMES = 16
 MAX_FOLDERS = 500
 _MAX_NAME_CHARACTERS = 40
@@ -35,33 +35,34 @@ class PathPatterns:
         *folders, last = segments
         pattern = "/"
         for folder in folders:
-            pattern += self._named(pattern, folder, "*") + "/"
+            pattern += self._shown(pattern, folder, "*") + "/"
         if _SCRIPT.search(last):
-            return self._with_params(pattern + self._named(pattern, last, "*.script"), parts)
+            return self._with_params(pattern + self._shown(pattern, last, "*.script"), parts)
         extension = _EXTENSION.search(last)
-        other = "*" + (extension[0] if extension else "")
-        return pattern + (other if folders or extension else self._named(pattern, last, "*"))
+        page = "*" + (extension[0] if extension else "")
+        return pattern + (page if folders or extension else self._shown(pattern, last, "*"))
 
     def remember(self, pattern: str) -> None:
-        """Keep the names of a stored pattern, so that it is found again."""
+        """Keep the names of a stored pattern, so that `of` returns it again."""
         path, _, query = pattern.partition("?")
         folder = "/"
         for name in path.strip("/").split("/"):
-            self._named(folder, name, "*")
+            self._shown(folder, name, "*")
             folder += f"{name}/"
         for param in query.split("&"):
             name, _, value = param.partition("=")
-            self._named(f"{path}?{name}", value, "*")
+            self._shown(f"{path}?{name}", value, "*")
 
     def _with_params(self, pattern: str, parts: UrlParts) -> str:
         if not parts.params:
             return pattern
         shown = sorted(
-            f"{name}={self._named(f'{pattern}?{name}', value, '*')}" for name, value in parts.params
+            f"{name}={self._shown(f'{pattern}?{name}', value, '*')}" for name, value in parts.params
         )
         return f"{pattern}?{'&'.join(shown)}"
 
-    def _named(self, folder: str, name: str, other: str) -> str:
+    def _shown(self, folder: str, name: str, other: str) -> str:
+        """Return a name if it has a pattern of its own below a folder, else `other`."""
         if not name or name[0] == "*":
             return name
         if len(name) > _MAX_NAME_CHARACTERS or any(map(str.isdigit, name)):

@@ -6,17 +6,17 @@ A rule is a tuple of *steps*, nearly always of one. A step is a tuple of words:
 step                 what it does
 ===================  ==========================================================================
 ``drop`` a b …       removes the parameters a, b, …
-``default`` a b …    removes the parameter a if its value is b, and so on
-``value`` a b …      removes their values: only their presence matters
+``default`` a b …    removes the parameter a if its value is b; further pairs may follow
+``value`` a b …      removes the values of the parameters a, b, …: only their presence matters
 ``origin`` a b       puts the scheme and host b in place of a
 ``segment`` a        removes the path segment a, or several, as in ``page/1``; ``#`` stands for any
-                     number, ``*`` for a session id; an empty a removes a trailing slash
+                     number, ``*`` for a session id; an empty a removes needless slashes
 ``instead`` a b      puts the path segment b in place of a
 ``suffix`` a         removes a from the end of the last segment, before a file name extension
-``words`` a b        removes the words beside a number in the folder a; b is where they are
+``words`` a b        removes the words beside a number in the folder a; b is their place
                      (`scrapy_simhash.url_rules.segments.WORD_PLACES`)
-``path`` a b c       turns the path a with a parameter b into the path c with its value at the end,
-                     as in ``/index.php?title=X`` and ``/wiki/X``
+``path`` a b c       turns the path a with a parameter b into the path c with the value of b at the
+                     end: ``/index.php?title=X`` becomes ``/wiki/X``
 ``case``             turns the path into lower case
 ===================  ==========================================================================
 """
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from scrapy_simhash.url_rules.segments import general, rewritten
+from scrapy_simhash.url_rules.segments import generalize, rewrite_segments
 
 if TYPE_CHECKING:
     from scrapy_simhash.url_rules.url_parts import UrlParts
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Step: TypeAlias = tuple[str, ...]
 Rule: TypeAlias = tuple[Step, ...]
 
-STEP_WORDS = {
+WORDS_IN_STEP = {
     "origin": 2,
     "segment": 1,
     "instead": 2,
@@ -42,8 +42,8 @@ STEP_WORDS = {
     "path": 3,
     "case": 0,
 }
-"""Number of words that follow a step's name. Those of parameters have one or more."""
-OF_PARAMETERS = ("drop", "default", "value")
+"""Number of words after the name of a step. `PARAM_STEPS` take any number but none."""
+PARAM_STEPS = ("drop", "default", "value")
 
 
 def rewrite(rule: Rule, parts: UrlParts) -> UrlParts:
@@ -56,13 +56,13 @@ def rewrite(rule: Rule, parts: UrlParts) -> UrlParts:
 def rewrite_step(step: Step, parts: UrlParts) -> UrlParts:
     """Return what one step makes of a URL: the same object if it changes nothing."""
     kind = step[0]
-    if kind in OF_PARAMETERS:
+    if kind in PARAM_STEPS:
         return _rewrite_params(step, parts)
     if kind == "origin":
         return parts._replace(origin=step[2]) if parts.origin == step[1] else parts
     if kind == "path":
         return _to_path(step, parts)
-    segments = rewritten(step, parts.segments)
+    segments = rewrite_segments(step, parts.segments)
     return parts if segments == parts.segments else parts._replace(segments=segments)
 
 
@@ -85,18 +85,18 @@ def _to_path(step: Step, parts: UrlParts) -> UrlParts:
     _, path, name, folder = step
     if "/".join(parts.segments) != path:
         return parts
-    values = [value for known, value in parts.params if known == name]
+    values = [value for param, value in parts.params if param == name]
     if len(values) != 1 or not values[0]:
         return parts
-    params = tuple(param for param in parts.params if param[0] != name)
+    params = tuple((param, value) for param, value in parts.params if param != name)
     return parts._replace(segments=(*folder.split("/")[:-1], values[0]), params=params)
 
 
 def touched_by(rule: Rule, parts: UrlParts) -> tuple[object, ...]:
-    """Return the parts of a URL that a rule reads. URLs with equal parts say nothing about it."""
+    """Return the parts of a URL that a rule may change. URLs with equal parts are no evidence."""
     touched: list[object] = []
     for step in rule:
-        if step[0] in OF_PARAMETERS:
+        if step[0] in PARAM_STEPS:
             touched.append(_params_of(step, parts))
         else:
             touched.append(parts.origin if step[0] == "origin" else parts.segments)
@@ -104,8 +104,8 @@ def touched_by(rule: Rule, parts: UrlParts) -> tuple[object, ...]:
 
 
 def values_in(rule: Rule, parts: UrlParts) -> tuple[object, ...]:
-    """Return the values of a URL's parameters that a rule removes."""
-    return tuple(_params_of(step, parts) for step in rule if step[0] in OF_PARAMETERS)
+    """Return the parameters of a URL that a rule names, as a tuple for each step on parameters."""
+    return tuple(_params_of(step, parts) for step in rule if step[0] in PARAM_STEPS)
 
 
 def _params_of(step: Step, parts: UrlParts) -> tuple[tuple[str, str], ...]:
@@ -114,7 +114,7 @@ def _params_of(step: Step, parts: UrlParts) -> tuple[tuple[str, str], ...]:
 
 
 def wider(rule: Rule) -> Rule:
-    """Return the rule that ignores the values that a rule names; the same one if it names none."""
+    """Return the rule for any value instead of the values that a rule names, if it names some."""
     return tuple(map(_wider, rule))
 
 
@@ -122,30 +122,28 @@ def _wider(step: Step) -> Step:
     if step[0] == "default":
         return ("drop", *step[1::2])
     if step[0] == "segment":
-        return ("segment", "/".join(map(general, step[1].split("/"))))
+        return ("segment", "/".join(map(generalize, step[1].split("/"))))
     return step
 
 
-def in_order(rule: Rule) -> tuple[int, str]:
-    """Return the key by which rules are sorted: an origin is rewritten before those that it is
-    rewritten to.
-    """
+def sort_key(rule: Rule) -> tuple[int, str]:
+    """Return the sort key of a rule: high-ranking origins first, as they may be rewritten twice."""
     step = rule[0]
     return (-1, "") if step[0] != "origin" else (-rank(step[1]), step[1])
 
 
 def rank(origin: str) -> int:
-    """Return the rank of an origin: the lower one is kept."""
+    """Return the rank of an origin. Rules keep the lower: www. first, then short, then https."""
     scheme, _, host = origin.partition("://")
     return 2 * len(host) + (scheme != "https") + 100 * (not host.startswith("www."))
 
 
-def described(rule: Rule) -> str:
+def describe(rule: Rule) -> str:
     """Return a rule in words."""
-    return " and ".join(map(_described, rule))
+    return " and ".join(map(_describe_step, rule))
 
 
-def _described(step: Step) -> str:
+def _describe_step(step: Step) -> str:
     kind, *words = step
     listed = ", ".join(words)
     if kind == "segment" and words == [""]:

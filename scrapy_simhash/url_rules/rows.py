@@ -1,6 +1,7 @@
 """The stored form of a site's rules, and how several crawlers add to it.
 
-A crawler stores the difference to what it read last, so that two crawlers add up what they find.
+`theirs` is stored now, `before` is what a crawler read or stored last, and `mine` is what it has
+now. It adds the difference of `mine` and `before` to `theirs`, so that findings add up.
 """
 
 from __future__ import annotations
@@ -10,57 +11,59 @@ from copy import copy
 from typing import Any, TypeAlias, get_args
 
 from scrapy_simhash.url_rules.evidence import MAX_PATTERNS, Evidence, Origin, RuleRecord
-from scrapy_simhash.url_rules.rewriting import OF_PARAMETERS, STEP_WORDS, Rule
+from scrapy_simhash.url_rules.rewriting import PARAM_STEPS, WORDS_IN_STEP, Rule
+from scrapy_simhash.url_rules.segments import WORD_PLACES
 
 Rules: TypeAlias = dict[Rule, RuleRecord]
 
 
 def combined(mine: Rules, before: Rules, theirs: Rules) -> Rules:
-    """Return what is stored, plus what changed here.
+    """Return the rules of `theirs`, with the changes from `before` to `mine`.
 
-    :param mine: the rules here.
-    :param before: the rules from which these came.
-    :param theirs: what is stored now. A rule that was deleted, here or there, is deleted.
+    A rule of `before` that one of the others lacks was deleted, and stays so, except for imported
+    and removed rules of `theirs`.
     """
     rules = {
-        rule: _copied(record)
+        rule: _copy_record(record)
         for rule, record in theirs.items()
         if rule in mine or rule not in before or record.origin != "learned"
     }
     for rule, record in mine.items():
-        old = before.get(rule, RuleRecord())
         if rule not in rules:
             if rule not in before:
-                rules[rule] = _copied(record)
+                rules[rule] = _copy_record(record)
             continue
-        other = rules[rule]
-        other.total = summed(record.total, old.total, other.total)
-        for pattern, own in record.patterns.items():
-            if pattern in other.patterns or len(other.patterns) < MAX_PATTERNS:
-                earlier = old.patterns.get(pattern, Evidence())
-                known = other.patterns.get(pattern, Evidence())
-                other.patterns[pattern] = summed(own, earlier, known)
+        old, result = before.get(rule, RuleRecord()), rules[rule]
+        result.total = summed(record.total, old.total, result.total)
+        for pattern, evidence in record.patterns.items():
+            if pattern in result.patterns or len(result.patterns) < MAX_PATTERNS:
+                old_evidence = old.patterns.get(pattern, Evidence())
+                stored = result.patterns.get(pattern, Evidence())
+                result.patterns[pattern] = summed(evidence, old_evidence, stored)
     return rules
 
 
 def summed(mine: Evidence, before: Evidence, theirs: Evidence) -> Evidence:
-    """Return the evidence that is stored, plus what changed here; see `combined`."""
+    """Return the evidence of `theirs`, with the changes from `before` to `mine`."""
     contradicted = mine.against > before.against or theirs.against > before.against
+    # `Evidence.count` halves counts. If two crawlers halve one, the result would be below zero.
     return Evidence(
         max(0, theirs.pages + mine.pages - before.pages),
         max(0, theirs.against + mine.against - before.against),
+        # A contradiction ends both streaks: the shorter one began after it. Without one, both
+        # contain that of `before`, so a sum would count it twice.
         (min if contradicted else max)(mine.streak, theirs.streak),
         max(0, theirs.spared + mine.spared - before.spared),
     )
 
 
-def copied(rules: Rules) -> Rules:
-    """Return a copy that shares no evidence."""
-    return {rule: _copied(record) for rule, record in rules.items()}
+def copy_rules(rules: Rules) -> Rules:
+    """Return a copy with evidence of its own."""
+    return {rule: _copy_record(record) for rule, record in rules.items()}
 
 
-def _copied(record: RuleRecord) -> RuleRecord:
-    patterns = {pattern: copy(own) for pattern, own in record.patterns.items()}
+def _copy_record(record: RuleRecord) -> RuleRecord:
+    patterns = {pattern: copy(evidence) for pattern, evidence in record.patterns.items()}
     return RuleRecord(record.origin, copy(record.total), patterns)
 
 
@@ -68,41 +71,41 @@ def encode_rules(rules: Rules) -> bytes:
     """Return the stored form of a site's rules."""
     plain = []
     for rule, record in rules.items():
-        patterns = {pattern: _numbers(own) for pattern, own in record.patterns.items()}
+        patterns = {pattern: _numbers(evidence) for pattern, evidence in record.patterns.items()}
         plain.append([rule, record.origin, _numbers(record.total), patterns])
     return json.dumps(plain, separators=(",", ":")).encode()
 
 
 def decode_rules(row: bytes | None) -> Rules:
-    """Return the rules of a stored form; none for None.
+    """Return the rules of a site from their stored form; no rules for None.
 
-    :raises ValueError: it is not that of a site's rules.
+    :raises ValueError: the row is damaged.
     """
     if row is None:
         return {}
     try:
         return {
-            tuple(map(_step, rule)): RuleRecord(
+            _rule(steps): RuleRecord(
                 _origin(origin),
                 _evidence(total),
-                {str(pattern): _evidence(own) for pattern, own in patterns.items()},
+                {str(pattern): _evidence(numbers) for pattern, numbers in patterns.items()},
             )
-            for rule, origin, total, patterns in json.loads(row)
+            for steps, origin, total, patterns in json.loads(row)
         }
-    except (TypeError, AttributeError, IndexError) as error:
+    except (TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"rules of URLs that cannot be read ({error})") from error
 
 
 def encode_evidence(evidence: Evidence) -> bytes:
-    """Return the stored form of evidence by itself."""
+    """Return the stored form of evidence that belongs to no rule, such as that of a sitemap."""
     return json.dumps(_numbers(evidence)).encode()
 
 
 def decode_evidence(row: bytes) -> Evidence:
-    """Return the evidence of a stored form. :raises ValueError: it is none."""
+    """Return the evidence from `encode_evidence`. :raises ValueError: the row is damaged."""
     try:
         return _evidence(json.loads(row))
-    except (TypeError, RecursionError) as error:
+    except (TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"evidence that cannot be read ({error})") from error
 
 
@@ -117,19 +120,27 @@ def _evidence(numbers: list[Any]) -> Evidence:
     return Evidence(pages, against, streak, spared)
 
 
+def _rule(steps: list[Any]) -> Rule:
+    if not steps:
+        raise ValueError("a rule has no steps")
+    return tuple(map(_step, steps))
+
+
 def _step(step: list[Any]) -> tuple[str, ...]:
     kind, *words = map(str, step)
-    if kind in OF_PARAMETERS:
-        valid = bool(words) and (kind != "default" or len(words) % 2 == 0)
+    if kind in PARAM_STEPS:
+        is_valid = bool(words) and (kind != "default" or len(words) % 2 == 0)
     else:
-        valid = len(words) == STEP_WORDS.get(kind)
-    if not valid:
+        is_valid = len(words) == WORDS_IN_STEP.get(kind)
+    if kind == "words":
+        is_valid = is_valid and words[1] in WORD_PLACES
+    if not is_valid:
         raise ValueError(f"{step} is no step of a rule")
     return (kind, *words)
 
 
-def _origin(text: Any) -> Origin:
-    if text not in get_args(Origin):
-        raise ValueError(f"{text!r} is no origin of a rule")
-    origin: Origin = text
+def _origin(value: Any) -> Origin:
+    if value not in get_args(Origin):
+        raise ValueError(f"{value!r} is no origin of a rule")
+    origin: Origin = value
     return origin

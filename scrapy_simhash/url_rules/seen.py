@@ -1,7 +1,7 @@
 """A table of fixed size that remembers which content was found under which rewritten URL.
 
-It forgets: a new entry takes the place of whatever else had its slot. What is forgotten costs a
-download, never a page.
+A new entry replaces any other entry in its slot. A page that is forgotten in this way is downloaded
+once more; none is lost.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 SLOTS = 1 << 19
 SLOT_BYTES = 16
-_MASK = (1 << 64) - 1
-_HALF = (1 << 31) - 1
+_KEY_MASK = (1 << 64) - 1
+_VARIANT_MASK = (1 << 31) - 1
 
 
 class Seen(NamedTuple):
-    """A page.
+    """The page that was found last under a rewritten URL.
 
-    :param content: hash of what identifies its content.
-    :param variant: hash of its URL without the rewriting.
-    :param counted: it counts for the rule already.
+    :param content: `content_hash` of the page.
+    :param variant: `variant_hash` of the parts of its URL that the rule may change.
+    :param counted: the page was counted for the rule.
     """
 
     content: int
@@ -29,7 +29,7 @@ class Seen(NamedTuple):
 
 
 class SeenTable:
-    """Pages by the hash of their rewritten URL."""
+    """Pages by the hash of a key, such as a rule with a rewritten URL."""
 
     def __init__(self, slots: int = SLOTS) -> None:
         self._slots = slots
@@ -37,27 +37,27 @@ class SeenTable:
         self._values = array("Q", bytes(8 * slots))
 
     def get(self, key: object) -> Seen | None:
-        """Return what was put under a key last, unless it was forgotten."""
-        number = hash(key) & _MASK
+        """Return the page that was put under a key last; None if it was forgotten."""
+        number = hash(key) & _KEY_MASK
         slot = number % self._slots
         if self._keys[slot] != number:
             return None
         value = self._values[slot]
-        return Seen(value >> 32, value >> 1 & _HALF, bool(value & 1))
+        return Seen(value >> 32, value >> 1 & _VARIANT_MASK, bool(value & 1))
 
     def put(self, key: object, seen: Seen) -> None:
-        """Remember a page."""
-        number = hash(key) & _MASK
+        """Put a page under a key."""
+        number = hash(key) & _KEY_MASK
         slot = number % self._slots
         self._keys[slot] = number
         self._values[slot] = seen.content << 32 | seen.variant << 1 | seen.counted
 
 
 def content_hash(identity: str) -> int:
-    """Return the 32 bits that stand for a content."""
+    """Return 32 bits for a content, from what identifies it."""
     return hash(identity) & 0xFFFFFFFF
 
 
 def variant_hash(parts: object) -> int:
-    """Return the 31 bits that stand for a variant of a URL."""
-    return hash(parts) & _HALF
+    """Return 31 bits for the parts of a URL in which its variants differ."""
+    return hash(parts) & _VARIANT_MASK

@@ -11,31 +11,31 @@ if TYPE_CHECKING:
 
 Segments: TypeAlias = tuple[str, ...]
 
-# Where `words_at` looks for words: in the segment after a number, after the number in its segment,
-# or before it.
+# Where `words_at` looks for words: in the segment after that of a number, or in the same segment,
+# after the number or before it.
 WORD_PLACES = ("*", "#*", "*#")
-# Session ids; the names of pages are seldom so long without a separator.
-_TOKEN = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)[A-Za-z0-9]{16,}")
-_BESIDE = {"#*": re.compile(r"(\d+)\D.*"), "*#": re.compile(r".*\D(\d+)")}
+# The names of pages are seldom so long without a separator.
+_SESSION_ID = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)[A-Za-z0-9]{16,}")
+_NUMBER_BESIDE_WORDS = {"#*": re.compile(r"(\d+)\D.*"), "*#": re.compile(r".*\D(\d+)")}
 
 
 @lru_cache(maxsize=4096)
-def general(segment: str) -> str:
-    """Return a segment with ``#`` for a number, and with ``*`` for each session id in it."""
-    return "#" if segment.isdecimal() else _TOKEN.sub("*", segment)
+def generalize(segment: str) -> str:
+    """Return ``#`` for a number, else the segment with ``*`` for each session id in it."""
+    return "#" if segment.isdecimal() else _SESSION_ID.sub("*", segment)
 
 
 def without_run(segments: Segments, run: Sequence[str]) -> Segments:
-    """Return a path without each run of segments that follow each other.
+    """Return a path without a run of segments, wherever the path contains it.
 
-    :param run: the segments, which may be `general` ones.
+    :param run: consecutive segments, each as it is or as `generalize` returns it.
     """
     kept: list[str] = []
     at, length = 0, len(run)
     while at < len(segments):
         if all(
-            piece in (one, general(one))
-            for piece, one in zip(run, segments[at : at + length], strict=False)
+            removed in (segment, generalize(segment))
+            for removed, segment in zip(run, segments[at : at + length], strict=False)
         ) and at + length <= len(segments):
             at += length
         else:
@@ -49,7 +49,7 @@ def words_at(segments: Segments, place: str) -> tuple[str, Segments] | None:
 
     :param place: one of `WORD_PLACES`. In ``/questions/17/how-to-row`` the words are at ``*``, in
         ``/q/17-how-to-row.html`` at ``#*``, in ``/q/how-to-row-17.html`` at ``*#``.
-    :return: the folder is a `general` one, such as ``questions/#``.
+    :return: the segments of the folder are generalized, as in ``questions/#``.
     """
     slash: Segments = ("",) if segments[-1:] == ("",) else ()
     names = segments[: len(segments) - len(slash)]
@@ -62,21 +62,21 @@ def words_at(segments: Segments, place: str) -> tuple[str, Segments] | None:
         rest = (*folders, *slash)
     else:
         name, dot, extension = stem_of(last)
-        number = _BESIDE[place].fullmatch(name)
+        number = _NUMBER_BESIDE_WORDS[place].fullmatch(name)
         if number is None:
             return None
         rest = (*folders, f"{number[1]}{dot}{extension}", *slash)
-    return "/".join(map(general, folders)), rest
+    return "/".join(map(generalize, folders)), rest
 
 
 def stem_of(segment: str) -> tuple[str, str, str]:
-    """Return (name, dot, extension) of a path segment; the last two may be empty."""
+    """Return (stem, dot, extension) of a path segment; without an extension, both are empty."""
     name, dot, extension = segment.rpartition(".")
     return (name, dot, extension) if dot and extension.isalnum() else (segment, "", "")
 
 
-def rewritten(step: tuple[str, ...], segments: Segments) -> Segments:
-    """Return what a step of a rule makes of a path (`scrapy_simhash.url_rules.rewriting`)."""
+def rewrite_segments(step: tuple[str, ...], segments: Segments) -> Segments:
+    """Return a path as a step rewrites it; see `scrapy_simhash.url_rules.rewriting`."""
     kind, *words = step
     if kind == "case":
         return tuple(segment.lower() for segment in segments)

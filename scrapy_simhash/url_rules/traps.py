@@ -1,9 +1,9 @@
 """Traps: calendars and other pages without end, each of which leads to the next.
 
-A *barren* page is a near-duplicate, or so similar to another page of its kind that it may be one.
-A trap is a chain of barren pages, each of which was found on the one before, whose URLs differ in
-numbers alone, or are in one folder. URLs that were found elsewhere, such as on a page with content,
-are never in a chain.
+A *barren* page is a near-duplicate, or so similar to a page with an alike URL that it may be one.
+In a *chain* of barren pages, each was found on the one before, and their URLs are alike. URLs that
+were found elsewhere, such as on a page with content, are never in a chain. A *trap* is a shape of
+URLs, or a folder, with many barren pages in a row, each of them deep in a chain.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from scrapy_simhash.url_rules.url_parts import MAX_URL_CHARACTERS, url_parts
 if TYPE_CHECKING:
     from scrapy_simhash.verdict import Verdict
 
+# A barren page counts if its chain is at least so long.
 MIN_CHAIN = 3
-# So many barren pages of a shape, one after the other, are a trap.
+# So many barren pages in a row make a trap of a shape of URLs, or of a folder.
 MIN_BARREN = 50
-# So many in a folder, whatever their URLs look like.
 MIN_BARREN_IN_FOLDER = 200
 MIN_SIMILARITY = 0.85
 MAX_SHAPES = 10_000
@@ -30,14 +30,14 @@ _NUMBER = re.compile(r"[-+]?\d+")
 
 
 def shape_of(url: str) -> str:
-    """Return a URL with ``#`` in place of its numbers."""
+    """Return the shape of a URL: ``#`` stands for each number."""
     return _NUMBER.sub("#", url)
 
 
 def folders_of(url: str) -> list[str]:
-    """Return the folders of a URL down to the first name with a digit; a script counts as one.
+    """Return the folders of a URL, down to the first name with a digit.
 
-    The site itself is one only for a URL that begins with such a name.
+    A script before parameters counts as one, and the site if the path begins with such a name.
     """
     parts = url_parts(url)
     if parts is None:
@@ -73,18 +73,18 @@ def _are_alike(one: str, other: str) -> bool:
 
 
 def repeats_itself(url: str) -> bool:
-    """Return True for a URL that grows: a segment or parameter occurs more than four times."""
+    """Return True for a URL that grows: too long, or with five equal segments or parameters."""
     parts = url_parts(url) if len(url) <= MAX_URL_CHARACTERS else None
     if parts is None:
         return True
-    words = ([one for one in parts.segments if one], [name for name, _ in parts.params])
-    return any(max(map(some.count, some), default=0) > _MAX_REPEATED for some in words)
+    names = ([name for name in parts.segments if name], [name for name, _ in parts.params])
+    return any(max(map(kind.count, kind), default=0) > _MAX_REPEATED for kind in names)
 
 
 def chain_after(verdict: Verdict, chain: int, url: str) -> int:
     """Return the length of the chain of barren pages that leads to a URL.
 
-    :param verdict: on the page that links to it.
+    :param verdict: the verdict on the page with the link to the URL.
     :param chain: length of the chain that led to that page.
     """
     if not is_barren(verdict):
@@ -93,42 +93,42 @@ def chain_after(verdict: Verdict, chain: int, url: str) -> int:
 
 
 class Traps:
-    """Counts the barren pages of each shape of URLs and each folder; keeps the last 10,000."""
+    """The number of barren pages in a row, for the last 10,000 shapes of URLs and folders."""
 
     def __init__(self, random: Random | None = None) -> None:
         self._random = random or Random()  # noqa: S311 - a sample
         self._barren: OrderedDict[str, int] = OrderedDict()
 
     def judged(self, verdict: Verdict, chain: int) -> bool:
-        """Count a page; return True if it ends a trap.
+        """Count a page. Return True if it has content and was in a trap, which ends then.
 
-        :param chain: length of the chain that led to it.
+        :param chain: length of the chain that led to the page.
         """
-        ends, was_trap = not is_barren(verdict), self._barren_around(verdict.key) > 0
+        has_content, was_trap = not is_barren(verdict), self._barren_around(verdict.key) > 0
         for name in (shape_of(verdict.key), *folders_of(verdict.key)):
             barren = self._barren.pop(name, 0)
-            if not ends:
+            if not has_content:
                 self._barren[name] = barren + (chain >= MIN_CHAIN)
         while len(self._barren) > MAX_SHAPES:
             self._barren.popitem(last=False)
-        return ends and was_trap
+        return has_content and was_trap
 
     def has(self, url: str) -> bool:
-        """Return True if a URL has the shape of a trap, or is in a folder that is one."""
+        """Return True if the shape or a folder of a URL is a trap, or if the URL grows."""
         return self._barren_around(url) > 0 or repeats_itself(url)
 
     def spares(self, url: str, chain: int) -> bool:
-        """Return True if a URL is in a trap, and not in the sample that is requested all the same.
+        """Return True if a URL is in a trap, and not in a sample that is requested all the same.
 
-        The sample shrinks with each page of it that brings nothing; one with content ends the trap.
+        The sample shrinks with each barren page in it. A page with content ends the trap.
         """
         barren = self._barren_around(url) if chain >= MIN_CHAIN else 0
-        if chain and repeats_itself(url):  # its shape grows as well
+        if chain and repeats_itself(url):  # which has a new shape each time, so nothing is counted
             barren = max(barren, MIN_BARREN)
         return barren > 0 and self._random.random() * 2 * barren >= 1
 
     def _barren_around(self, url: str) -> int:
-        """Return the number of barren pages like a URL, one after the other; 0 if there are few."""
+        """Return the number of barren pages in a row in a URL's trap; 0 if it is in none."""
         barren = self._barren.get(shape_of(url), 0)
         if barren >= MIN_BARREN:
             return barren

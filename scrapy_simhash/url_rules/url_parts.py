@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-# As Scrapy's URLLENGTH_LIMIT. Longer URLs neither teach nor obey rules.
+# Scrapy's default URLLENGTH_LIMIT. Longer URLs neither teach nor obey rules.
 MAX_URL_CHARACTERS = 2083
 _MAX_PARAMS = 64
 
@@ -14,13 +14,12 @@ Param: TypeAlias = tuple[str, str]
 
 
 class UrlParts(NamedTuple):
-    """The parts of a URL, without its fragment and user name.
+    """The parts of a URL, without its user name, its fragment and parameters without a name.
 
     :param origin: scheme and host, in lower case, with a port that is not the scheme's own.
     :param segments: of the path; a path that ends with a slash has an empty last segment.
-    :param params: in the order of their names and values, because Scrapy's duplicate filter
-        ignores the order, too. A parameter of the path, as in ``/a;jsessionid=1``, has a name
-        that begins with a semicolon.
+    :param params: sorted (name, value) pairs: Scrapy's duplicate filter ignores their order, too.
+        A parameter of the path, as in ``/a;jsessionid=1``, has a name that begins with a semicolon.
     """
 
     origin: str
@@ -36,7 +35,7 @@ class UrlParts(NamedTuple):
 
 
 def url_parts(url: str) -> UrlParts | None:
-    """Return the parts of a URL; None if it is too long, or not of the web."""
+    """Return the parts of a URL; None if it is no web URL, too long, or has over 64 parameters."""
     if len(url) > MAX_URL_CHARACTERS:
         return None
     try:
@@ -69,7 +68,7 @@ def _origin(scheme: str, host: str | None, port: int | None) -> str:
 
 
 def _without_params(path: str) -> tuple[str, list[Param]]:
-    """Return a path without its parameters, and these."""
+    """Return a path without its parameters, and the parameters."""
     segments, params = [], []
     for segment in path.split("/"):
         name, *pieces = segment.split(";")

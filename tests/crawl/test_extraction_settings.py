@@ -107,7 +107,7 @@ def test_an_extractor_gives_text_and_nothing_else(results):
     result = results["bytes"]
     assert result.seen() == ["/first", "/second", "/other"]
     assert result.stat("skipped/extraction_error") == 3
-    assert len(result.lines("WARNING", "it gave bytes instead of a text")) == 1
+    assert len(result.lines("WARNING", "it returned bytes, not a string")) == 1
 
 
 def test_an_extractor_that_exits_neither_ends_nor_hangs_the_crawl(results):

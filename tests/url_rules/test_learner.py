@@ -8,13 +8,20 @@ import random
 import pytest
 
 from scrapy_simhash.url_rules.evidence import Evidence, RuleRecord, lower_bound
-from scrapy_simhash.url_rules.learner import UrlRules
-from scrapy_simhash.url_rules.rows import combined, decode_rules, encode_rules
+from scrapy_simhash.url_rules.learner import EVERY_SITE, UrlRules
+from scrapy_simhash.url_rules.rows import (
+    combined,
+    decode_evidence,
+    decode_rules,
+    encode_rules,
+    summed,
+)
 from scrapy_simhash.url_rules.seen import Seen, SeenTable
 from scrapy_simhash.url_rules.site import MAX_RULES
 
 SITE = "http://example.com"
 SID = (("drop", "sid"),)
+DEEP = pytest.param(100_000 * b"[", id="nested too deep")
 
 
 class Crawl:
@@ -214,6 +221,13 @@ def test_a_removed_rule_is_not_learned_again():
     assert crawl.spared == []
 
 
+def test_a_rule_that_was_removed_for_every_site_applies_on_none():
+    stored = {EVERY_SITE: {SID: RuleRecord("removed")}}
+    rules = UrlRules(lambda site: stored.get(site, {}))
+    assert rules.site("example.com").rules == stored[EVERY_SITE]
+    assert rules.rewritten("https://example.com/a?sid=1") is None
+
+
 def test_an_imported_rule_is_tested_once_on_each_path_pattern():
     def content_of(url: str) -> str:
         return url if url.startswith("/b") else without_sid(url)
@@ -285,11 +299,25 @@ def test_rules_survive_being_stored():
         *(b'[[[["eval","a"]],"learned",[0,0,0,0],{}]]', b'[[[["case"]],"other",[0,0,0,0],{}]]'),
         *(b'[[[["case"]],"learned",[0,0,0],{}]]', b'[[[["case"]],"learned",[0,-1,0,0],{}]]'),
         b'[[[["case"]],"learned",[0,0,0,0],[]]]',
+        *(b'[[[["case"]],"learned",[Infinity,0,0,0],{}]]', DEEP),
+        *(b'[[[],"learned",[0,0,0,0],{}]]', b'[[[["words","a","b"]],"learned",[0,0,0,0],{}]]'),
     ],
 )
 def test_a_row_that_is_damaged_is_refused(row):
     with pytest.raises(ValueError, match=r"."):
         decode_rules(row)
+
+
+@pytest.mark.parametrize("row", [b"", b"7", b"[1]", b"[Infinity,0,0,0]", DEEP])
+def test_evidence_that_is_damaged_is_refused(row):
+    with pytest.raises(ValueError, match=r"."):
+        decode_evidence(row)
+
+
+def test_evidence_that_two_crawlers_halved_is_not_negative():
+    halved = Evidence(pages=100, against=1, streak=5, spared=9)
+    before = Evidence(pages=400, against=4, streak=4, spared=9)
+    assert summed(halved, before, halved) == Evidence(0, 0, 5, 9)
 
 
 def test_two_crawlers_add_up_what_they_find():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.url_rules.differences import rules_between
 from scrapy_simhash.url_rules.path_patterns import MAX_NAMES, PathPatterns
-from scrapy_simhash.url_rules.rewriting import described, rewrite
+from scrapy_simhash.url_rules.rewriting import describe, rewrite
 from scrapy_simhash.url_rules.url_parts import MAX_URL_CHARACTERS, url_parts
 
 SITE = "http://example.com"
@@ -91,7 +91,7 @@ def test_other_urls_have_no_parts(url):
 def test_rules_between_two_urls_make_them_equal(copy, original, rule):
     for one, other in ((copy, original), (original, copy)):
         found = rules_between(parts_of(one), parts_of(other))
-        assert any(rule in described(known) for known in found)
+        assert any(rule in describe(known) for known in found)
         for known in found:
             assert rewrite(known, parts_of(one)) == rewrite(known, parts_of(other))
 
@@ -168,7 +168,7 @@ def test_no_text_is_too_strange_for_a_url(text):
         parts = url_parts(url)
         if parts is not None:
             assert PathPatterns().of(parts).startswith("/")
-            described(((("drop", text)),))
+            describe(((("drop", text)),))
 
 
 @pytest.mark.parametrize(
