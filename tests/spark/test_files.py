@@ -12,7 +12,7 @@ from tests.spark.feed import feed
 pytestmark = pytest.mark.filterwarnings("default")
 
 
-FILES = {"out", "verdicts", "kept", "out/v", "in.parquet"}
+FILES = {"out", "verdicts", "kept", "out/v", "in.parquet", "in", "in/out", "in/work"}
 
 
 def dedupe(folder, *arguments):
