@@ -154,15 +154,15 @@ def _index_directory(options: argparse.Namespace) -> Path:
 
     base = settings_reader(options.settings).path("SIMHASH_DIR")
     if options.spider is not None:
-        found = [path for path in page_indexes(base) if _spider_of(path) == options.spider]
+        matching = [path for path in page_indexes(base) if _spider_of(path) == options.spider]
         missing = f"the spider {options.spider} has no index"
     else:
-        found = page_indexes(base)
+        matching = page_indexes(base)
         missing = "no index found"
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise SimhashError(f"{base} holds several indexes: choose one with {_listed(found)}")
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise SimhashError(f"{base} holds several indexes: choose one with {_listed(matching)}")
     others = _listed(all_indexes(base))
     raise SimhashError(
         f"{base}: {missing}; "

@@ -51,8 +51,8 @@ def run(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.changes import changes
 
     with progress("entries") as on_progress:
-        found = changes(index_location(options), options.since, on_progress=on_progress)
-    for change in found:
+        changed = changes(index_location(options), options.since, on_progress=on_progress)
+    for change in changed:
         show(json.dumps(_as_json(change)))
     return 0
 

@@ -214,8 +214,8 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "--text-field",
         metavar="NAME",
         action="append",
-        help="field with the text; may be repeated to join several. If title, name or headline is "
-        "one, it is the record's name, too (default: SIMHASH_ITEM_FIELDS, else the first of "
+        help="field with the text; may be repeated to join several. A title, name or headline "
+        "among them is the record's name, too (default: SIMHASH_ITEM_FIELDS, else the first of "
         f"{', '.join(TEXT_FIELDS)})",
     )
     content.add_argument(
@@ -364,8 +364,8 @@ def _show(summary: DedupeSummary, options: argparse.Namespace) -> None:
     show(f"kept       {summary.kept:,}{where}")
     show(f"dropped    {summary.dropped:,}")
     if options.against:
-        known = ", ".join(map(printable, options.against))
-        show(f"known      {summary.known:,} records have a copy in {known}")
+        names = ", ".join(map(printable, options.against))
+        show(f"known      {summary.known:,} records have a copy in {names}")
     if summary.tagged:
         show(f"tagged     {summary.tagged:,}")
     if summary.similar:

@@ -210,8 +210,8 @@ def _remove(options: argparse.Namespace) -> int:
         return 0
     keys = list(dict.fromkeys(_read_keys(options.keys)))
     removed = remove(where, keys)
-    found = set(removed)
-    missing = [key for key in keys if key not in found]
+    removed_keys = set(removed)
+    missing = [key for key in keys if key not in removed_keys]
     if options.json:
         _show_json(where, {"removed": removed, "missing": missing})
     else:

@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _distances(plan: TablePlan, k: int) -> list[int]:
-    """Return the distances to show: above the guaranteed one, to k and a recall below one half."""
+    """Return the distances to show: past the guaranteed one, to k, and until recall is low."""
     distances = []
     step = _PROBED_STEP if plan.probes else 1
     for distance in range(plan.guaranteed_distance + 1, plan.bits + 1, step):
