@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 if __name__ == "__main__":
-    # Ctrl-C may come during the import.
+    # Ctrl-C during the import has the exit code of a later Ctrl-C, and shows no traceback.
     try:
         from scrapy_simhash.commands.main import main
     except KeyboardInterrupt:

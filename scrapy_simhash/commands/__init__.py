@@ -1,1 +1,1 @@
-"""``scrapy simhash …`` and ``python -m scrapy_simhash …``."""
+"""The command line: ``scrapy simhash …`` and ``python -m scrapy_simhash …``."""

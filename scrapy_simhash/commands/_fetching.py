@@ -1,4 +1,4 @@
-"""Download pages with Scrapy, by the settings of the project."""
+"""Download pages with Scrapy and the settings of the project."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
     from twisted.python.failure import Failure
 
-# A command must not write the project's feeds, nor run the plugin.
+# A command only downloads: it runs no part of a crawl that would write files or judge pages.
 _OVERRIDDEN: dict[str, Any] = {
     "FEEDS": {},
     "ITEM_PIPELINES": {},
@@ -38,8 +38,8 @@ _OVERRIDDEN: dict[str, Any] = {
 class FetchedPage(NamedTuple):
     """A downloaded page, with its text as Scrapy decoded it.
 
-    :param is_html: True for an HtmlResponse, which a crawl would judge.
-    :param url: URL of the response, after redirects.
+    :param is_html: the response is an HtmlResponse; a crawl judges only these.
+    :param url: URL after redirects.
     """
 
     content: bytes
@@ -56,27 +56,27 @@ class _FetchSpider(Spider):
     problems: dict[int, str]
 
     async def start(self) -> AsyncIterator[Any]:
-        for place, url in enumerate(self.urls):
+        for position, url in enumerate(self.urls):
             yield Request(
                 url,
                 callback=self.take,
-                errback=partial(self.fail, place=place),
-                cb_kwargs={"place": place},
+                errback=partial(self.fail, position=position),
+                cb_kwargs={"position": position},
                 dont_filter=True,
             )
 
-    def take(self, response: Response, place: int) -> None:
+    def take(self, response: Response, position: int) -> None:
         if isinstance(response, TextResponse):
             is_html = isinstance(response, HtmlResponse)
-            self.pages[place] = FetchedPage(response.body, response.text, is_html, response.url)
+            self.pages[position] = FetchedPage(response.body, response.text, is_html, response.url)
             return
-        found = response.headers.get("Content-Type")
-        content_type = "no Content-Type" if found is None else found.decode("latin-1")
-        self.problems[place] = (
+        header = response.headers.get("Content-Type")
+        content_type = "no Content-Type" if header is None else header.decode("latin-1")
+        self.problems[position] = (
             f"not text ({content_type}): save its text to a file, and name that file"
         )
 
-    def fail(self, failure: Failure, *, place: int) -> None:
+    def fail(self, failure: Failure, *, position: int) -> None:
         error = failure.value
         if isinstance(error, HttpError):
             problem = f"the server answered {error.response.status}"
@@ -84,18 +84,18 @@ class _FetchSpider(Spider):
             problem = "the site's robots.txt forbids it (setting ROBOTSTXT_OBEY)"
         else:
             problem = f"{type(error).__name__}: {error}".rstrip(": ")
-        self.problems[place] = problem
+        self.problems[position] = problem
 
 
 def fetch_all(
     urls: Sequence[str], settings: Settings | None, *, max_bytes: int
 ) -> list[FetchedPage]:
-    """Return the pages at URLs, downloaded in one crawl.
+    """Return the pages at URLs, in their order, downloaded in one crawl.
 
-    Call it once in a process: a reactor cannot run again.
+    Call this once in a process, because a reactor cannot be restarted.
 
     :param settings: None for the settings of the project.
-    :param max_bytes: 0 leaves the limit of Scrapy.
+    :param max_bytes: replaces DOWNLOAD_MAXSIZE, unless it is 0.
     :raises SimhashError: a page cannot be fetched, or is not text.
     """
     settings = (project_settings() if settings is None else settings).copy()
@@ -104,28 +104,28 @@ def fetch_all(
         settings.set("DOWNLOAD_MAXSIZE", max_bytes, priority="cmdline")
     pages: dict[int, FetchedPage] = {}
     problems: dict[int, str] = {}
-    # As scrapy.cmdline.execute chooses.
-    asynchronous = (
+    # The condition of scrapy.cmdline.execute.
+    is_asynchronous = (
         settings["TWISTED_REACTOR"] == _asyncio_reactor_path
         and not settings.getbool("FORCE_CRAWLER_PROCESS")
     ) or not settings.getbool("TWISTED_REACTOR_ENABLED")
-    process = (AsyncCrawlerProcess if asynchronous else CrawlerProcess)(settings)
+    process = (AsyncCrawlerProcess if is_asynchronous else CrawlerProcess)(settings)
     process.crawl(_FetchSpider, urls=urls, pages=pages, problems=problems)
     try:
-        # Scrapy's handlers would make Ctrl-C slow.
+        # With Scrapy's handlers, the first Ctrl-C would wait for running downloads.
         process.start(install_signal_handlers=False)
     except KeyboardInterrupt:
-        _end_threads()
+        _stop_threads()
         raise
-    for place, url in enumerate(urls):
-        if place not in pages:
-            problem = problems.get(place, "no response arrived; --loglevel DEBUG shows more")
+    for position, url in enumerate(urls):
+        if position not in pages:
+            problem = problems.get(position, "no response arrived; --loglevel DEBUG shows more")
             raise SimhashError(f"{url} cannot be fetched: {problem}")
-    return [pages[place] for place in range(len(urls))]
+    return [pages[position] for position in range(len(urls))]
 
 
-def _end_threads() -> None:
-    """Stop the threads of an interrupted reactor; Python would wait for them at exit."""
+def _stop_threads() -> None:
+    """Stop the threads of an interrupted reactor, because Python would wait for them at exit."""
     reactor: Any = sys.modules.get("twisted.internet.reactor")
     if reactor is not None:
         reactor.getThreadPool().stop()

@@ -1,4 +1,4 @@
-"""Define the options that several commands share: numbers, times, indexes, presets, extraction."""
+"""Define the options that several commands share, and read them."""
 
 from __future__ import annotations
 
@@ -28,45 +28,45 @@ Subparsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public
 
 
 def add_command(
-    subparsers: Subparsers[Any], name: str, description: str, explained: str
+    subparsers: Subparsers[Any], name: str, description: str, summary: str
 ) -> argparse.ArgumentParser:
-    """Return a parser; ``{program}`` in its description becomes the name of the program."""
+    """Return the parser of a new subcommand; ``{program}`` in its description is filled in."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        name, help=explained, formatter_class=argparse.RawDescriptionHelpFormatter
+        name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     program = parser.prog.rpartition(" ")[0]
     parser.description = description.replace("{program}", program)
-    # Commands report options that exclude each other as wrong usage.
+    # Commands call `options.wrong_usage` for options that exclude each other.
     parser.set_defaults(wrong_usage=parser.error)
     return parser
 
 
 def add_index_command(
-    subparsers: Subparsers[Any], name: str, description: str, explained: str
+    subparsers: Subparsers[Any], name: str, description: str, summary: str
 ) -> argparse.ArgumentParser:
-    """Return a parser for a command on an index, with the option ``--json``."""
-    parser = add_command(subparsers, name, description, explained)
+    """Return the parser of a new subcommand on an index, with the option ``--json``."""
+    parser = add_command(subparsers, name, description, summary)
     add_index_options(parser)
     parser.add_argument("--json", action="store_true", help="show the result as JSON")
     return parser
 
 
-def whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    """Return an argparse type for whole numbers in a range."""
+def whole(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Return an argparse type for whole numbers from `low` to `high`, or without upper limit."""
 
     def convert(text: str) -> int:
         number = int(text)
-        if number < least or (most is not None and number > most):
-            expected = f"from {least} to {most}" if most is not None else f"{least} or more"
+        if number < low or (high is not None and number > high):
+            expected = f"from {low} to {high}" if high is not None else f"{low} or more"
             raise argparse.ArgumentTypeError(f"{number}: {expected}")
         return number
 
-    convert.__name__ = "number"  # argparse says: invalid number value
+    convert.__name__ = "number"  # for argparse's message "invalid number value"
     return convert
 
 
 def share(text: str) -> float:
-    """Convert the text of an option to a number from 0 to 1."""
+    """Return the number from 0 to 1 that an option has as text; an argparse type."""
     number = float(text)
     if not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"{text}: from 0 to 1")
@@ -74,12 +74,10 @@ def share(text: str) -> float:
 
 
 _INDEX = (
-    "directory of the index (default: the only one in the project's SIMHASH_DIR, outside of a "
-    "project in .scrapy/simhash here)"
+    "directory of the index (default: the only index of pages in SIMHASH_DIR; outside a project, "
+    "in .scrapy/simhash of the working directory)"
 )
-
-
-_SHOWN = 10
+_MAX_LISTED = 10
 
 
 def add_index_options(parser: argparse.ArgumentParser) -> None:
@@ -99,12 +97,12 @@ def add_redis_options(parser: argparse.ArgumentParser) -> None:
         "--redis",
         metavar="URL",
         help="server of the index, such as redis://user:password@host:6379/0 (default: "
-        "SIMHASH_REDIS_URL or REDIS_URL, which no list of processes shows)",
+        "SIMHASH_REDIS_URL or REDIS_URL; unlike options, lists of processes do not show them)",
     )
     group.add_argument(
         "--redis-key",
         metavar="NAME",
-        help="name of the index (default: SIMHASH_REDIS_KEY, for the spider of --spider)",
+        help="name of the index (default: SIMHASH_REDIS_KEY, with the spider of --spider)",
     )
     group.add_argument(
         "--redis-cluster",
@@ -114,11 +112,12 @@ def add_redis_options(parser: argparse.ArgumentParser) -> None:
 
 
 def index_location(options: argparse.Namespace) -> Location:
-    """Return the place of the index that the options or the settings name.
+    """Return the location of the index that the options or the settings name.
 
-    :raises SimhashError: no index is found, or several are.
+    :raises SimhashError: no index is found, several are, or a setting is invalid.
     """
     if options.index is not None:
+        # --redis-cluster is allowed: in `merge`, it may be for the other index.
         if options.redis or options.redis_key:
             options.wrong_usage("--index cannot be combined with --redis or --redis-key")
         return _index_directory(options)
@@ -128,15 +127,15 @@ def index_location(options: argparse.Namespace) -> Location:
 
 
 def other_location(text: str, options: argparse.Namespace) -> Location:
-    """Return the place of another index: a directory, or ``redis://host:6379/0#name``.
+    """Return the location of another index: a directory, or ``redis://host:6379/0#name``.
 
-    :raises SimhashError: the text is empty, or a URL without a name.
+    :raises SimhashError: the text is empty, or a URL without the name of an index.
     """
     from scrapy_simhash.index.redis import RedisAddress
     from scrapy_simhash.index.redis.urls import SCHEMES, masked
 
     if not text:  # Path("") is the working directory
-        raise SimhashError("the name of a directory is empty: an empty variable of the shell?")
+        raise SimhashError("the name of a directory is empty: is a shell variable unset?")
     if not text.startswith(tuple(f"{scheme}://" for scheme in SCHEMES)):
         return Path(text)
     url, _, name = text.partition("#")
@@ -155,26 +154,29 @@ def _index_directory(options: argparse.Namespace) -> Path:
 
     base = settings_reader(options.settings).path("SIMHASH_DIR")
     if options.spider is not None:
-        found = [one for one in known_indexes(base) if _spider(one) == options.spider]
+        matching = [path for path in page_indexes(base) if _spider_of(path) == options.spider]
         missing = f"the spider {options.spider} has no index"
     else:
-        found = [
-            one for one in known_indexes(base) if "items" not in one.relative_to(base).parts[0]
-        ]
+        matching = page_indexes(base)
         missing = "no index found"
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise SimhashError(f"{base} holds several indexes: choose one with {_either(found)}")
-    others = _either(known_indexes(base))
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise SimhashError(f"{base} holds several indexes: choose one with {_listed(matching)}")
+    others = _listed(all_indexes(base))
     raise SimhashError(
         f"{base}: {missing}; "
         + (f"found {others}" if others else "name the directory of an index with --index")
     )
 
 
-def known_indexes(base: Path) -> list[Path]:
-    """Return the directories of the indexes in a SIMHASH_DIR, both of pages and of items."""
+def page_indexes(base: Path) -> list[Path]:
+    """Return the directories of the indexes of pages in a SIMHASH_DIR, sorted."""
+    return [path for path in all_indexes(base) if "items" not in path.relative_to(base).parts[0]]
+
+
+def all_indexes(base: Path) -> list[Path]:
+    """Return the directories of the indexes of pages and items in a SIMHASH_DIR, sorted."""
     return sorted(
         manifest.parent
         for pattern in ("shared*", "spiders/*", "spider-items/*")
@@ -182,25 +184,25 @@ def known_indexes(base: Path) -> list[Path]:
     )
 
 
-def _either(directories: list[Path]) -> str:
-    shown = ", or ".join(f"--index {one}" for one in directories[:_SHOWN])
-    return shown + (f", or {len(directories) - _SHOWN} more" if len(directories) > _SHOWN else "")
+def _listed(directories: list[Path]) -> str:
+    listed = ", or ".join(f"--index {path}" for path in directories[:_MAX_LISTED])
+    more = len(directories) - _MAX_LISTED
+    return f"{listed}, or {more} more" if more > 0 else listed
 
 
-def _spider(directory: Path) -> str | None:
+def _spider_of(directory: Path) -> str | None:
+    """Return the spider that an index of pages belongs to; None if spiders share the index."""
     return unquote(directory.name) if directory.parent.name == "spiders" else None
 
 
-_EXTRACTORS = "readability, readability-only, text, trafilatura, resiliparse, or an import path"
-
-
+_EXTRACTORS = "readability, readability-only, segments, text, trafilatura, resiliparse"
 PRESET_HELP = f"{', '.join(PRESETS)}, a TOML file, or the import path of a Scheme"
 
 
 def preset_option(value: str) -> str:
     """Return the value of --preset unchanged.
 
-    :raises argparse.ArgumentTypeError: no preset has this name.
+    :raises argparse.ArgumentTypeError: it is no name, file or import path of a preset.
     """
     try:
         choose_preset(value)
@@ -210,7 +212,7 @@ def preset_option(value: str) -> str:
 
 
 def preset_or_all(value: str) -> str:
-    """Return the value of --preset unchanged, where ``all`` is allowed, too."""
+    """Return the value of --preset unchanged: ``all``, or what `preset_option` accepts."""
     return value if value == "all" else preset_option(value)
 
 
@@ -221,9 +223,9 @@ def add_scheme_options(
     max_distance: bool = True,
     confirmation: bool = False,
 ) -> None:
-    """Add the options of presets and of extraction.
+    """Add ``--preset``, ``--min-tokens`` and the options of extraction.
 
-    :param several: allow ``--preset`` several times, or as ``all``.
+    :param several: allow several ``--preset``, and the preset ``all``.
     :param max_distance: add ``--max-distance``.
     :param confirmation: add ``--min-resemblance`` and ``--same-title``.
     """
@@ -243,7 +245,7 @@ def add_scheme_options(
             "--max-distance",
             metavar="K",
             type=whole(0, MAX_BITS - 1),
-            help="largest number of bits that near-duplicates differ in (default: "
+            help="largest number of bits in which near-duplicates differ (default: "
             "SIMHASH_MAX_DISTANCE, or the preset's)",
         )
     if confirmation:
@@ -257,54 +259,54 @@ def add_scheme_options(
         group.add_argument(
             "--same-title",
             action=argparse.BooleanOptionalAction,
-            help="require that the titles of copies on one site agree (default: "
+            help="require that titles or headings of copies on one site agree (default: "
             "SIMHASH_SAME_TITLE, or the preset's)",
         )
     group.add_argument(
         "--extractor",
         metavar="NAME",
-        help=f"{_EXTRACTORS} of a function that takes HTML and returns text (default: "
-        "SIMHASH_EXTRACTOR)",
+        help=f"{_EXTRACTORS}, or the import path of a function that takes HTML and returns text "
+        "(default: SIMHASH_EXTRACTOR)",
     )
-    for name, what in (("select", "the content"), ("remove", "what to remove")):
+    for name, target in (("select", "the content"), ("remove", "parts to remove")):
         group.add_argument(
             f"--{name}",
             action="append",
             metavar="SELECTOR",
-            help=f"selector of {what}: CSS, or an XPath that begins with / or (; may be repeated "
+            help=f"selector of {target}: CSS, or an XPath that begins with / or (; may be repeated "
             f"(default: SIMHASH_CONTENT_{name.upper()})",
         )
     group.add_argument(
         "--min-tokens",
         metavar="N",
         type=whole(1),
-        help="skip texts with fewer words (default: SIMHASH_MIN_TOKENS)",
+        help="skip texts with fewer tokens (default: SIMHASH_MIN_TOKENS)",
     )
     parser.set_defaults(wrong_usage=parser.error)
 
 
 def scheme_and_distance(options: argparse.Namespace) -> SchemeSettings:
-    """Return the scheme that the options and the settings of the project choose.
+    """Return the settings of the project, as the options change them. Exit for wrong options.
 
     :raises SettingsError: a setting has a value that is not allowed.
     """
-    return _chosen(options, options.preset)
+    return _with_options(options, options.preset)
 
 
 def schemes_and_distances(options: argparse.Namespace) -> list[SchemeSettings]:
-    """Return one choice for each given preset, which may be several; see `scheme_and_distance`."""
+    """Return `scheme_and_distance` for each ``--preset``, or for the project's without any."""
     presets = list(dict.fromkeys(options.preset or [None]))
     if "all" in presets:
         presets = list(PRESETS)
-    return [_chosen(options, preset) for preset in presets]
+    return [_with_options(options, preset) for preset in presets]
 
 
-def _chosen(options: argparse.Namespace, preset: str | None) -> SchemeSettings:
+def _with_options(options: argparse.Namespace, preset: str | None) -> SchemeSettings:
     from scrapy_simhash.commands._settings import scheme_settings
     from scrapy_simhash.extraction import find_extractor
 
     project = scheme_settings(options.settings, preset)
-    changes: dict[str, Any] = {
+    extraction: dict[str, Any] = {
         name: value
         for name, value in (
             ("extractor", options.extractor),
@@ -317,13 +319,13 @@ def _chosen(options: argparse.Namespace, preset: str | None) -> SchemeSettings:
     if max_distance is None:
         max_distance = project.max_distance
     try:
-        scheme = replace(project.scheme, **changes)
+        scheme = replace(project.scheme, **extraction)
         find_extractor(scheme.extractor)
     except SchemeError as error:
         options.wrong_usage(str(error))
         raise  # pragma: no cover - wrong_usage exits
     require_distance_below(scheme.bits, max_distance, options)
-    given = {
+    rules = {
         name: value
         for name, option in (("min_resemblance", "min_resemblance"), ("same_name", "same_title"))
         if (value := getattr(options, option, None)) is not None
@@ -331,23 +333,23 @@ def _chosen(options: argparse.Namespace, preset: str | None) -> SchemeSettings:
     return project._replace(
         scheme=scheme,
         max_distance=max_distance,
-        confirmation=replace(project.confirmation, **given),
+        confirmation=replace(project.confirmation, **rules),
         min_tokens=options.min_tokens or project.min_tokens,
     )
 
 
 def require_distance_below(bits: int, max_distance: int, options: argparse.Namespace) -> None:
-    """Report a k as wrong usage if fingerprints of so many bits cannot have it."""
+    """Exit for wrong usage unless k is less than the number of bits of a fingerprint."""
     if max_distance >= bits:
         options.wrong_usage(
-            f"--max-distance {max_distance}: must be less than {bits}, the scheme's bits"
+            f"--max-distance {max_distance}: must be less than {bits}, the bits of a fingerprint"
         )
 
 
 def choose_tables(
     options: argparse.Namespace, bits: int, max_distance: int, pages: int
 ) -> TablePlan:
-    """Return the tables that ``--tables`` names, else the cheapest for this k and these pages."""
+    """Return the tables of ``--tables``, else the cheapest for this k and number of pages."""
     from scrapy_simhash.errors import PlanError
     from scrapy_simhash.index import choose_plan
     from scrapy_simhash.index.plan import TablePlan
@@ -366,7 +368,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 def point_in_time(text: str) -> int:
-    """Return the Unix time of an age such as ``30d``, or of a date such as ``2026-01-31``."""
+    """Return the Unix time of an age such as ``30d``, or of a date; an argparse type."""
     age = re.fullmatch(r"(\d{1,9})([smhdw])", text)
     try:
         if age:
@@ -378,5 +380,5 @@ def point_in_time(text: str) -> int:
     except (ValueError, OverflowError) as error:
         raise argparse.ArgumentTypeError(
             f"{text!r} is neither an age such as 36h, 30d or 8w, nor a date such as 2026-01-31 "
-            "or 2026-01-31T18:00 (UTC)"
+            "or 2026-01-31T18:00 (UTC, or with an offset)"
         ) from error

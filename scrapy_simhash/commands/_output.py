@@ -1,4 +1,4 @@
-"""Show results: standard output has the result, standard error everything else."""
+"""Write results to standard output or files, and everything else to standard error."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.confirmation import MIN_RESEMBLANCE_IN_DOUBT, names_agree
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.errors import SimhashError
 
@@ -25,7 +26,7 @@ _PROGRESS_AFTER_S = 0.5
 
 
 def show(line: str = "") -> None:
-    """Write a line of the result, unless standard output is closed."""
+    """Write a line of the result. Does nothing if standard output is closed."""
     if sys.stdout is not None:
         sys.stdout.write(f"{line}\n")
 
@@ -36,7 +37,7 @@ def show_json(result: dict[str, Any]) -> None:
 
 
 def note(line: str) -> None:
-    """Write a message to standard error."""
+    """Write a message to standard error, with control characters escaped."""
     if sys.stderr is not None:
         sys.stderr.write(f"{escaped(line)}\n")
 
@@ -44,48 +45,48 @@ def note(line: str) -> None:
 def flush() -> None:
     """Flush standard output.
 
-    :raises OSError: it cannot be written.
+    :raises OSError: standard output cannot be written.
     """
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
-def is_standard(name: str) -> bool:
-    """Return True if a file name stands for standard output, such as ``-`` or /dev/stdout."""
+def is_standard_output(name: str) -> bool:
+    """Return True for ``-``, and for the file that is standard output, such as /dev/stdout."""
     if name == "-":
         return True
     try:
         return os.path.samestat(Path(name).stat(), os.fstat(sys.stdout.fileno()))
-    except (AttributeError, OSError, ValueError):  # missing, closed, or not a file
-        return False
+    except (AttributeError, OSError, ValueError):
+        return False  # no such file; or stdout is missing, closed or without a descriptor
 
 
 def show_bytes(content: bytes) -> None:
-    """Write a binary result, regardless of the encoding of the terminal."""
+    """Write bytes of the result. Does nothing if standard output is closed."""
     if sys.stdout is not None:
         sys.stdout.buffer.write(content)
 
 
-def never_fail_on_a_character() -> None:
-    """Escape characters that the encoding of a terminal or file cannot represent."""
+def escape_unencodable() -> None:
+    """Make stdout and stderr escape characters that their encodings lack, instead of raising."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, in the plural if needed."""
+    """Return a count with its noun, which gets an ``s`` unless the count is 1."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def writable(file: str) -> Path:
-    """Return the path of a file to write, checked before work that may take long.
+    """Return the path of a file to write. Call this before work that may take long.
 
-    :raises SimhashError: the name is empty or a folder's, or its folder does not exist.
+    :raises SimhashError: the name is empty, the path is a folder, or the parent folder is missing.
     """
     path = Path(file)
     if not file:  # Path("") is the working directory
-        raise SimhashError("a file without a name: name a file to write")
+        raise SimhashError("the file name is empty: name a file to write")
     if path.is_dir():
         raise SimhashError(f"{path} is a folder: name a file to write in it")
     if not path.parent.is_dir():
@@ -94,28 +95,28 @@ def writable(file: str) -> Path:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a text to a file in UTF-8, with its line ends as they are.
+    """Write a text to a file in UTF-8, with unchanged line ends.
 
-    :raises SimhashError: the file cannot be written, as on a full disk.
+    :raises SimhashError: the file cannot be written, for example because the disk is full.
     """
     try:
         path.write_bytes(text.encode())
     except OSError as error:
         raise SimhashError(
-            f"{path} cannot be written: {error.strerror}: choose another file"
+            f"{path} cannot be written ({error.strerror}): choose another file"
         ) from error
 
 
-def bar(count: int, most: int, characters: int) -> str:
-    """Return a bar of a chart, which is visible for any count above 0.
+def bar(count: int, highest: int, characters: int) -> str:
+    """Return a bar of a chart. Every count above 0 gets at least one character.
 
-    :param characters: the length of the bar of `most`.
+    :param characters: length of the bar of the highest count.
     """
-    return "█" * max(round(count / most * characters), 1) if count else ""
+    return "█" * max(round(count / highest * characters), 1) if count else ""
 
 
 def percent(share: float) -> str:
-    """Return per cent, rounded down so that no value reaches a bound by rounding."""
+    """Return a share in per cent, rounded down, so that 0.799 is not shown as 80 %."""
     return f"{int(share * 100 + 1e-9)} %"
 
 
@@ -123,67 +124,72 @@ def percent(share: float) -> str:
 def progress(unit: str, total: int | None = None) -> Iterator[Callable[..., Any]]:
     """Show a progress bar if standard error is a terminal; yield a function that advances it.
 
-    Call the function without arguments for one step, or with (done, total).
+    The function takes no arguments to advance by one step, or (steps done, steps in all).
 
-    :param total: None if it is not known.
+    :param total: steps in all; None if unknown.
     """
     if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda *_done: None
+        yield lambda *_: None
         return
     from tqdm import tqdm
 
     with tqdm(
         total=total, unit=f" {unit}", delay=_PROGRESS_AFTER_S, dynamic_ncols=True, leave=False
-    ) as bar:
+    ) as progress_bar:
 
-        def advance(done: int | None = None, of: int | None = None) -> None:
-            if of is not None:
-                bar.total = of
-            bar.update(1 if done is None else done - bar.n)
+        def advance(done: int | None = None, in_all: int | None = None) -> None:
+            if in_all is not None:
+                progress_bar.total = in_all
+            progress_bar.update(1 if done is None else done - progress_bar.n)
 
         yield advance
 
 
-DIFFERENT_NAMES = "they are pages of one site, and their names differ"
+_NAMES_DIFFER = "they are pages of one site, and their names differ"
 
 
-def unconfirmed_because(confirmation: Confirmation, one: Evidence, other: Evidence) -> list[str]:
-    """Return the reasons against a copy; an empty list for a copy."""
-    from scrapy_simhash.confirmation import names_agree
-
+def reasons_against_copy(confirmation: Confirmation, one: Evidence, other: Evidence) -> list[str]:
+    """Return why two pages are not confirmed as copies, whatever their distance; [] if they are."""
     [(similarity, confirmed)] = confirmation.similarities(one, [other])
     if confirmed:
         return []
     reasons = []
     if similarity is not None and similarity < confirmation.min_resemblance:
-        reasons.append(_below(confirmation))
-    if confirmation.same_name and not names_agree(one, other):
-        reasons.append(DIFFERENT_NAMES)
-    return reasons
+        reasons.append(_too_low(confirmation.min_resemblance))
+    if confirmation.same_name and names_agree(one, other) is False:
+        reasons.append(_NAMES_DIFFER)
+    return reasons or [_names_in_doubt("may differ")]
+
+
+def reason_against_match(confirmation: Confirmation, match: Match) -> str:
+    """Return why a match is not confirmed as a copy; an empty string if it is."""
+    similarity = match.similarity
+    if match.confirmed:
+        return ""
+    if similarity is not None and similarity < confirmation.min_resemblance:
+        return _too_low(confirmation.min_resemblance)
+    if similarity is None or similarity >= MIN_RESEMBLANCE_IN_DOUBT:
+        return _NAMES_DIFFER
+    # A match has no names, so it is unknown whether they differ or are in doubt.
+    return _names_in_doubt("differ or may differ")
+
+
+def _too_low(least: float) -> str:
+    return f"their similarity is below {percent(least)}"
+
+
+def _names_in_doubt(verb: str) -> str:
+    too_low = _too_low(MIN_RESEMBLANCE_IN_DOUBT)
+    return f"they are pages of one site whose names {verb}, and {too_low}"
 
 
 def shown_fingerprint(fingerprint: int | None, bits: int) -> str | None:
-    """Return a fingerprint in hexadecimal digits, or None for a page that has none."""
+    """Return a fingerprint in hexadecimal digits; None for None, as of a skipped page."""
     from scrapy_simhash.fingerprint import to_hex
 
     return None if fingerprint is None else to_hex(fingerprint, bits)
 
 
-def match_unconfirmed_because(confirmation: Confirmation, match: Match) -> str:
-    """Return why a match is only similar; an empty string for a copy."""
-    if match.confirmed:
-        return ""
-    similarity = match.similarity
-    if similarity is not None and similarity < confirmation.min_resemblance:
-        return _below(confirmation)
-    return DIFFERENT_NAMES
-
-
-def _below(confirmation: Confirmation) -> str:
-    """Return the reason for a similarity that is too low."""
-    return f"their similarity is below {percent(confirmation.min_resemblance)}"
-
-
 def shown_time(seconds: int) -> str:
-    """Return a Unix time in UTC, to the second."""
+    """Return a Unix time as text in UTC, such as ``2026-01-31 18:00:07+00:00``."""
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(sep=" ", timespec="seconds")

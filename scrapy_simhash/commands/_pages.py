@@ -1,4 +1,4 @@
-"""Load the page that a command is about, from a URL, a file or standard input."""
+"""Load pages and documents from URLs, files or standard input."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "standard input"
 PAGE = "FILE|URL|-"
-_SHOWN_SKIPS = 20
+_MAX_SHOWN_SKIPS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedPage:
-    """The page that a command is about.
+    """A page or plain text that the user has named.
 
-    :param name: file or URL, as the user gave it.
-    :param text: HTML, or plain text.
+    :param name: file or URL, as the user gave it; or ``standard input``.
+    :param text: HTML if `is_html`, else plain text.
     :param url: URL after redirects; None if the page was not fetched.
     """
 
@@ -47,11 +47,11 @@ class LoadedPage:
 
     @property
     def shown_name(self) -> str:
-        """Return the name, and the URL if a redirect led to another one."""
+        """Return the name, with the URL after redirects if that is another one."""
         return self.name if self.url in (None, self.name) else f"{self.name} ({self.url})"
 
     def fingerprint(self, detector: Detector) -> PageFingerprint:
-        """Return the fingerprint that a crawl would make; plain text counts as a whole."""
+        """Return the fingerprint as a crawl makes it. Of a plain text, all counts."""
         from scrapy_simhash.detector import evidence_of
 
         if self.is_html:
@@ -62,7 +62,7 @@ class LoadedPage:
 
 
 def add_page_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add an argument for a page, and the options for reading files."""
+    """Add the argument ``page``, and the options for reading files."""
     parser.add_argument("page", metavar=PAGE, help="a file, a URL, or standard input")
     add_reading_options(parser, json=False)
 
@@ -95,14 +95,14 @@ def add_reading_options(parser: argparse.ArgumentParser, *, json: bool = True) -
         metavar="N",
         type=whole(0),
         default=DEFAULT_MAX_BYTES,
-        help="refuse longer files; 0 for no limit (default: %(default)s)",
+        help="refuse longer documents; 0 for no limit (default: %(default)s)",
     )
 
 
-def reading(options: argparse.Namespace, *, keep_html: bool = True) -> DocumentReader:
+def make_reader(options: argparse.Namespace, *, keep_html: bool = True) -> DocumentReader:
     """Return a reader with these options.
 
-    :param keep_html: keep pages as they are, instead of their main text.
+    :param keep_html: read HTML pages as they are, instead of their main text.
     """
     return DocumentReader(
         text_field=getattr(options, "text_field", "text"),
@@ -116,7 +116,7 @@ def reading(options: argparse.Namespace, *, keep_html: bool = True) -> DocumentR
 def existing_paths(files: Sequence[str]) -> list[Path]:
     """Return the paths of files and folders.
 
-    :raises SimhashError: one does not exist.
+    :raises SimhashError: a file does not exist, or its name is empty.
     """
     for file in files:
         _check_name(file)
@@ -133,43 +133,44 @@ def is_url(text: str) -> bool:
 
 def _check_name(file: str) -> None:
     if not file:  # Path("") is the working directory
-        raise SimhashError("a file without a name: an empty variable of the shell?")
+        raise SimhashError("the file name is empty: is a shell variable unset?")
 
 
 class Skips:
-    """A counter of unreadable documents, by reason, that reports the first ones."""
+    """Counts of unreadable documents by reason. The first 20 documents are also reported."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
     def add(self, skipped: Skipped) -> None:
-        """Count a document."""
+        """Count a document, and report it if it is one of the first."""
         self.counts[skipped.reason] += 1
         count = self.counts.total()
-        if count <= _SHOWN_SKIPS:
-            note(f"skipped {_why(skipped)}")
-        elif count == _SHOWN_SKIPS + 1:
+        if count <= _MAX_SHOWN_SKIPS:
+            note(f"skipped {_described(skipped)}")
+        elif count == _MAX_SHOWN_SKIPS + 1:
             note("skipped more documents; all are counted below")
 
 
-def _why(skipped: Skipped) -> str:
+def _described(skipped: Skipped) -> str:
     detail = f" ({skipped.detail})" if skipped.detail else ""
     return f"{skipped.place}: {skipped.reason}{detail}"
 
 
-def load_page(where: str, options: argparse.Namespace) -> LoadedPage:
+def load_page(place: str, options: argparse.Namespace) -> LoadedPage:
     """Return one page; see `load_pages`."""
-    return load_pages([where], options)[0]
+    return load_pages([place], options)[0]
 
 
 def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[LoadedPage]:
-    """Return the pages at URLs, in files, or on standard input.
+    """Return the pages at URLs, in files, or on standard input, in the given order.
 
-    All URLs are fetched in one crawl, so call it once in a process.
+    Call this once in a process, because it can run only one crawl.
 
-    :raises SimhashError: a page cannot be read, or has no text.
+    :param places: URLs, names of files, or ``-`` at most once.
+    :raises SimhashError: a place cannot be read, has no text, or has several documents.
     """
-    documents = _documents(places, reading(options), options)
+    documents = _documents(places, make_reader(options), options)
     return [
         LoadedPage(
             name=STANDARD_INPUT if place == "-" else place,
@@ -182,70 +183,72 @@ def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Loade
 
 
 def load_document(place: str, options: argparse.Namespace) -> Document:
-    """Return the main text at a URL, in a file, or on standard input.
+    """Return the document at a URL, in a file, or on standard input; of HTML, the main text.
 
-    :raises SimhashError: it cannot be read, has no text, or has several documents.
+    :raises SimhashError: the place cannot be read, has no text, or has several documents.
     """
-    return _documents([place], reading(options, keep_html=False), options)[0][0]
+    return _documents([place], make_reader(options, keep_html=False), options)[0][0]
 
 
 def _documents(
-    places: Sequence[str], read: DocumentReader, options: argparse.Namespace
+    places: Sequence[str], reader: DocumentReader, options: argparse.Namespace
 ) -> list[tuple[Document, str | None]]:
     """Return the document at each place, and its URL after redirects if it was fetched."""
     if places.count("-") > 1:
         raise SimhashError("standard input can be read once")
-    # Read files before the crawl, so that a missing one is reported at once.
-    local = {at: (_local(at, read), None) for at in dict.fromkeys(places) if not is_url(at)}
-    addresses = [at for at in places if is_url(at)]
-    fetched = iter(_fetched(addresses, read, options) if addresses else ())
-    return [local[at] if at in local else next(fetched) for at in places]
+    # Files are read before the crawl, so that a missing one is reported at once.
+    local = {
+        place: (_local(place, reader), None) for place in dict.fromkeys(places) if not is_url(place)
+    }
+    urls = [place for place in places if is_url(place)]
+    fetched = iter(_fetched(urls, reader, options) if urls else ())
+    return [local[place] if place in local else next(fetched) for place in places]
 
 
 def _fetched(
-    addresses: Sequence[str], read: DocumentReader, options: argparse.Namespace
+    urls: Sequence[str], reader: DocumentReader, options: argparse.Namespace
 ) -> Iterator[tuple[Document, str]]:
     from scrapy_simhash.commands._fetching import fetch_all
 
-    pages = fetch_all(addresses, options.settings, max_bytes=read.max_bytes)
-    for address, page in zip(addresses, pages, strict=True):
-        documents = iter([read.page(address, page.content, page.text, html=page.is_html)])
-        yield _only(address, documents), page.url
+    pages = fetch_all(urls, options.settings, max_bytes=reader.max_bytes)
+    for url, page in zip(urls, pages, strict=True):
+        documents = iter([reader.page(url, page.content, page.text, html=page.is_html)])
+        yield _only(url, documents), page.url
 
 
-def _local(where: str, read: DocumentReader) -> Document:
-    if where == "-":
+def _local(place: str, reader: DocumentReader) -> Document:
+    if place == "-":
         if sys.stdin is None:
             raise SimhashError("standard input is closed: name a file")
-        return _only(STANDARD_INPUT, read.stream(STANDARD_INPUT, sys.stdin.buffer))
-    _check_name(where)
-    path = Path(where)
+        return _only(STANDARD_INPUT, reader.stream(STANDARD_INPUT, sys.stdin.buffer))
+    _check_name(place)
+    path = Path(place)
     if path.is_dir():
-        raise SimhashError(f"{where} is a folder: name one file in it")
+        raise SimhashError(f"{place} is a folder: name one file in it")
     if not path.exists():
         raise SimhashError(
-            f"{where}: no such file; the URL of a page begins with http:// or https://"
+            f"{place}: no such file; the URL of a page begins with http:// or https://"
         )
-    return _only(where, read.file(path))
+    return _only(place, reader.file(path))
 
 
 def _only(name: str, documents: Iterator[Document | Skipped]) -> Document:
-    found = next(documents, None)
-    if found is None:
+    document = next(documents, None)
+    if document is None:
         raise SimhashError(f"{name}: no text in it")
-    if isinstance(found, Skipped):
-        raise SimhashError(_why(found))
+    if isinstance(document, Skipped):
+        raise SimhashError(_described(document))
     if next(documents, None) is not None:
         raise SimhashError(
             f"{name} holds more than one document: put one of them in a file of its own"
         )
-    return found
+    return document
 
 
 def encoding(text: str) -> str:
     """Return the name of an encoding unchanged.
 
-    :raises argparse.ArgumentTypeError: Python has no such encoding.
+    :raises argparse.ArgumentTypeError: Python has no text encoding of this name.
     """
     try:
         b"text".decode(text, "replace")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class SchemeSettings(NamedTuple):
-    """The settings by which a crawl makes fingerprints and recognizes copies."""
+    """The settings with which a crawl makes fingerprints and recognizes copies."""
 
     preset: str
     scheme: Scheme
@@ -38,17 +38,17 @@ class SchemeSettings(NamedTuple):
 
 
 def project_settings() -> Settings:
-    """Return the project's settings, or Scrapy's defaults; logging is off unless it is set."""
+    """Return the project's settings, else Scrapy's. Without LOG_ENABLED there, logging is off."""
     settings = get_project_settings()
     settings.set("LOG_ENABLED", value=False, priority="command")
     return settings
 
 
 def settings_reader(
-    settings: Settings | None, known: Mapping[str, Any] = SETTINGS
+    settings: Settings | None, defaults: Mapping[str, Any] = SETTINGS
 ) -> SettingsReader:
     """Return a reader of these settings; None stands for those of the project."""
-    return SettingsReader(project_settings() if settings is None else settings, known)
+    return SettingsReader(project_settings() if settings is None else settings, defaults)
 
 
 def passages_directory(settings: Settings | None) -> Path:
@@ -56,34 +56,35 @@ def passages_directory(settings: Settings | None) -> Path:
     return settings_reader(settings, PASSAGE_SETTINGS).path("SIMHASH_PASSAGES_DIR")
 
 
-def crawl_rules(settings: Settings | None, made_with: Confirmation) -> tuple[Policy, Confirmation]:
+def crawl_rules(settings: Settings | None, of_index: Confirmation) -> tuple[Policy, Confirmation]:
     """Return the policy and the confirmation of a crawl with these settings on an index.
 
-    :param made_with: the confirmation of the index, used where a setting is unset.
+    :param of_index: the confirmation of the index, for settings that are not set.
     :raises SettingsError: a setting has a value that is not allowed.
     """
     read = settings_reader(settings)
-    return read_policy(read), read_confirmation(read, made_with)
+    return read_policy(read), read_confirmation(read, of_index)
 
 
 def scheme_settings(settings: Settings | None, preset: str | None = None) -> SchemeSettings:
     """Return the settings of fingerprints.
 
-    :param preset: a preset instead of SIMHASH_PRESET. SIMHASH_MAX_DISTANCE does not apply to
-        another preset; the settings of confirmation do.
+    :param preset: replaces SIMHASH_PRESET. If it is another preset, its k replaces
+        SIMHASH_MAX_DISTANCE; all other settings apply.
     :raises SettingsError: a setting has a value that is not allowed.
+    :raises SchemeError: the preset does not exist.
     """
     read = settings_reader(settings)
-    own, chosen = read.preset("SIMHASH_PRESET")
-    if preset not in (None, own):
-        own, chosen = choose_preset(preset)
+    name, chosen = read.preset("SIMHASH_PRESET")
+    if preset not in (None, name):
+        name, chosen = choose_preset(preset)
         max_distance = chosen.max_distance
     else:
         max_distance = read.whole(
             "SIMHASH_MAX_DISTANCE", 0, chosen.scheme.bits - 1, unset=chosen.max_distance
         )
     return SchemeSettings(
-        own,
+        name,
         read.scheme(chosen.scheme),
         max_distance,
         read_confirmation(read, chosen.confirmation),
@@ -92,54 +93,54 @@ def scheme_settings(settings: Settings | None, preset: str | None = None) -> Sch
 
 
 def redis_address(options: argparse.Namespace) -> RedisAddress | None:
-    """Return the address of an index in Redis, as a crawl finds it.
+    """Return the address of the index in Redis that options or settings name; None if they don't.
 
-    None if neither the options nor the settings ask for one. The options override the settings.
+    Options override settings, which are read as in a crawl.
 
-    :raises SimhashError: the settings are not valid, or a spider is needed.
+    :raises SimhashError: a setting is invalid, or the name of the index needs a spider.
     """
-    chosen = (project_settings() if options.settings is None else options.settings).copy()
-    asked = options.redis or options.redis_key or options.redis_cluster
-    if not asked and chosen.get("SIMHASH_INDEX") != "redis":
+    settings = (project_settings() if options.settings is None else options.settings).copy()
+    has_option = options.redis or options.redis_key or options.redis_cluster
+    if not has_option and settings.get("SIMHASH_INDEX") != "redis":
         return None
-    given: dict[str, Any] = {
+    overrides: dict[str, Any] = {
         "SIMHASH_INDEX": "redis",
         "SIMHASH_REDIS_URL": options.redis,
         "SIMHASH_REDIS_KEY": options.redis_key,
         "SIMHASH_REDIS_CLUSTER": options.redis_cluster or None,
-        # An index in Redis refuses these settings of crawls, which commands do not use.
+        # These matter to crawls alone; `RedisSettings.read` would refuse True.
         "SIMHASH_RESET": False,
         "SIMHASH_KEEP_TEXT": False,
     }
     spider: str | None = getattr(options, "spider", None)
-    for setting, value in given.items():
+    for name, value in overrides.items():
         if value is not None:
-            chosen.set(setting, value, priority=100)
-    read = SettingsReader(chosen, SETTINGS)
-    redis = RedisSettings.read(read, chosen, spider or "")
-    if redis is None:  # pragma: no cover - it is set above
+            settings.set(name, value, priority=100)
+    read = SettingsReader(settings, SETTINGS)
+    redis = RedisSettings.read(read, settings, spider or "")
+    if redis is None:  # pragma: no cover - SIMHASH_INDEX is set above
         return None
     if not spider and not read.boolean("SIMHASH_SHARED"):
-        with_spider = RedisSettings.read(read, chosen, "x")
-        if with_spider is not None and with_spider.name != redis.name:
+        of_a_spider = RedisSettings.read(read, settings, "x")
+        if of_a_spider is not None and of_a_spider.name != redis.name:
             raise SimhashError(
-                "the name of the index in Redis is that of a spider: give --spider or --redis-key"
+                "the index in Redis is named after a spider: give --spider or --redis-key"
             )
     return RedisAddress(redis.url, redis.name, redis.cluster, redis.parameters)
 
 
 def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], bool] | None]:
-    """Return SIMHASH_SCOPE as a function: from a page's key to a filter of representatives' keys.
+    """Return SIMHASH_SCOPE as a function from the key of a page to a filter.
 
-    The filter is None if any page may be the representative.
+    The filter accepts the keys that a representative of the page may have; None accepts all.
 
-    :raises SettingsError: it has a value that is not allowed.
+    :raises SettingsError: SIMHASH_SCOPE has a value that is not allowed.
     """
     return _scope_filter(_scope(settings_reader(settings)))
 
 
 def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
-    """Return the parameters of `DedupeOptions` that settings determine.
+    """Return the parameters of `DedupeOptions` that the settings determine, by name.
 
     :raises SettingsError: a setting has a value that is not allowed.
     """

@@ -12,13 +12,13 @@ from scrapy_simhash.commands import calibrate_json, calibrate_output
 from scrapy_simhash.commands._options import (
     add_command,
     add_scheme_options,
-    known_indexes,
+    all_indexes,
     schemes_and_distances,
     whole,
 )
 from scrapy_simhash.commands._output import progress, show_json, writable, write_file
-from scrapy_simhash.commands._pages import Skips, add_reading_options, existing_paths, reading
-from scrapy_simhash.commands.fitting import indexes_in_use, served_distance
+from scrapy_simhash.commands._pages import Skips, add_reading_options, existing_paths, make_reader
+from scrapy_simhash.commands.needed_rebuilds import project_indexes, served_distance
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.resemblance import DIFFERENT, NEAR_DUPLICATE
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.calibration.calibrating import Calibration
 
 _DESCRIPTION = """\
-Measures on a sample of your own pages which k and which least resemblance separate near-duplicates
-from different pages best. The last lines of the output are for settings.py.
+Measures which k and which least resemblance best separate near-duplicates from different pages, on
+a sample of your own pages. The last lines of the output are for settings.py.
 
   {program} calibrate pages/
   {program} calibrate --preset wide --preset classic feed.jsonl.gz
@@ -40,14 +40,15 @@ from different pages best. The last lines of the output are for settings.py.
 Files and folders hold HTML pages or plain texts; each line of a JSON lines file holds one
 (--text-field). The resemblance of two pages is the share of their runs of 5 words (8 characters in
 Chinese, Japanese and Korean) that both have. Pairs of --threshold and more are near-duplicates,
-pairs below 0.2 are different, and pairs between are not judged. Pages of one site whose names
+pairs below 0.2 are different, and pairs in between are not judged. Pages of one site whose names
 differ are no near-duplicates (SIMHASH_SAME_TITLE). A crawl finds a pair if it is within k and its
 estimated similarity is high enough (SIMHASH_MIN_RESEMBLANCE). The k with the highest F1, the
-harmonic mean of recall and precision, is chosen. If several k share it, a preset with confirmation
-keeps its present k; otherwise the middle one is chosen.
+harmonic mean of recall and precision, is chosen. If several k have it, a preset with confirmation
+keeps its present k if that is one of them; otherwise the middle one is chosen. If the project's
+indexes, or 100 tables, support only a smaller one of them, that is chosen.
 
 If an index of the project does not support the proposed settings, the output shows the command that
-rebuilds it. An index has no texts: for an index, the command shows distances and chooses no k.
+rebuilds it. For an INDEX, which has no texts, only distances are shown, and no k is chosen.
 """
 _SEED = 1
 
@@ -116,8 +117,8 @@ def run(options: argparse.Namespace) -> int:
 def _paths(files: Sequence[str]) -> list[Path]:
     paths = existing_paths(files)
     for path in paths:
-        if below := known_indexes(path):
-            names = "".join(f"\n  {one}" for one in below)
+        if indexes := all_indexes(path):
+            names = "".join(f"\n  {directory}" for directory in indexes)
             raise SimhashError(f"{path} holds indexes: name the directory of one{names}")
     return paths
 
@@ -126,16 +127,15 @@ def _run_indexes(indexes: Sequence[Path], options: argparse.Namespace) -> int:
     from scrapy_simhash.calibration.index_distances import index_distances
 
     with progress("entries") as on_progress:
-        found = [
+        measured = [
             index_distances(path, options.sample, options.seed, on_progress=on_progress)
             for path in indexes
         ]
     if options.json:
-        report = [calibrate_json.index_as_json(one) for one in found]
-        show_json({"indexes": report})
+        show_json({"indexes": [calibrate_json.index_as_json(distances) for distances in measured]})
     else:
-        for one in found:
-            calibrate_output.show_index(one)
+        for distances in measured:
+            calibrate_output.show_index(distances)
     return 0
 
 
@@ -143,28 +143,24 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     from scrapy_simhash.calibration.calibrating import PresentSettings, calibrate
     from scrapy_simhash.calibration.sampling import Sample
 
-    indexes = indexes_in_use(options.settings)
+    indexes = project_indexes(options.settings)
     chosen = schemes_and_distances(options)
     presets = [
         PresentSettings(
-            *(one.preset, one.scheme, one.max_distance, one.confirmation),
-            served_distance=served_distance(indexes, one.scheme),
+            *(preset.preset, preset.scheme, preset.max_distance, preset.confirmation),
+            served_distance=served_distance(indexes, preset.scheme),
         )
-        for one in chosen
+        for preset in chosen
     ]
     skips = Skips()
     with progress("documents") as on_progress:
-        documents = reading(options).documents(paths)
+        documents = make_reader(options).documents(paths)
         sample = Sample.draw(
-            documents,
-            options.sample,
-            options.seed,
-            on_progress=on_progress,
-            on_skipped=skips.add,
+            documents, options.sample, options.seed, on_progress=on_progress, on_skipped=skips.add
         )
     if not sample.read:
         raise SimhashError(f"no page could be read from {', '.join(options.files)}")
-    # The bar runs twice: pages are fingerprinted, and then compared.
+    # The bar runs twice: first pages are fingerprinted, then pairs are compared.
     with progress("pages", len(sample)) as on_progress:
         calibration = calibrate(
             sample,
@@ -185,7 +181,7 @@ def _run_pages(paths: Sequence[Path], options: argparse.Namespace) -> int:
     return 0
 
 
-def _write_pairs(place: Path, calibration: Calibration) -> None:
+def _write_pairs(path: Path, calibration: Calibration) -> None:
     names = (
         *("preset", "kind", "distance", "similarity", "resemblance", "content_resemblance"),
         *("confirmed", "a", "b"),
@@ -193,11 +189,11 @@ def _write_pairs(place: Path, calibration: Calibration) -> None:
     table = StringIO()
     writer = csv.DictWriter(table, names, extrasaction="ignore")
     writer.writeheader()
-    for one, pairs in zip(calibration.presets, calibration.pairs, strict=True):
+    for calibrated, pairs in zip(calibration.presets, calibration.pairs, strict=True):
         for pair in pairs:
             row = {
                 **pair._asdict(),
-                "preset": one.preset.name,
+                "preset": calibrated.preset.name,
                 "similarity": None if pair.similarity is None else f"{pair.similarity:.2f}",
                 "resemblance": f"{pair.resemblance:.4f}",
                 "content_resemblance": f"{pair.content_resemblance:.4f}",
@@ -205,4 +201,4 @@ def _write_pairs(place: Path, calibration: Calibration) -> None:
                 "b": escaped(pair.b),
             }
             writer.writerow(row)
-    write_file(place, table.getvalue())
+    write_file(path, table.getvalue())

@@ -1,4 +1,4 @@
-"""Build the JSON of ``calibrate --json``, and the settings to propose."""
+"""Build the JSON of ``calibrate --json``, and the settings that ``calibrate`` proposes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.calibration.counting import STEPS
-from scrapy_simhash.commands.fitting import needed_rebuilds
+from scrapy_simhash.commands.needed_rebuilds import needed_rebuilds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,14 +14,11 @@ if TYPE_CHECKING:
     from scrapy_simhash.calibration.calibrating import Calibrated, Calibration
     from scrapy_simhash.calibration.choosing import Choice, Score
     from scrapy_simhash.calibration.index_distances import IndexDistances
-    from scrapy_simhash.commands.fitting import IndexInUse
+    from scrapy_simhash.commands.needed_rebuilds import ProjectIndex
 
 
-def as_json(calibration: Calibration, indexes: Sequence[IndexInUse]) -> dict[str, Any]:
-    """Return a calibration as values for JSON.
-
-    :param indexes: the indexes of the project.
-    """
+def as_json(calibration: Calibration, indexes: Sequence[ProjectIndex]) -> dict[str, Any]:
+    """Return a calibration, and the rebuilds that it makes necessary, as values for JSON."""
     best = calibration.best
     return {
         "read": calibration.read,
@@ -32,96 +29,96 @@ def as_json(calibration: Calibration, indexes: Sequence[IndexInUse]) -> dict[str
         "threshold": calibration.threshold,
         "best_preset": None if best is None else best.preset.name,
         "settings": None if best is None else proposed_settings(best),
-        "rebuild_first": [one.command for one in needed_rebuilds(best, indexes)],
-        "presets": [_preset_as_json(one) for one in calibration.presets],
+        "rebuild_first": [rebuild.command for rebuild in needed_rebuilds(best, indexes)],
+        "presets": [_preset_as_json(calibrated) for calibrated in calibration.presets],
     }
 
 
-def _preset_as_json(one: Calibrated) -> dict[str, Any]:
-    choice = one.choice
+def _preset_as_json(calibrated: Calibrated) -> dict[str, Any]:
+    choice = calibrated.choice
     return {
-        "preset": one.preset.name,
-        "scheme": one.preset.scheme.id,
-        "bits": one.preset.scheme.bits,
-        "fingerprints": one.fingerprints,
-        "skipped": dict(one.skipped),
-        "near_duplicate_pairs": one.near_duplicate_pairs,
-        "edited_copy_pairs": one.edited_copy_pairs,
-        "between_pairs": sum(one.counts.between),
-        "different_pairs": sum(one.counts.different),
-        "named_apart_pairs": one.counts.named_apart,
-        "basis": _basis(one),
+        "preset": calibrated.preset.name,
+        "scheme": calibrated.preset.scheme.id,
+        "bits": calibrated.preset.scheme.bits,
+        "fingerprints": calibrated.fingerprints,
+        "skipped": dict(calibrated.skipped),
+        "near_duplicate_pairs": calibrated.near_duplicate_pairs,
+        "edited_copy_pairs": calibrated.edited_copy_pairs,
+        "between_pairs": sum(calibrated.counts.between),
+        "different_pairs": sum(calibrated.counts.different),
+        "named_apart_pairs": calibrated.counts.named_apart,
+        "basis": _basis(calibrated),
         "max_distance": None if choice is None else choice.max_distance,
         "best_from": None if choice is None else choice.low,
         "best_to": None if choice is None else choice.high,
-        "min_resemblance": None if one.least is None else one.least.per_cent / STEPS,
-        "least_from": None if one.least is None else one.least.low / STEPS,
-        "least_to": None if one.least is None else one.least.high / STEPS,
-        "min_resemblance_now": one.preset.confirmation.min_resemblance,
-        "chosen": None if one.chosen is None else _score_as_json(one.chosen),
-        "now": _score_as_json(one.now),
-        "tables": None if choice is None else _tables_as_json(one, choice),
+        "min_resemblance": None if calibrated.least is None else calibrated.least.per_cent / STEPS,
+        "least_from": None if calibrated.least is None else calibrated.least.low / STEPS,
+        "least_to": None if calibrated.least is None else calibrated.least.high / STEPS,
+        "min_resemblance_now": calibrated.preset.confirmation.min_resemblance,
+        "chosen": None if calibrated.chosen is None else _score_as_json(calibrated.chosen),
+        "now": _score_as_json(calibrated.now),
+        "tables": None if choice is None else _tables_as_json(calibrated, choice),
         "distances": {
-            "near_duplicate": one.counts.near_duplicate,
-            "edited_copies": one.edited.distances,
-            "between": one.counts.between,
-            "different": one.counts.different,
+            "near_duplicate": calibrated.counts.near_duplicate,
+            "edited_copies": calibrated.edited.distances,
+            "between": calibrated.counts.between,
+            "different": calibrated.counts.different,
         },
         "curve": [
             {name: getattr(row, name) for name in ("max_distance", "recall", "precision", "f1")}
-            for row in one.rows
+            for row in calibrated.rows
         ],
     }
 
 
-def _score_as_json(found: Score) -> dict[str, Any]:
+def _score_as_json(score: Score) -> dict[str, Any]:
     computed = ("recall", "recall_95", "precision", "precision_95", "f1")
-    return found._asdict() | {name: getattr(found, name) for name in computed}
+    return score._asdict() | {name: getattr(score, name) for name in computed}
 
 
-def _tables_as_json(one: Calibrated, choice: Choice) -> dict[str, Any] | None:
+def _tables_as_json(calibrated: Calibrated, choice: Choice) -> dict[str, Any] | None:
     plan = choice.plan
     if plan is None:
         return None
     return {
         "plan": {**asdict(plan), "tables": len(plan.tables)},
         "guaranteed_distance": plan.guaranteed_distance,
-        "expected_recall": one.table_recall,
+        "expected_recall": calibrated.table_recall,
         "expected_recall_at_max_distance": plan.expected_recall(choice.max_distance),
     }
 
 
-def _basis(one: Calibrated) -> str | None:
-    """Return the kind of pairs that the choice is based on."""
-    if one.choice is None:
+def _basis(calibrated: Calibrated) -> str | None:
+    """Return the kind of pairs that the choice of k is based on; None without a choice."""
+    if calibrated.choice is None:
         return None
-    if not one.edited_copy_pairs:
+    if not calibrated.edited_copy_pairs:
         return "pairs"
-    return "pairs and edited copies" if one.near_duplicate_pairs else "edited copies"
+    return "pairs and edited copies" if calibrated.near_duplicate_pairs else "edited copies"
 
 
-def proposed_settings(one: Calibrated) -> dict[str, Any]:
-    """Return the settings to paste."""
-    settings: dict[str, Any] = {"SIMHASH_PRESET": one.preset.name}
-    if one.choice is not None:
-        settings["SIMHASH_MAX_DISTANCE"] = one.choice.max_distance
-    if one.least is not None:
-        settings["SIMHASH_MIN_RESEMBLANCE"] = one.least.per_cent / STEPS
+def proposed_settings(calibrated: Calibrated) -> dict[str, Any]:
+    """Return the settings to propose, by name."""
+    settings: dict[str, Any] = {"SIMHASH_PRESET": calibrated.preset.name}
+    if calibrated.choice is not None:
+        settings["SIMHASH_MAX_DISTANCE"] = calibrated.choice.max_distance
+    if calibrated.least is not None:
+        settings["SIMHASH_MIN_RESEMBLANCE"] = calibrated.least.per_cent / STEPS
     return settings
 
 
-def index_as_json(found: IndexDistances) -> dict[str, Any]:
+def index_as_json(distances: IndexDistances) -> dict[str, Any]:
     """Return the distances of an index as values for JSON."""
     return {
-        "index": found.directory,
-        "scheme": found.scheme_id,
-        "bits": found.bits,
-        "max_distance": found.max_distance,
-        "near_duplicates": sum(found.logged),
-        "similar": found.similar,
-        "representatives": found.representatives,
-        "sampled": found.sampled,
-        "late_share": found.late_share,
-        "nearest_representatives": found.nearest,
-        "distances": {"near_duplicates": found.logged, "representatives": found.apart},
+        "index": distances.directory,
+        "scheme": distances.scheme_id,
+        "bits": distances.bits,
+        "max_distance": distances.max_distance,
+        "near_duplicates": sum(distances.logged),
+        "similar": distances.similar,
+        "representatives": distances.representatives,
+        "sampled": distances.sampled,
+        "late_share": distances.late_share,
+        "nearest_representatives": distances.nearest,
+        "distances": {"near_duplicates": distances.logged, "representatives": distances.apart},
     }

@@ -47,26 +47,26 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List the changes."""
+    """List the changes, and return the exit code."""
     from scrapy_simhash.maintenance.changes import changes
 
     with progress("entries") as on_progress:
-        found = changes(index_location(options), options.since, on_progress=on_progress)
-    for change in found:
-        show(json.dumps(_plain(change)))
+        changed = changes(index_location(options), options.since, on_progress=on_progress)
+    for change in changed:
+        show(json.dumps(_as_json(change)))
     return 0
 
 
-def _plain(change: Change) -> dict[str, str]:
-    plain = {
+def _as_json(change: Change) -> dict[str, str]:
+    values = {
         "url": change.key,
         "change": change.kind,
-        "at": _shown(change.at_s),
-        "first_seen": _shown(change.first_seen_s),
-        "last_seen": _shown(change.last_seen_s),
+        "at": _iso_time(change.at_s),
+        "first_seen": _iso_time(change.first_seen_s),
+        "last_seen": _iso_time(change.last_seen_s),
     }
-    return plain if change.copy_of is None else {**plain, "copy_of": change.copy_of}
+    return values if change.copy_of is None else {**values, "copy_of": change.copy_of}
 
 
-def _shown(seconds: int) -> str:
+def _iso_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat()

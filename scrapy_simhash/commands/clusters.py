@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.sources import Source
 
 _DESCRIPTION = """\
-Lists clusters, the largest first: a representative, and below it its near-duplicates, each with
+Lists clusters, the largest first: each representative, and below it its near-duplicates with their
 distance, similarity and action. Without further options, the clusters are those that crawls found.
 
   {program} clusters --top 5 --members 10
@@ -34,11 +34,10 @@ distance, similarity and action. Without further options, the clusters are those
 A similar page is within k of another page, but is not a copy of it, so the crawl kept it. With
 --similar, the command lists similar pages instead of near-duplicates. They often share a template.
 
---max-distance, --method and --file regroup all pages by their fingerprints alone, without
-confirmation. The method "leader" groups them as a crawl would, in crawl order. "connected" makes
-connected components: each member is near another member. A larger k joins clusters, but adds no
-pages: the index has only those that crawls stored or logged. --file reads what {program} export
-wrote.
+--max-distance, --method and --file (of {program} export) regroup all pages by their fingerprints
+alone, without confirmation. The method "leader" groups them as a crawl would, in crawl order.
+"connected" makes connected components: each member is near another member. A larger k joins
+clusters, but adds no pages: the index has only those that crawls stored or logged.
 """
 
 
@@ -90,7 +89,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 class Member(NamedTuple):
     """A page of a cluster, with its distance and similarity to the representative.
 
-    :param similarity: from 0 to 1; None if unknown.
+    :param similarity: estimated resemblance, from 0 to 1; None if unknown.
     :param action: what the crawl did with the page; empty if unknown.
     """
 
@@ -101,7 +100,7 @@ class Member(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """A cluster: the key of the representative, and its near-duplicates."""
+    """The key of a representative, and its near-duplicates; with ``--similar``, similar pages."""
 
     representative: str
     near_duplicates: list[Member]
@@ -114,15 +113,16 @@ class Cluster(NamedTuple):
 
 def run(options: argparse.Namespace) -> int:
     """Show the clusters, and return the exit code."""
-    named = (options.index, options.spider, options.redis, options.redis_key)
-    if options.file is not None and named != (None,) * 4:
+    index_options = (options.index, options.spider, options.redis, options.redis_key)
+    if options.file is not None and any(value is not None for value in index_options):
         options.wrong_usage("--file cannot be combined with --index, --spider or --redis")
-    if options.similar and (options.file, options.max_distance, options.method) != (None,) * 3:
+    regrouping_options = (options.file, options.max_distance, options.method)
+    if options.similar and any(value is not None for value in regrouping_options):
         options.wrong_usage("--similar cannot be combined with --max-distance, --method or --file")
     clusters = [
         cluster
-        for cluster in _found(options)
-        if cluster.pages >= options.min_pages and _on_host(cluster, options.host)
+        for cluster in _clusters(options)
+        if cluster.pages >= options.min_pages and _has_page_on(cluster, options.host)
     ]
     shown = clusters[: options.top or None]
     members = slice(options.members or None)
@@ -147,9 +147,9 @@ def run(options: argparse.Namespace) -> int:
     for cluster in shown:
         show(escaped(cluster.representative))
         for key, distance, similarity, action in cluster.near_duplicates[members]:
-            alike = f"{percent(similarity) if similarity is not None else '':>5}  "
-            done = f"{action:<8}  " if action else ""
-            show(f"  distance {distance:>3}  {alike}{done}{escaped(key)}")
+            shown_similarity = "" if similarity is None else percent(similarity)
+            shown_action = f"{action:<8}  " if action else ""
+            show(f"  distance {distance:>3}  {shown_similarity:>5}  {shown_action}{escaped(key)}")
         more = len(cluster.near_duplicates[members.stop :]) if options.members else 0
         if more:
             show(f"  and {more:,} more")
@@ -160,48 +160,49 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _on_host(cluster: Cluster, host: str | None) -> bool:
+def _has_page_on(cluster: Cluster, host: str | None) -> bool:
+    """Return True if a page of the cluster is on the host; a host without a port has any port."""
     from scrapy_simhash.maintenance.duplication import host_of
 
     if host is None:
         return True
     keys = [cluster.representative, *(member.key for member in cluster.near_duplicates)]
-    wanted = host.lower()
-    return any(
-        found == wanted or re.sub(r":\d+$", "", found) == wanted for found in map(host_of, keys)
-    )
+    hosts = [host_of(key) for key in keys]
+    return host.lower() in {*hosts, *(re.sub(r":\d+$", "", with_port) for with_port in hosts)}
 
 
-def _found(options: argparse.Namespace) -> list[Cluster]:
+def _clusters(options: argparse.Namespace) -> list[Cluster]:
     if options.file is not None:
-        return _of_file(options)
+        return _clusters_of_file(options)
     from scrapy_simhash.maintenance.duplication import duplication
     from scrapy_simhash.maintenance.sources import opened_source
 
     with opened_source(index_location(options)) as source:
         if options.max_distance is not None or options.method is not None:
-            made = source.manifest
+            manifest = source.manifest
             pages = sorted(_pages(source))
-            return _grouped(
+            return _regrouped(
                 [key for _, key, *_ in pages],
                 [fingerprint for *_, fingerprint in pages],
-                made.scheme.bits,
-                made.max_distance if options.max_distance is None else options.max_distance,
+                manifest.scheme.bits,
+                manifest.max_distance if options.max_distance is None else options.max_distance,
                 options,
             )
-        found = duplication(source)
-    groups = {cluster.representative: cluster.near_duplicates for cluster in found.clusters}
+        logged = duplication(source)
+    groups = {cluster.representative: cluster.near_duplicates for cluster in logged.clusters}
     if options.similar:
         groups = {}
-        for line in found.similar:
+        for line in logged.similar:
             groups.setdefault(line.representative, []).append(line)
-    elif found.similar:
-        note(f"{len(found.similar):,} similar pages that are not copies: --similar lists them")
+    elif logged.similar:
+        note(f"{len(logged.similar):,} similar pages that are not copies: --similar lists them")
     clusters = [
-        Cluster(key, [Member(one.key, one.distance, one.similarity, one.action) for one in lines])
+        Cluster(
+            key, [Member(line.key, line.distance, line.similarity, line.action) for line in lines]
+        )
         for key, lines in groups.items()
     ]
-    return sorted(clusters, key=lambda one: one.pages, reverse=True)
+    return sorted(clusters, key=lambda cluster: cluster.pages, reverse=True)
 
 
 def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
@@ -217,7 +218,7 @@ def _pages(source: Source) -> Iterator[tuple[int, str, int]]:
         yield line.sequence, line.key, line.fingerprint
 
 
-def _of_file(options: argparse.Namespace) -> list[Cluster]:
+def _clusters_of_file(options: argparse.Namespace) -> list[Cluster]:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.fingerprint import from_hex
     from scrapy_simhash.maintenance.record_files import read_records
@@ -246,14 +247,14 @@ def _of_file(options: argparse.Namespace) -> list[Cluster]:
         return []
     max_distance = options.max_distance
     if max_distance is None:
-        known = [p.max_distance for p in PRESETS.values() if {p.scheme.id} == schemes]
-        if not known:
+        distances = [p.max_distance for p in PRESETS.values() if {p.scheme.id} == schemes]
+        if not distances:
             options.wrong_usage("give --max-distance: no preset has the scheme of the file")
-        max_distance = known[0]
-    return _grouped(keys, fingerprints, bits, max_distance, options)
+        max_distance = distances[0]
+    return _regrouped(keys, fingerprints, bits, max_distance, options)
 
 
-def _grouped(
+def _regrouped(
     keys: list[str],
     fingerprints: list[int],
     bits: int,
@@ -263,19 +264,19 @@ def _grouped(
     from scrapy_simhash.clustering import cluster
 
     require_distance_below(bits, max_distance, options)
-    found = cluster(
+    result = cluster(
         fingerprints, bits=bits, max_distance=max_distance, method=options.method or "leader"
     )
-    if found.recall < 1:
-        note(f"up to {1 - found.recall:.1%} of the pairs may be missed: there are very many pages")
+    if result.recall < 1:
+        note(f"up to {1 - result.recall:.1%} of the pairs may be missed: there are very many pages")
     return [
         Cluster(
-            keys[one.representative],
+            keys[group.representative],
             [
-                Member(keys[member], int(found.distance[member]))
-                for member in one.members
-                if member != one.representative
+                Member(keys[member], int(result.distance[member]))
+                for member in group.members
+                if member != group.representative
             ],
         )
-        for one in found.clusters(options.min_pages)
+        for group in result.clusters(options.min_pages)
     ]

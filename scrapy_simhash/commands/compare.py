@@ -1,20 +1,17 @@
-"""``compare``: measure the distance of two pages, and tell if one is a copy of the other."""
+"""``compare``: measure the distance of two pages, and tell if they are near-duplicates."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands._options import (
-    add_command,
-    add_scheme_options,
-    schemes_and_distances,
-)
+from scrapy_simhash.commands._options import add_command, add_scheme_options, schemes_and_distances
 from scrapy_simhash.commands._output import (
     percent,
+    reasons_against_copy,
     show,
     show_json,
     shown_fingerprint,
-    unconfirmed_because,
 )
 from scrapy_simhash.commands._pages import PAGE, add_reading_options, load_pages
 from scrapy_simhash.documents.escaping import escaped
@@ -28,17 +25,17 @@ if TYPE_CHECKING:
     from scrapy_simhash.detector import PageFingerprint
 
 _DESCRIPTION = """\
-Compares two pages as a crawl would. Shows the distance of their fingerprints, the similarity that
-a crawl estimates from their sketches, and whether similarity and titles confirm a copy. Also shows
-the exact resemblance of their main texts.
+Shows for two pages the distance of their fingerprints, the similarity that a crawl estimates from
+their sketches, the exact resemblance of their main texts, and whether they are near-duplicates for
+a crawl. Short texts, which a crawl skips, are compared, too, unless --min-tokens is given.
 
   {program} compare https://example.com/article https://example.com/article?print=1
   {program} compare --preset all a.html b.html
   {program} compare --preset wide --max-distance 40 --min-resemblance 0.7 --json a.html -
 
-Resemblance is the share of the runs of 5 words that both texts have, from 0 to 1. In texts that
+Resemblance is the share of their runs of 5 words that both texts have, from 0 to 1. In texts that
 are mostly Chinese, Japanese or Korean, the runs have 8 characters. A crawl should find pairs of 0.8
-and more, and should not find pairs below 0.2. Similarity is an estimate from runs of 3 tokens.
+and more, and should not find pairs below 0.2. Similarity estimates the same for runs of 3 tokens.
 """
 
 
@@ -54,23 +51,24 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     add_scheme_options(parser, several=True, confirmation=True)
 
 
-class _Compared(NamedTuple):
+class _Comparison(NamedTuple):
     """The comparison of two pages by one preset.
 
-    :param similarity: estimated resemblance.
-    :param unconfirmed_because: reasons against a copy, apart from the distance.
-    :param resemblance: exact resemblance.
+    :param distance: None if a page is skipped.
+    :param similarity: estimated resemblance; None if a page is skipped.
+    :param reasons_against: reasons against a copy, apart from the distance.
+    :param resemblance: exact resemblance; None if a page has no text.
     """
 
     chosen: SchemeSettings
     pages: tuple[PageFingerprint, PageFingerprint]
     distance: int | None
     similarity: float | None
-    unconfirmed_because: Sequence[str]
+    reasons_against: Sequence[str]
     resemblance: float | None
 
     @property
-    def near(self) -> bool:
+    def is_near(self) -> bool:
         """Return True if the pages are within k bits of each other."""
         return self.distance is not None and self.distance <= self.chosen.max_distance
 
@@ -80,10 +78,10 @@ class _Compared(NamedTuple):
         for name, page in zip("AB", self.pages, strict=True):
             if page.skipped is not None:
                 return f"{name} is skipped: {page.skipped}"
-        if not self.near:
+        if not self.is_near:
             return "different"
-        if self.unconfirmed_because:
-            return f"similar, not copies: {', '.join(self.unconfirmed_because)}"
+        if self.reasons_against:
+            return f"similar, not copies: {', '.join(self.reasons_against)}"
         return "near-duplicates"
 
 
@@ -91,115 +89,112 @@ def run(options: argparse.Namespace) -> int:
     """Show the comparison, and return the exit code."""
     chosen = schemes_and_distances(options)
     pages = load_pages([options.a, options.b], options)
-    compared = _compare(pages, chosen, options)
+    comparisons = _compare(pages, chosen, options)
     if options.json:
-        show_json(_as_json(pages, compared))
+        show_json(_as_json(pages, comparisons))
     else:
-        _show(pages, compared)
+        _show(pages, comparisons)
     return 0
 
 
 def _compare(
     pages: Sequence[LoadedPage], presets: Sequence[SchemeSettings], options: argparse.Namespace
-) -> list[_Compared]:
+) -> list[_Comparison]:
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.fingerprint import hamming_distance
     from scrapy_simhash.resemblance import resemblance
 
-    known: dict[tuple[str, str], float] = {}
-    compared = []
+    cached_resemblance = cache(resemblance)  # most presets extract the same texts
+    comparisons = []
     for chosen in presets:
         # A crawl skips short texts, but a user who names two texts wants them compared.
-        made = Detector(chosen.scheme, min_tokens=options.min_tokens or 1, keep_text=True)
-        one, other = (page.fingerprint(made) for page in pages)
+        detector = Detector(chosen.scheme, min_tokens=options.min_tokens or 1, keep_text=True)
+        a, b = (page.fingerprint(detector) for page in pages)
         distance = None
-        if one.fingerprint is not None and other.fingerprint is not None:
-            distance = hamming_distance(one.fingerprint, other.fingerprint)
-        alike = None
-        if one.text and other.text:
-            texts = one.text, other.text
-            if texts not in known:  # most presets extract the same texts
-                known[texts] = resemblance(*texts)
-            alike = known[texts]
-        [(similarity, _)] = chosen.confirmation.similarities(one.evidence, [other.evidence])
-        because = unconfirmed_because(chosen.confirmation, one.evidence, other.evidence)
-        compared.append(_Compared(chosen, (one, other), distance, similarity, because, alike))
-    return compared
+        if a.fingerprint is not None and b.fingerprint is not None:
+            distance = hamming_distance(a.fingerprint, b.fingerprint)
+        exact = cached_resemblance(a.text, b.text) if a.text and b.text else None
+        [(similarity, _)] = chosen.confirmation.similarities(a.evidence, [b.evidence])
+        reasons = reasons_against_copy(chosen.confirmation, a.evidence, b.evidence)
+        comparisons.append(_Comparison(chosen, (a, b), distance, similarity, reasons, exact))
+    return comparisons
 
 
-def _as_json(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> dict[str, Any]:
+def _as_json(pages: Sequence[LoadedPage], comparisons: Sequence[_Comparison]) -> dict[str, Any]:
     return {
         "a": {"page": pages[0].name, "url": pages[0].url},
         "b": {"page": pages[1].name, "url": pages[1].url},
-        "presets": [
-            {
-                "preset": one.chosen.preset,
-                "scheme": one.chosen.scheme.id,
-                "bits": one.chosen.scheme.bits,
-                "max_distance": one.chosen.max_distance,
-                "min_resemblance": one.chosen.confirmation.min_resemblance,
-                "same_title": one.chosen.confirmation.same_name,
-                "distance": one.distance,
-                "similarity": one.similarity,
-                "confirmed": not one.unconfirmed_because,
-                "unconfirmed_because": list(one.unconfirmed_because),
-                "near_duplicate": one.near and not one.unconfirmed_because,
-                "resemblance": one.resemblance,
-                **{
-                    name: {
-                        "fingerprint": shown_fingerprint(page.fingerprint, one.chosen.scheme.bits),
-                        "way": page.way,
-                        "tokens": page.tokens,
-                        "skipped": page.skipped,
-                        "error": page.error,
-                    }
-                    for name, page in zip("ab", one.pages, strict=True)
-                },
-            }
-            for one in compared
-        ],
+        "presets": [_comparison_as_json(comparison) for comparison in comparisons],
     }
 
 
-def _show(pages: Sequence[LoadedPage], compared: Sequence[_Compared]) -> None:
+def _comparison_as_json(comparison: _Comparison) -> dict[str, Any]:
+    chosen, is_confirmed = comparison.chosen, not comparison.reasons_against
+    return {
+        "preset": chosen.preset,
+        "scheme": chosen.scheme.id,
+        "bits": chosen.scheme.bits,
+        "max_distance": chosen.max_distance,
+        "min_resemblance": chosen.confirmation.min_resemblance,
+        "same_title": chosen.confirmation.same_name,
+        "distance": comparison.distance,
+        "similarity": comparison.similarity,
+        "confirmed": None if comparison.distance is None else is_confirmed,
+        "unconfirmed_because": list(comparison.reasons_against),
+        "near_duplicate": comparison.is_near and is_confirmed,
+        "resemblance": comparison.resemblance,
+        **{
+            name: {
+                "fingerprint": shown_fingerprint(page.fingerprint, chosen.scheme.bits),
+                "way": page.way,
+                "tokens": page.tokens,
+                "skipped": page.skipped,
+                "error": page.error,
+            }
+            for name, page in zip("ab", comparison.pages, strict=True)
+        },
+    }
+
+
+def _show(pages: Sequence[LoadedPage], comparisons: Sequence[_Comparison]) -> None:
     for name, page in zip("AB", pages, strict=True):
         show(f"{name}  {escaped(page.shown_name)}")
-    if len(compared) > 1:
-        _show_table(compared)
+    if len(comparisons) > 1:
+        _show_table(comparisons)
     else:
-        _show_one(compared[0])
+        _show_one(comparisons[0])
 
 
-def _show_one(one: _Compared) -> None:
-    chosen = one.chosen
+def _show_one(comparison: _Comparison) -> None:
+    chosen = comparison.chosen
     show()
     show(f"preset       {chosen.preset}: {chosen.scheme.id}")
-    for name, page in zip("AB", one.pages, strict=True):
+    for name, page in zip("AB", comparison.pages, strict=True):
         way = f" by {page.way}" if page.way else ""
         error = f" ({page.error})" if page.error else ""
         skipped = f", skipped: {page.skipped}{error}" if page.skipped else ""
         show(f"{name}            {page.tokens:,} tokens{escaped(way + skipped)}")
-    if one.distance is not None:
-        show(f"distance     {one.distance} of {chosen.scheme.bits} bits")
-    if one.similarity is not None:
-        show(f"similarity   {percent(one.similarity)}, estimated")
-    if one.resemblance is not None:
-        show(f"resemblance  {one.resemblance:.3f}, exact")
-    show(f"verdict      {one.verdict} (k = {chosen.max_distance})")
+    if comparison.distance is not None:
+        show(f"distance     {comparison.distance} of {chosen.scheme.bits} bits")
+    if comparison.similarity is not None:
+        show(f"similarity   {percent(comparison.similarity)}, estimated")
+    if comparison.resemblance is not None:
+        show(f"resemblance  {comparison.resemblance:.3f}, exact")
+    show(f"verdict      {comparison.verdict} (k = {chosen.max_distance})")
 
 
-def _show_table(compared: Sequence[_Compared]) -> None:
+def _show_table(comparisons: Sequence[_Comparison]) -> None:
     show()
     show(
         f"{'preset':<16}{'bits':>5}{'k':>5}{'distance':>10}{'similarity':>12}{'resemblance':>13}"
         "  verdict"
     )
-    for one in compared:
-        chosen = one.chosen
-        distance = "" if one.distance is None else str(one.distance)
-        similarity = "" if one.similarity is None else percent(one.similarity)
-        alike = "" if one.resemblance is None else f"{one.resemblance:.3f}"
+    for comparison in comparisons:
+        chosen = comparison.chosen
+        distance = "" if comparison.distance is None else str(comparison.distance)
+        similarity = "" if comparison.similarity is None else percent(comparison.similarity)
+        exact = "" if comparison.resemblance is None else f"{comparison.resemblance:.3f}"
         show(
             f"{chosen.preset:<16}{chosen.scheme.bits:>5}{chosen.max_distance:>5}{distance:>10}"
-            f"{similarity:>12}{alike:>13}  {escaped(one.verdict)}"
+            f"{similarity:>12}{exact:>13}  {escaped(comparison.verdict)}"
         )

@@ -51,7 +51,7 @@ of a crawl. Records that cannot be read or judged are kept.
 After an interruption, the same command goes on. The output appears when it is complete.
 """
 _STATE = ".dedupe"
-_MOST_NAME_BYTES = 255
+_MAX_NAME_BYTES = 255
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -82,8 +82,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "--engine",
         choices=("local", "spark"),
         default="local",
-        help="spark: run on a cluster. FILE, OUT and the like are then URLs that Hadoop knows, and "
-        "what is written are folders (default: %(default)s)",
+        help="spark: run on a cluster. FILE, OUT and the other files are then URLs that Hadoop "
+        "knows, and outputs are folders (default: %(default)s)",
     )
     running.add_argument(
         "--master",
@@ -93,8 +93,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     running.add_argument(
         "--work",
         metavar="URL",
-        help="a folder that all of Spark's workers share, for what steps write; deleted at the end "
-        f"(default: OUT{_STATE})",
+        help="a folder for intermediate results that all Spark workers can reach; deleted at the "
+        f"end (default: OUT{_STATE})",
     )
     running.add_argument(
         "--restart", action="store_true", help="discard an interrupted run, and begin again"
@@ -102,27 +102,27 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """De-duplicate files. Return 1 if a file is damaged."""
+    """De-duplicate files, and return the exit code: 1 if a file is damaged."""
     from scrapy_simhash.commands._settings import dedupe_settings, settings_reader
     from scrapy_simhash.dedupe.run import dedupe
 
     _check(options)
     chosen = scheme_and_distance(options)
-    from_settings = dedupe_settings(options.settings)
+    settings = dedupe_settings(options.settings)
     for name in ("action", "incremental", "max_bytes"):
-        if (given := getattr(options, name)) is not None:
-            from_settings[name] = given
-    text = tuple(options.text_field or ())
-    if not text and options.html_field is None:
-        text = settings_reader(options.settings).names("SIMHASH_ITEM_FIELDS")
-    asked = DedupeOptions(
-        **from_settings,
+        if (value := getattr(options, name)) is not None:
+            settings[name] = value
+    text_fields = tuple(options.text_field or ())
+    if not text_fields and options.html_field is None:
+        text_fields = settings_reader(options.settings).names("SIMHASH_ITEM_FIELDS")
+    dedupe_options = DedupeOptions(
+        **settings,
         scheme=chosen.scheme,
         max_distance=chosen.max_distance,
         confirmation=chosen.confirmation,
         format=options.format,
         fields=Fields(
-            text=text,
+            text=text_fields,
             html=options.html_field,
             key="" if options.key_field == "#" else options.key_field,
         ),
@@ -131,22 +131,23 @@ def run(options: argparse.Namespace) -> int:
         workers=options.workers or 0,
     )
     if options.engine == "spark":
-        return _run_on_spark(options, asked)
+        return _run_on_spark(options, dedupe_options)
     with ExitStack() as stack:
         paths = _paths(options, stack)
         on_progress = stack.enter_context(progress("records"))
         try:
-            summary = dedupe(paths, asked, on_progress=on_progress, note=note)
+            summary = dedupe(paths, dedupe_options, on_progress=on_progress, note=note)
         except KeyboardInterrupt:
-            kept = paths.output_file or paths.verdicts
-            if paths.state.exists() and kept and paths.standard_input is None:
+            # Without a file, or with standard input, the state is temporary.
+            is_kept = (paths.output_file or paths.verdicts) and paths.standard_input is None
+            if is_kept and paths.state.exists():
                 note("the verdicts are kept: run the same command again to go on")
             raise
     _report(summary, options)
     return 1 if summary.damaged else 0
 
 
-def _run_on_spark(options: argparse.Namespace, asked: DedupeOptions) -> int:
+def _run_on_spark(options: argparse.Namespace, dedupe_options: DedupeOptions) -> int:
     try:
         from scrapy_simhash.spark.files import SparkPaths, dedupe_files
     except ModuleNotFoundError as error:
@@ -161,7 +162,7 @@ def _run_on_spark(options: argparse.Namespace, asked: DedupeOptions) -> int:
         verdicts=options.verdicts,
         overwrite=options.overwrite,
     )
-    _report(dedupe_files(paths, asked, options.master), options)
+    _report(dedupe_files(paths, dedupe_options, options.master), options)
     return 0
 
 
@@ -185,8 +186,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="OUT",
-        help="file for what is kept, in the format of the input (a folder for folders), compressed "
-        "if the name ends in .gz; - for standard output",
+        help="file for the records that are kept, in the format of the input (a folder for "
+        "folders), compressed if the name ends in .gz; - for standard output",
     )
     output.add_argument(
         "--verdicts", metavar="FILE", help="file for the verdicts, a line of JSON for each record"
@@ -194,8 +195,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--action",
         choices=("drop", "tag"),
-        help="leave duplicates out, or keep them with fields that say what they are, named by "
-        "SIMHASH_ITEM_TAGS (default: SIMHASH_ACTION, drop)",
+        help="drop duplicates, or keep all records and add their verdicts in the fields that "
+        "SIMHASH_ITEM_TAGS names (default: SIMHASH_ACTION, drop)",
     )
     output.add_argument("--overwrite", action="store_true", help="replace an existing output")
     output.add_argument("--json", action="store_true", help="show the summary as JSON")
@@ -213,15 +214,15 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "--text-field",
         metavar="NAME",
         action="append",
-        help="field with the text; may be given again to join several. A title, name or headline "
+        help="field with the text; may be repeated to join several. A title, name or headline "
         "among them is the record's name, too (default: SIMHASH_ITEM_FIELDS, else the first of "
         f"{', '.join(TEXT_FIELDS)})",
     )
     content.add_argument(
         "--html-field",
         metavar="NAME",
-        help="field with an HTML page, whose main text counts (default: the first of "
-        f"{', '.join(HTML_FIELDS)}, or one of the above that begins as a page)",
+        help="field with an HTML page, whose main text is compared (default: the first of "
+        f"{', '.join(HTML_FIELDS)}, or a text field that begins as a page)",
     )
     reading.add_argument(
         "--key-field",
@@ -247,20 +248,20 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     judging.add_argument(
         "--index",
         metavar="DIR",
-        help="an index to use and to fill, created if necessary (default: one of this run)",
+        help="an index to use and to fill, created if necessary (default: a temporary one)",
     )
     judging.add_argument(
         "--incremental",
         action=argparse.BooleanOptionalAction,
-        help="records that the index knew before count as seen (default: SIMHASH_INCREMENTAL)",
+        help="what the index knew before this run counts as seen (default: SIMHASH_INCREMENTAL)",
     )
     judging.add_argument(
         "--against",
         metavar="KNOWN",
         action="append",
         default=[],
-        help="leave out copies of what KNOWN holds, too: an index, or a file or folder of records, "
-        "which may be given again. Nothing is written there",
+        help="copies of what KNOWN holds are duplicates, too. KNOWN is one index, or a file or "
+        "folder of records, which may be repeated; nothing is written there",
     )
     judging.add_argument(
         "--keep-index",
@@ -270,7 +271,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Check the options without a look at the files."""
+    """Exit, or raise SimhashError, for options that are wrong whatever the files contain."""
     if options.output is None and options.verdicts is None:
         options.wrong_usage("-o OUT or --verdicts FILE is needed")
     if options.json and options.output == "-":
@@ -297,7 +298,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.verdicts == "-":
         options.wrong_usage("--verdicts needs the name of a file; -o - is for standard output")
     if "" in (*options.files, *options.against, options.output, options.verdicts, options.index):
-        raise SimhashError("a file without a name: an empty variable of the shell?")
+        raise SimhashError("a file name is empty: is a shell variable unset?")
 
 
 def _check_engine(options: argparse.Namespace) -> None:
@@ -316,14 +317,14 @@ def _check_engine(options: argparse.Namespace) -> None:
 def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
     output = None if options.output is None else Path(options.output)
     verdicts = None if options.verdicts is None else Path(options.verdicts)
-    beside = verdicts if output in (None, STANDARD_OUTPUT) else output
+    result = verdicts if output in (None, STANDARD_OUTPUT) else output
     standard_input = None
-    if beside is None or "-" in options.files:
+    if result is None or "-" in options.files:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="simhash-dedupe-"))
-        # A run on standard input cannot go on after an interruption, so it leaves no state.
-        beside = Path(folder, "output")
+        # Such a run cannot be resumed, so its state is temporary.
+        result = Path(folder, "output")
         if "-" in options.files:
-            standard_input = _spooled(Path(folder))
+            standard_input = _copy_standard_input(Path(folder))
     return DedupePaths(
         inputs=[
             standard_input if standard_input and file == "-" else Path(file)
@@ -333,27 +334,28 @@ def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
         output=output,
         verdicts=verdicts,
         index=None if options.index is None else Path(options.index),
-        state=_state(beside),
+        state=_state_folder(result),
         keep_index=options.keep_index,
         overwrite=options.overwrite,
         restart=options.restart,
-        against=[Path(known) for known in options.against],
+        against=[Path(name) for name in options.against],
     )
 
 
-def _spooled(folder: Path) -> Path:
-    """Return a file with a copy of standard input: inputs are read twice."""
+def _copy_standard_input(folder: Path) -> Path:
+    """Return the path of a new copy of standard input, because inputs are read twice."""
     path = folder / "standard-input.jsonl"
     with path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     return path
 
 
-def _state(beside: Path) -> Path:
-    name = beside.name + _STATE
-    if len(os.fsencode(name)) > _MOST_NAME_BYTES:
+def _state_folder(result: Path) -> Path:
+    """Return the path of the state of a run, beside its result. A long name becomes a hash."""
+    name = result.name + _STATE
+    if len(os.fsencode(name)) > _MAX_NAME_BYTES:
         name = f".simhash-{sha256(os.fsencode(name)).hexdigest()[:16]}{_STATE}"
-    return beside.with_name(name)
+    return result.with_name(name)
 
 
 def _show(summary: DedupeSummary, options: argparse.Namespace) -> None:
@@ -362,8 +364,8 @@ def _show(summary: DedupeSummary, options: argparse.Namespace) -> None:
     show(f"kept       {summary.kept:,}{where}")
     show(f"dropped    {summary.dropped:,}")
     if options.against:
-        known = ", ".join(map(printable, options.against))
-        show(f"known      {summary.known:,} records have a copy in {known}")
+        names = ", ".join(map(printable, options.against))
+        show(f"known      {summary.known:,} records have a copy in {names}")
     if summary.tagged:
         show(f"tagged     {summary.tagged:,}")
     if summary.similar:

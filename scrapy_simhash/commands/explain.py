@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.explain import Explanation
 
 _DESCRIPTION = """\
-Shows what an index knows about a page: since when it is a representative; which pages it was a
-near-duplicate of, when, at what distance, and what the crawl did with it; and which pages were
-near-duplicates of it. A similar page is within k, but is not a copy.
+Shows what an index knows about a page: since when the page is a representative; which pages it was
+a near-duplicate of, when, at what distance, and what the crawl did with it; and which pages were
+near-duplicates of it. Pages that are similar to it, within k but no copies, are shown, too.
 
   {program} explain https://example.com/print?article=7
 
@@ -36,66 +36,67 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show what is known; return 1 if nothing is."""
+    """Show what the index knows about a page, and return the exit code: 1 if that is nothing."""
     from scrapy_simhash.maintenance.explain import explain
 
-    found = explain(index_location(options), options.key)
-    known = found.entry is not None or bool(found.near_duplicates or found.copies)
+    explanation = explain(index_location(options), options.key)
+    is_known = bool(explanation.entry or explanation.near_duplicates or explanation.copies)
     if options.json:
-        show_json(_as_json(found))
+        show_json(_as_json(explanation))
     else:
-        _show(found, known=known)
-    return 0 if known else 1
+        _show(explanation, is_known=is_known)
+    return 0 if is_known else 1
 
 
-def _as_json(found: Explanation) -> dict[str, Any]:
+def _as_json(explanation: Explanation) -> dict[str, Any]:
     from scrapy_simhash.fingerprint import to_hex
 
-    def of_line(line: NearDuplicate) -> dict[str, Any]:
-        fields = asdict(line) | {"fingerprint": to_hex(line.fingerprint, found.bits)}
-        del fields["sequence"]  # a number of the index's own
+    def line_as_json(line: NearDuplicate) -> dict[str, Any]:
+        fields = asdict(line) | {"fingerprint": to_hex(line.fingerprint, explanation.bits)}
+        del fields["sequence"]  # a number for use inside the index
         return fields
 
-    entry = found.entry
+    entry = explanation.entry
     return {
-        "key": found.key,
-        "scheme": found.scheme_id,
-        "max_distance": found.max_distance,
+        "key": explanation.key,
+        "scheme": explanation.scheme_id,
+        "max_distance": explanation.max_distance,
         "entry": None
         if entry is None
         else {
-            "fingerprint": to_hex(entry.fingerprint, found.bits),
+            "fingerprint": to_hex(entry.fingerprint, explanation.bits),
             "first_seen_s": entry.first_seen_s,
             "last_seen_s": entry.last_seen_s,
         },
-        "near_duplicates": [of_line(line) for line in found.near_duplicates],
-        "copies": [of_line(line) for line in found.copies],
+        "near_duplicates": [line_as_json(line) for line in explanation.near_duplicates],
+        "copies": [line_as_json(line) for line in explanation.copies],
     }
 
 
-def _show(found: Explanation, *, known: bool) -> None:
+def _show(explanation: Explanation, *, is_known: bool) -> None:
     from scrapy_simhash.documents.escaping import printable
     from scrapy_simhash.fingerprint import to_hex
 
-    show(f"{printable(found.key)}, by scheme {found.scheme_id}, k = {found.max_distance}")
-    if found.entry is not None:
+    key, bits = printable(explanation.key), explanation.bits
+    show(f"{key}, by scheme {explanation.scheme_id}, k = {explanation.max_distance}")
+    if (entry := explanation.entry) is not None:
         show(
-            f"representative since {shown_time(found.entry.first_seen_s)}, last seen "
-            f"{shown_time(found.entry.last_seen_s)}, {to_hex(found.entry.fingerprint, found.bits)}"
+            f"representative since {shown_time(entry.first_seen_s)}, last seen "
+            f"{shown_time(entry.last_seen_s)}, {to_hex(entry.fingerprint, bits)}"
         )
-    for line in found.near_duplicates:
+    for line in explanation.near_duplicates:
         show(
             f"{shown_time(line.seen_at_s)} "
             f"{'near-duplicate of' if line.confirmed else 'similar to'} "
             f"{printable(line.representative)}{_evidence(line)}, "
-            f"{to_hex(line.fingerprint, found.bits)}"
+            f"{to_hex(line.fingerprint, bits)}"
         )
-    for line in found.copies:
+    for line in explanation.copies:
         show(
             f"{shown_time(line.seen_at_s)} {printable(line.key)} was "
             f"{'a near-duplicate of' if line.confirmed else 'similar to'} it{_evidence(line)}"
         )
-    if not known:
+    if not is_known:
         show("nothing is known about it")
 
 

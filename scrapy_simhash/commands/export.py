@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Writes the entries of an index, oldest first. The file name chooses the format: JSON lines, Parquet
 or CSV. Fields: key, fingerprint (hexadecimal digits), scheme, first_seen_s, last_seen_s (Unix
-times), near_duplicates, and the evidence for copies: sketch, site, title_hashes, heading_hashes.
-{program} import reads JSON lines and Parquet. CSV is for spreadsheets: a text that a spreadsheet
-would take for a formula gets a ' before it.
+times), near_duplicates (a count), and what confirms copies: sketch, site, title_hashes and
+heading_hashes. {program} import reads JSON lines and Parquet. CSV is for spreadsheets: a text that
+a spreadsheet would take for a formula gets a ' before it.
 
   {program} export entries.jsonl.gz
   {program} export entries.parquet
@@ -50,22 +50,22 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the records, and return the exit code."""
     from scrapy_simhash.errors import SimhashError
-    from scrapy_simhash.maintenance import export as exchange
+    from scrapy_simhash.maintenance import export
     from scrapy_simhash.maintenance.record_files import STANDARD_STREAM, write_records
 
     where = index_location(options)
-    to_standard = options.file == STANDARD_STREAM
-    if not to_standard and writable(options.file).exists() and not options.force:
+    to_standard_output = options.file == STANDARD_STREAM
+    if not to_standard_output and writable(options.file).exists() and not options.force:
         raise SimhashError(f"{options.file} exists already: --force overwrites it")
     if options.near_duplicates:
-        records: Any = exchange.near_duplicate_records(where)
-        types = exchange.NEAR_DUPLICATE_TYPES
+        records: Any = export.near_duplicate_records(where)
+        types = export.NEAR_DUPLICATE_TYPES
     else:
-        records = exchange.entry_records(where)
-        types = exchange.ENTRY_TYPES
+        records = export.entry_records(where)
+        types = export.ENTRY_TYPES
     with progress("records") as on_progress:
-        count = write_records(options.file, _counted(records, on_progress), types)
-    if to_standard:
+        count = write_records(options.file, _with_progress(records, on_progress), types)
+    if to_standard_output:
         return 0
     if options.json:
         show_json({"index": str(where), "file": options.file, "records": count})
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _counted(records: Any, on_progress: Any) -> Any:
+def _with_progress(records: Any, on_progress: Any) -> Any:
     for record in records:
         yield record
         on_progress()

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Writes the main text of a page, as a crawl extracts it, to standard output. Standard error shows how
-it was found: by your selectors, by readability, or by segments if readability found too little. It
-also shows the names of the page: two pages of one site are copies only if their names agree.
+the text was found: by your selectors, by readability, or by segments if readability found too
+little. It also shows the title and heading, which must agree in copies on one site.
 
   {program} extract https://example.com/article
   {program} extract --select article --remove .comments page.html
@@ -37,7 +37,7 @@ also shows the names of the page: two pages of one site are copies only if their
 Options override the settings of the project. Copy the values that work for you to
 SIMHASH_EXTRACTOR, SIMHASH_CONTENT_SELECT and SIMHASH_CONTENT_REMOVE.
 """
-_SKIPS = {
+_SKIP_REASONS = {
     "no_text": "it has no text",
     "few_tokens": "its text is shorter than --min-tokens (SIMHASH_MIN_TOKENS)",
     "unsupported_text": "the preset does not support its text",
@@ -52,11 +52,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     add_page_arguments(parser)
     parser.add_argument("--json", action="store_true", help="show the text and all facts as JSON")
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument(
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument(
         "--tokens", action="store_true", help="show the tokens instead of the text, one a line"
     )
-    shown.add_argument(
+    instead.add_argument(
         "--features",
         metavar="N",
         type=whole(1),
@@ -65,7 +65,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     add_scheme_options(parser, max_distance=False)
 
 
-class _Found(NamedTuple):
+class _Extracted(NamedTuple):
     loaded: LoadedPage
     chosen: SchemeSettings
     extraction: Extraction
@@ -75,24 +75,24 @@ class _Found(NamedTuple):
 
 def run(options: argparse.Namespace) -> int:
     """Show the main text, and return the exit code."""
-    found = _find(options)
+    extracted = _extract(options)
     if options.json:
-        show_json(_as_json(found, options))
+        show_json(_as_json(extracted, options))
         return 0
     if options.tokens:
-        for token in _tokens(found):
+        for token in _tokens(extracted):
             show(escaped(token))
     elif options.features:
-        for feature, weight in _features(found)[: options.features]:
+        for feature, weight in _features(extracted)[: options.features]:
             show(f"{weight:>10.4f}  {escaped(feature)}")
     else:
-        for line in found.extraction.text.split("\n"):
+        for line in extracted.extraction.text.split("\n"):
             show(escaped(line))
-    _explain(found)
+    _explain(extracted)
     return 0
 
 
-def _find(options: argparse.Namespace) -> _Found:
+def _extract(options: argparse.Namespace) -> _Extracted:
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.errors import ExtractionError
     from scrapy_simhash.extraction import Extraction, extract
@@ -101,30 +101,30 @@ def _find(options: argparse.Namespace) -> _Found:
     chosen = scheme_and_distance(options)
     loaded = load_page(options.page, options)
     scheme = chosen.scheme
-    made = Detector(scheme, min_tokens=chosen.min_tokens)
+    detector = Detector(scheme, min_tokens=chosen.min_tokens)
     if not loaded.is_html:
         extraction = Extraction(loaded.text)
-        page = made.fingerprint_extraction(extraction)
-        return _Found(loaded, chosen, extraction, page, [])
+        page = detector.fingerprint_extraction(extraction)
+        return _Extracted(loaded, chosen, extraction, page, [])
     started = time.thread_time()
     try:
         extraction = extract(loaded.text, scheme.extractor, scheme.selectors)
     except ExtractionError:
-        # The detector gives the same reason as a crawl.
-        extraction, page = Extraction(""), made.fingerprint_page(loaded.text)
+        # Extract again, so that the page has the error that a crawl would record.
+        extraction, page = Extraction(""), detector.fingerprint_page(loaded.text)
     else:
-        page = made.fingerprint_extraction(extraction, (time.thread_time() - started) * 1000)
+        page = detector.fingerprint_extraction(extraction, (time.thread_time() - started) * 1000)
     counts = selector_counts(loaded.text, scheme.selectors)
-    return _Found(loaded, chosen, extraction, page, counts)
+    return _Extracted(loaded, chosen, extraction, page, counts)
 
 
-def _why(found: _Found) -> str:
+def _why(extracted: _Extracted) -> str:
     """Return why the text was found this way."""
-    extraction, scheme = found.extraction, found.chosen.scheme
-    if not found.loaded.is_html:
+    extraction, scheme = extracted.extraction, extracted.chosen.scheme
+    if not extracted.loaded.is_html:
         return "it is plain text: all of it counts"
-    if found.page.error:
-        return found.page.error
+    if extracted.page.error:
+        return extracted.page.error
     if extraction.way == "selected":
         return "the selectors found the content"
     prefix = "no selector found anything; " if scheme.select else ""
@@ -135,17 +135,17 @@ def _why(found: _Found) -> str:
     return f"{prefix}readability found too little of the page"
 
 
-def _tokens(found: _Found) -> list[str]:
-    return found.chosen.scheme.tokens(found.extraction.text, found.extraction.title)
+def _tokens(extracted: _Extracted) -> list[str]:
+    return extracted.chosen.scheme.tokens(extracted.extraction.text, extracted.extraction.title)
 
 
-def _features(found: _Found) -> list[tuple[str, float]]:
-    features = found.chosen.scheme.features(_tokens(found))
+def _features(extracted: _Extracted) -> list[tuple[str, float]]:
+    features = extracted.chosen.scheme.features(_tokens(extracted))
     return sorted(features.items(), key=lambda feature: (-feature[1], feature[0]))
 
 
-def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
-    loaded, chosen, extraction, page, selectors = found
+def _as_json(extracted: _Extracted, options: argparse.Namespace) -> dict[str, Any]:
+    loaded, chosen, extraction, page, selectors = extracted
     report: dict[str, Any] = {
         "page": loaded.name,
         "url": loaded.url,
@@ -154,7 +154,7 @@ def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
         "scheme": chosen.scheme.id,
         "extractor": chosen.scheme.extractor,
         "way": extraction.way,
-        "why": _why(found),
+        "why": _why(extracted),
         "selectors": [count._asdict() for count in selectors],
         "title": extraction.title,
         "heading": extraction.heading,
@@ -170,22 +170,22 @@ def _as_json(found: _Found, options: argparse.Namespace) -> dict[str, Any]:
         "fingerprint_ms": round(page.fingerprint_ms, 3),
     }
     if options.tokens:
-        report["token_list"] = _tokens(found)
+        report["token_list"] = _tokens(extracted)
     elif options.features:
         report["features"] = [
             {"feature": feature, "weight": weight}
-            for feature, weight in _features(found)[: options.features]
+            for feature, weight in _features(extracted)[: options.features]
         ]
     else:
         report["text"] = extraction.text
     return report
 
 
-def _explain(found: _Found) -> None:
-    loaded, chosen, extraction, page, selectors = found
+def _explain(extracted: _Extracted) -> None:
+    loaded, chosen, extraction, page, selectors = extracted
     note("")
     note(f"page       {loaded.shown_name}")
-    note(f"way        {extraction.way or 'none'}: {_why(found)}")
+    note(f"way        {extraction.way or 'none'}: {_why(extracted)}")
     for count in selectors:
         elements = counted(count.elements, "element")
         note(f"           --{count.use} {count.selector!r} finds {elements}")
@@ -199,6 +199,6 @@ def _explain(found: _Found) -> None:
     )
     if page.skipped:
         few = f": {page.tokens:,} of {chosen.min_tokens:,}" if page.skipped == "few_tokens" else ""
-        note(f"skipped    {page.skipped}: {_SKIPS[page.skipped]}{few}")
+        note(f"skipped    {page.skipped}: {_SKIP_REASONS[page.skipped]}{few}")
     if loaded.is_html:
         note(f"extraction {page.extraction_ms:.1f} ms of CPU time")

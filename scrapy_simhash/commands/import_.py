@@ -1,4 +1,4 @@
-"""``import``: make an index from records."""
+"""``import``: make a new index from records."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Makes a new index, in a directory or in Redis, from records that {program} export or another program
-wrote: JSON lines (also compressed by gzip) or Parquet. A record needs key and fingerprint; scheme,
-first_seen_s and last_seen_s are optional. Earlier records win where pages are equally near. If a
-record is invalid, nothing is imported.
+wrote: JSON lines (also compressed by gzip) or Parquet. A record needs key and fingerprint; other
+fields of {program} export are optional. If two records are equally near to a page, it counts as a
+copy of the earlier one. If a record is invalid, nothing is imported.
 
   {program} import entries.jsonl.gz new/
   {program} import --preset classic entries.parquet new/
   {program} import --redis redis://host:6379/0 --redis-key shop:simhash entries.jsonl.gz
 
 If records name a scheme, it must be that of the options or settings. To add records to an existing
-index, import them to a new index, and merge the new one into the old one.
+index, import them to a new one, and merge that into the existing one.
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``import``."""
-    parser = add_command(subparsers, "import", _DESCRIPTION, "make an index from records")
+    parser = add_command(subparsers, "import", _DESCRIPTION, "make a new index from records")
     parser.add_argument(
         "file", metavar="FILE", help="a file, or - for JSON lines on standard input"
     )
@@ -65,10 +65,10 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     add_scheme_options(parser)
 
 
-def _place(
+def _new_index(
     options: argparse.Namespace, chosen: SchemeSettings, pages: int
 ) -> tuple[Location, Manifest | RedisManifest]:
-    """Return where the new index is to be, and its manifest."""
+    """Return the location and the manifest of the new index. Exit for wrong usage."""
     from scrapy_simhash.commands._settings import redis_address
     from scrapy_simhash.index import new_manifest
     from scrapy_simhash.index.redis import new_redis_manifest
@@ -94,17 +94,13 @@ def run(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.record_files import read_records
 
     if options.new_directory == "" or not options.file:
-        raise SimhashError("a file or directory without a name: an empty variable of the shell?")
+        raise SimhashError("a file or directory name is empty: is a shell variable unset?")
     chosen = scheme_and_distance(options)
     pages = options.pages or DEFAULT_EXPECTED_PAGES
-    where, manifest = _place(options, chosen, pages)
+    where, manifest = _new_index(options, chosen, pages)
     with progress("records") as on_progress:
-        count = import_entries(
-            where,
-            manifest,
-            read_records(options.file),
-            on_progress=on_progress,
-        )
+        records = read_records(options.file)
+        count = import_entries(where, manifest, records, on_progress=on_progress)
     if options.json:
         show_json({"index": str(where), "file": options.file, "entries": count})
     else:

@@ -42,8 +42,8 @@ INTERRUPTED = 130
 _DESCRIPTION = """\
 Finds near-duplicate pages and texts; queries and maintains the indexes that crawls make.
 
-exit codes: 0 success, also when nothing was found; 1 an error, which is on standard error, or a
-negative answer (a check found problems, a page is not known); 2 wrong usage; 130 interrupted.
+exit codes: 0 success, even if nothing was found; 1 an error, explained on standard error, or a
+negative answer (problems were found, a page is unknown); 2 wrong usage; 130 interrupted (Ctrl-C).
 """
 
 
@@ -51,17 +51,17 @@ class Subcommand(Protocol):
     """A module or object that is one subcommand."""
 
     def add_parser(self, subparsers: argparse._SubParsersAction[Any]) -> None:
-        """Add the subcommand and its options to the parser."""
+        """Add the parser of the subcommand, with its options."""
 
     def run(self, options: argparse.Namespace) -> int:
         """Run the subcommand and return its exit code.
 
-        :param options: `options.settings` are Scrapy's settings if Scrapy runs it, else None.
-        :raises SimhashError, OSError: it failed; `main` shows the message.
+        :param options: `options.settings` holds Scrapy's settings, or None without Scrapy.
+        :raises SimhashError, OSError: the subcommand failed; `main` shows the message.
         """
 
 
-# In the order of --help.
+# --help lists them in this order.
 SUBCOMMANDS: dict[str, Subcommand] = {
     "report": report,
     "stats": stats,
@@ -103,11 +103,13 @@ def main(
     program: str = "python -m scrapy_simhash",
     settings: Settings | None = None,
 ) -> int:
-    """Run a subcommand and return its exit code.
+    """Run a subcommand and return the exit code.
 
-    :raises SystemExit: after --help, and for wrong usage.
+    :param arguments: None for those of the command line. Without any, show the help and return 2.
+    :param settings: Scrapy's settings; None to let the subcommand load those of the project.
+    :raises SystemExit: after --help, with code 0; for wrong usage, with code 2.
     """
-    _output.never_fail_on_a_character()
+    _output.escape_unencodable()
     try:
         try:
             parser = build_parser(program)
@@ -120,8 +122,8 @@ def main(
         finally:
             _output.flush()
     except BrokenPipeError:
-        # As with `| head`. Python must not complain about the pipe at exit, either.
-        _silence()
+        # The reader has ended, as in `| head`. Python's flush at exit would report an error.
+        _discard_output()
         return OK
     except KeyboardInterrupt:
         _output.note("interrupted")
@@ -130,17 +132,17 @@ def main(
         _output.note(f"error: {error}")
         return ERROR
     except OSError as error:
-        what = error.filename or "the output"
-        _output.note(f"error: {what} cannot be read or written: {error.strerror or error}")
-        if error.filename is None:  # else Python flushes again at exit, and exits with 120
-            _silence()
+        name = error.filename or "the output"
+        _output.note(f"error: {name} cannot be read or written: {error.strerror or error}")
+        if error.filename is None:  # Python's flush at exit would fail, and exit with 120
+            _discard_output()
         return ERROR
     return code
 
 
-def _silence() -> None:
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+def _discard_output() -> None:
+    null_device = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError, OSError, ValueError):  # closed, or not a file
-            os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+        with suppress(AttributeError, OSError, ValueError):  # missing, closed, or no descriptor
+            os.dup2(null_device, stream.fileno())
+    os.close(null_device)

@@ -1,4 +1,4 @@
-"""The commands that look after an index: check, repair, expire, remove, rebuild, merge, compact."""
+"""The commands that maintain an index: check, repair, expire, remove, rebuild, merge, compact."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class MaintenanceCommand(NamedTuple):
     """A subcommand on one index.
 
-    :param add_arguments: adds arguments to ``--index``, ``--spider`` and ``--json``.
+    :param add_arguments: adds arguments besides those of `add_index_command`; None for none.
     """
 
     name: str
@@ -53,18 +53,18 @@ def _show_json(where: Location, result: dict[str, Any]) -> None:
 
 
 def _show_rewritten(
-    options: argparse.Namespace, where: Location, kept: RewriteResult, **more: Any
+    options: argparse.Namespace, where: Location, result: RewriteResult, **only_json: Any
 ) -> None:
-    """Show what was removed from an index, and what it holds now."""
+    """Show what was removed from an index, and what the index holds now."""
     if options.json:
-        _show_json(where, {**more, **asdict(kept)})
+        _show_json(where, {**only_json, **asdict(result)})
         return
-    if kept.removed_entries or kept.removed_near_duplicates:
-        removed = f"removed    {kept.removed_entries:,} entries"
-        if kept.removed_near_duplicates:
-            removed += f", {kept.removed_near_duplicates:,} lines of the near-duplicate log"
+    if result.removed_entries or result.removed_near_duplicates:
+        removed = f"removed    {result.removed_entries:,} entries"
+        if result.removed_near_duplicates:
+            removed += f", {result.removed_near_duplicates:,} lines of the near-duplicate log"
         show(removed)
-    _show_size(kept.entries, kept.near_duplicates, where)
+    _show_size(result.entries, result.near_duplicates, where)
 
 
 def _show_size(entries: int, near_duplicates: int, where: Location) -> None:
@@ -146,13 +146,9 @@ def _merge(options: argparse.Namespace) -> int:
     where = index_location(options)
     other = other_location(options.other, options)
     with progress("entries") as on_progress:
-        kept = merge(
-            where,
-            other,
-            in_scope=page_scope(options.settings),
-            on_progress=on_progress,
-        )
-    _show_rewritten(options, where, kept, merged=str(other))
+        in_scope = page_scope(options.settings)
+        result = merge(where, other, in_scope=in_scope, on_progress=on_progress)
+    _show_rewritten(options, where, result, merged=str(other))
     return 0
 
 
@@ -175,7 +171,7 @@ def _add_expire_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log",
         action="store_true",
-        help="also remove log lines from before that time; report and explain need them",
+        help="also remove older lines of the near-duplicate log, which report and explain show",
     )
 
 
@@ -184,8 +180,8 @@ def _expire(options: argparse.Namespace) -> int:
 
     where = index_location(options)
     with progress("entries") as on_progress:
-        kept = expire(where, options.before_s, log=options.log, on_progress=on_progress)
-    _show_rewritten(options, where, kept, not_seen_since=shown_time(options.before_s))
+        result = expire(where, options.before_s, log=options.log, on_progress=on_progress)
+    _show_rewritten(options, where, result, not_seen_since=shown_time(options.before_s))
     return 0
 
 
@@ -214,8 +210,8 @@ def _remove(options: argparse.Namespace) -> int:
         return 0
     keys = list(dict.fromkeys(_read_keys(options.keys)))
     removed = remove(where, keys)
-    found = set(removed)
-    missing = [key for key in keys if key not in found]
+    removed_keys = set(removed)
+    missing = [key for key in keys if key not in removed_keys]
     if options.json:
         _show_json(where, {"removed": removed, "missing": missing})
     else:
@@ -240,7 +236,7 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-distance",
         metavar="K",
         type=whole(0, MAX_BITS - 1),
-        help="choose tables for this k, which becomes the default k of crawls",
+        help="choose tables for this k; for crawls with this k, also set SIMHASH_MAX_DISTANCE",
     )
     tables = parser.add_mutually_exclusive_group()
     tables.add_argument(
@@ -255,7 +251,7 @@ def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
         "--preset",
         type=preset_option,
         metavar="PRESET",
-        help="make new fingerprints from the stored texts; k: --max-distance, or the preset's",
+        help="make new fingerprints from the stored texts; k is --max-distance, or the preset's",
     )
     parser.add_argument(
         "--drop-without-text",
@@ -276,14 +272,14 @@ def _rebuild(options: argparse.Namespace) -> int:
         options.wrong_usage("--drop-without-text needs --preset")
     plan = _chosen_tables(options, directory)
     with progress("entries") as on_progress:
-        kept = rebuild(
+        result = rebuild(
             directory,
             plan,
             max_distance=options.max_distance,
             database=options.database,
             on_progress=on_progress,
         )
-    _show_rewritten(options, directory, kept)
+    _show_rewritten(options, directory, result)
     return 0
 
 
@@ -297,7 +293,7 @@ def _reindex(options: argparse.Namespace, directory: Path) -> int:
         options.wrong_usage("--preset chooses its own tables, and keeps the kind of database")
     manifest = read_manifest(directory, older=True)
     _, preset = choose_preset(options.preset)
-    # The texts are stored as they were extracted.
+    # Stored texts are extracted already, so extraction cannot change.
     extraction = {
         name: getattr(manifest.scheme, name) for name in ("extractor", "select", "remove")
     }
@@ -327,7 +323,7 @@ def _reindex(options: argparse.Namespace, directory: Path) -> int:
 
 
 def _chosen_tables(options: argparse.Namespace, directory: Path) -> TablePlan | None:
-    """Return the tables that the options ask for; None to keep those of the index."""
+    """Return the tables that the options name or need; None to keep those of the index."""
     from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
     from scrapy_simhash.index.offline import read_manifest
 
@@ -347,7 +343,7 @@ MAINTENANCE_COMMANDS = {
             "check",
             "check the consistency of an index",
             """\
-Reads all rows of an index and compares them with each other. Nothing is changed.
+Reads all rows of an index and checks that they are consistent. Nothing is changed.
 
   {program} check --index .scrapy/simhash/spiders/news
 
@@ -362,7 +358,7 @@ The exit code is 1 if there are problems. {program} repair fixes an index in a d
             """\
 Keeps every readable entry of a damaged index and rebuilds its buckets. The database sets aside
 files that it cannot read. Pages whose entries are lost count as new in the next crawl. Copy the
-directory first if it matters. If the command is interrupted, start it again.
+directory first if you cannot crawl again. If the command is interrupted, start it again.
 
   {program} repair --index .scrapy/simhash/spiders/news
 """,
@@ -387,14 +383,14 @@ changed while crawls go on; if the command is interrupted, start it again.
             "remove",
             "remove pages from an index",
             """\
-Removes the entries of pages from an index; from one in a directory, all in one write. They no
-longer represent other pages, and count as new when seen again. The near-duplicate log stays.
+Removes the entries of pages from an index; in a directory, all in one write. The pages no longer
+represent other pages, and count as new when a crawl sees them again. The near-duplicate log stays.
 
   {program} remove https://example.com/blocked
   grep '/search?' urls.txt | {program} remove -
   {program} remove --all --redis-key shop:simhash
 
-The exit code is 1 if a page has no entry; the others are removed all the same.
+The exit code is 1 if a page has no entry; the entries of the other pages are still removed.
 """,
             _add_remove_arguments,
             _remove,
@@ -425,16 +421,16 @@ SIMHASH_KEEP_TEXT has stored. The result is what a crawl of the same pages would
             "merge",
             "merge another index into this one",
             """\
-Merges another index into this one, as if the other crawl had come after this one. Its pages
-replace the entries of this index that are copies of them. The near-duplicate logs are joined. The
-other index stays as it is. This one is replaced atomically; in Redis it is changed in place: stop
-its crawls first.
+Merges another index into this one, as if the crawl of the other index had come later. Pages of the
+other index replace the entries of this index that are copies of them. The near-duplicate logs are
+joined. The other index stays as it is. This one is replaced atomically; in Redis, it is changed in
+place: stop its crawls first.
 
   {program} merge --index archive/ .scrapy/simhash/spiders/news
   {program} merge --index archive/ redis://host:6379/0#news:simhash
 
 Both indexes need the same scheme. The tables and k of this index stay. SIMHASH_SCOPE applies. Don't
-merge into the index of a crawl that is paused (JOBDIR).
+merge into the index of a paused crawl (JOBDIR), which would count the merged pages as its own.
 """,
             _add_merge_arguments,
             _merge,
@@ -443,10 +439,9 @@ merge into the index of a crawl that is paused (JOBDIR).
             "compact",
             "free disk space",
             """\
-Makes the database free the space of overwritten and deleted rows now; it also does so over
-time. This takes as much time and temporary disk space as a copy of the index, and can be
-interrupted. In Redis, it removes the records of pages that are gone or have changed, while crawls
-go on.
+Makes the database free the space of overwritten and deleted rows now, as it also does over time.
+This takes as much time and temporary disk space as a copy of the index, and can be interrupted. In
+Redis, removes the records of pages that are gone or have changed, while crawls go on.
 
   {program} compact --index .scrapy/simhash/spiders/news
 """,

@@ -26,10 +26,10 @@ Finds sentences that appear elsewhere, word for word or nearly so.
   {program} passages check letter.txt
 """
 _ADD = """\
-Adds documents to the index, which is created if necessary. A document of the same name is replaced
-if its text has changed. After an interruption, the same command goes on.
+Adds documents to the index, which is created if necessary. A document with the name of a stored one
+replaces it if its text is different. After an interruption, the same command goes on.
 
-A text file or an HTML page is one document, named by its path; only the main text of a page counts.
+A text file or an HTML page is one document, named by its path. Only the main text of a page counts.
 Each line of a JSON lines file is one document, named by its url or id. Files may be compressed by
 gzip. Hidden files in folders are ignored.
 
@@ -49,8 +49,8 @@ Similarities go from 0 to 1 (equal). They are computed from the texts (1 - edits
 index keeps texts (add --keep-text), otherwise estimated from the fingerprints.
 """
 _INDEX = (
-    "directory of the index (default: the setting SIMHASH_PASSAGES_DIR, simhash-passages; a "
-    "relative setting is in the project's directory .scrapy, or in .scrapy here, outside of one)"
+    "directory of the index (default: the setting SIMHASH_PASSAGES_DIR, or simhash-passages; "
+    "relative to .scrapy of the project, or of the working directory outside a project)"
 )
 
 
@@ -75,18 +75,18 @@ def _add_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--index", metavar="DIR", help=_INDEX)
     parser.add_argument("--json", action="store_true", help="show the summary as JSON")
     creation = parser.add_argument_group(
-        "the index", "These are fixed when it is created, and need not be given again."
+        "the index", "These are fixed when the index is created, and need not be given again."
     )
     creation.add_argument(
         "--keep-text",
         action="store_true",
         default=None,
-        help="store texts, to compare and show passages",
+        help="store texts, to compare passages by their texts and to show them",
     )
     creation.add_argument(
         "--unit",
         choices=("sentences", "runs"),
-        help="sentences, or runs of about N characters, see --characters (default: sentences)",
+        help="sentences, or runs of about N characters (--characters N; default: sentences)",
     )
     creation.add_argument(
         "--characters",
@@ -110,8 +110,8 @@ def _add_add(parser: argparse.ArgumentParser) -> None:
         "--max-distance",
         metavar="K",
         type=whole(0, 511),
-        help="greatest distance of fingerprints (default: "
-        f"{DEFAULT_MAX_DISTANCE} of 256 bits, in proportion for others)",
+        help="largest distance of fingerprints in bits (default: "
+        f"{DEFAULT_MAX_DISTANCE} for 256 bits, in proportion for others)",
     )
     creation.add_argument(
         "--min-characters",
@@ -130,7 +130,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         "--mode",
         choices=("exact", "fast"),
         default="exact",
-        help="exact finds the most similar sources; fast takes the first (default: exact)",
+        help="exact finds the most similar sources; fast stops at the first (default: exact)",
     )
     parser.add_argument(
         "--min-similarity",
@@ -151,7 +151,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=whole(0),
         default=DEFAULT_COMMON_DOCUMENTS,
-        help="a passage of at least N documents is common; 0 for none (default: %(default)s)",
+        help="a passage in N documents or more is common; with 0, none is (default: %(default)s)",
     )
     parser.add_argument(
         "--ignore-common", action="store_true", help="leave common passages out of the shares"
@@ -161,7 +161,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a document to ignore (default: the text itself, if the index has it)",
     )
-    # The name of earlier releases.
+    # The old name of --exclude.
     parser.add_argument("--but", dest="exclude", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="show the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write a page for browsers")

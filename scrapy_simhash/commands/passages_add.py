@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._output import counted, note, progress, show, show_json
-from scrapy_simhash.commands._pages import Skips, existing_paths, reading
+from scrapy_simhash.commands._pages import Skips, existing_paths, make_reader
 from scrapy_simhash.documents.reader import Skipped
 from scrapy_simhash.errors import PlanError, SchemeError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Summary:
-    """The counts of documents; `skipped` has a count for each reason."""
+    """The documents and new passages of a run, and what the index holds at its end."""
 
     index: str
     new: int = 0
@@ -40,7 +40,7 @@ class Summary:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Add all documents that can be read. Return 1 if there are none."""
+    """Add all readable documents. Return the exit code: 1 if all that were found are unreadable."""
     from scrapy_simhash.passages.index import open_passages
 
     paths = existing_paths(options.files)
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     summary = Summary(str(directory))
     with open_passages(directory, scheme, keep_text=options.keep_text) as index:
         try:
-            _add(index, reading(options, keep_html=False), paths, directory, summary)
+            _add(index, make_reader(options, keep_html=False), paths, directory, summary)
         except KeyboardInterrupt:
             note(
                 f"{summary.new + summary.replaced:,} documents were added and are kept: run the "
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
             raise
         summary.index_documents, summary.index_passages = index.documents, index.passages
     if options.json:
-        # Not asdict(), which cannot copy a Counter.
+        # asdict() would copy a Counter wrongly: it would count (reason, count) pairs.
         show_json({**vars(summary), "skipped": dict(summary.skipped)})
     else:
         _show(summary)
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def index_directory(options: argparse.Namespace) -> Path:
-    """Return the directory of the index, by ``--index`` or the settings."""
+    """Return the directory of the index that ``--index`` names, else the settings."""
     if options.index is not None:
         return Path(options.index)
     from scrapy_simhash.commands._settings import passages_directory
@@ -81,6 +81,7 @@ def _add(
     directory: Path,
     summary: Summary,
 ) -> None:
+    """Add the documents of files, except those in the directory of the index, and count them."""
     skips = Skips()
     summary.skipped = skips.counts
     with progress("documents") as on_progress:
@@ -102,10 +103,10 @@ def _add(
 
 
 def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | None:
-    """Return the index's or the default scheme, changed by the options; None without any."""
+    """Return the scheme of the index, else the default, as options change it; None if none does."""
     cutting = _given(options, "unit", "characters", "overlapping")
-    others = _given(options, "max_distance", "min_characters")
-    if not cutting and not others and options.bits is None:
+    changes = _given(options, "max_distance", "min_characters")
+    if not cutting and not changes and options.bits is None:
         return None
     from scrapy_simhash.passages.manifest import PassagesManifest
     from scrapy_simhash.passages.scheme import PassageScheme
@@ -113,14 +114,14 @@ def _scheme(options: argparse.Namespace, directory: Path) -> PassageScheme | Non
     try:
         manifest = PassagesManifest.read(directory)
     except OSError:
-        manifest = None  # opening the index raises the error
+        manifest = None  # `open_passages` raises the error
     scheme = PassageScheme() if manifest is None else manifest.scheme
     try:
         if options.bits is not None and options.bits != scheme.scheme.bits:
             in_proportion = round(scheme.max_distance * options.bits / scheme.scheme.bits)
-            others.setdefault("max_distance", in_proportion)
-            others["scheme"] = replace(scheme.scheme, bits=options.bits)
-        return replace(scheme, cutting=replace(scheme.cutting, **cutting), **others)
+            changes.setdefault("max_distance", in_proportion)
+            changes["scheme"] = replace(scheme.scheme, bits=options.bits)
+        return replace(scheme, cutting=replace(scheme.cutting, **cutting), **changes)
     except (SchemeError, PlanError) as error:
         options.wrong_usage(str(error))
         raise  # pragma: no cover - wrong_usage exits

@@ -1,4 +1,4 @@
-"""``passages check``: find passages of a text in the index."""
+"""``passages check``: find the passages of a text that the index has."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LEVELS: dict[Level, str] = {"high": "highly similar", "medium": "similar", "com
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check a text, and show the report."""
+    """Check a text, show the report, and return the exit code."""
     from scrapy_simhash.passages.index import open_passages
     from scrapy_simhash.passages.matching import CheckOptions
 
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         name, text = load_document(options.text, options)
         excluded = options.exclude
         if excluded is None:
-            excluded = _itself(index, name)
+            excluded = _own_name(index, name)
             if excluded is not None and not options.json:
                 note(f"{excluded} is in the index itself, and is not counted as a source")
         elif excluded not in index:
@@ -69,28 +69,30 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _itself(index: PassageIndex, name: str) -> str | None:
-    """Return the name of the text in the index, which may be another path of its file."""
+def _own_name(index: PassageIndex, name: str) -> str | None:
+    """Return the name of the text in the index, maybe another path of its file; None if absent."""
     names = [name]
     if not is_url(name):
         names += [os.path.relpath(name), str(Path(name).resolve())]
-    return next((one for one in names if one in index), None)
+    return next((name for name in names if name in index), None)
 
 
 def _show(report: PassageReport) -> None:
     report = report.rounded(SHOWN_DIGITS)
-    found = [passage for passage in report.passages if passage.level != "none"]
+    matched = [passage for passage in report.passages if passage.level != "none"]
     show(f"{printable(report.document)}: {_share(report.known_share)} of it appears elsewhere")
     short = sum(passage.short for passage in report.passages)
-    levels = Counter(passage.level for passage in found)
-    counts = ", ".join(f"{levels[at]:,} {name}" for at, name in _LEVELS.items() if levels[at])
-    show(
-        f"  {len(found):,} of {len(report.passages):,} passages appear elsewhere"
-        f"{counts and ': '}{counts}{f'; {short:,} too short to look up' if short else ''}"
+    counts = Counter(passage.level for passage in matched)
+    shown = ", ".join(
+        f"{counts[level]:,} {name}" for level, name in _LEVELS.items() if counts[level]
     )
-    if found:
-        how = "of the texts" if report.verified else "estimated from fingerprints"
-        show(f"  similarities are {how}; mode {report.mode}")
+    show(
+        f"  {len(matched):,} of {len(report.passages):,} passages appear elsewhere"
+        f"{shown and ': '}{shown}{f'; {short:,} too short to look up' if short else ''}"
+    )
+    if matched:
+        basis = "of the texts" if report.verified else "estimated from fingerprints"
+        show(f"  similarities are {basis}; mode {report.mode}")
     if report.common_share:
         show(f"  common passages are {_share(report.common_share)} of it")
     if report.sources:
@@ -101,10 +103,10 @@ def _show(report: PassageReport) -> None:
             show(f"  {_share(source.share):>7}  {passages:<13}  {printable(source.document)}")
         if len(report.sources) > _SHOWN_SOURCES:
             show(f"  and {len(report.sources) - _SHOWN_SOURCES:,} more; --json shows all")
-    if found:
+    if matched:
         show()
         show("passages that appear elsewhere")
-    for passage in found:
+    for passage in matched:
         _show_passage(passage)
 
 

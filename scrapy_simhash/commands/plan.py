@@ -16,15 +16,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
 
 _DESCRIPTION = """\
-Shows the guaranteed distance, recall and cost of the tables that an index would get, or of given
-tables, before a crawl uses them.
+Shows the guaranteed distance, the recall and the cost of tables, before a crawl uses them. Without
+--tables, these are the tables that an index would get.
 
   {program} plan --bits 256 --max-distance 52 --pages 5000000
   {program} plan --bits 64 --max-distance 3 --tables 5,2
 """
-
-
-# Recall of probed tables is simulated, so only each fourth distance is shown.
+# The recall of probed tables is simulated, which is slow: only every fourth distance is shown.
 _PROBED_STEP = 4
 DEFAULT = PRESETS[DEFAULT_PRESET]
 
@@ -65,40 +63,40 @@ def run(options: argparse.Namespace) -> int:
     """Show a plan, and return the exit code."""
     from scrapy_simhash.index.cost import bytes_per_page, cost_us
 
-    distance, pages = options.max_distance, options.pages
-    plan = choose_tables(options, options.bits, distance, pages)
-    recalls = {beyond: plan.expected_recall(beyond) for beyond in _distances(plan, distance)}
+    k, pages = options.max_distance, options.pages
+    plan = choose_tables(options, options.bits, k, pages)
+    recalls = {distance: plan.expected_recall(distance) for distance in _distances(plan, k)}
     if options.json:
-        found = {
+        report = {
             "plan": asdict(plan),
             "tables": len(plan.tables),
             "guaranteed_distance": plan.guaranteed_distance,
-            "recall": plan.recall(distance),
-            "expected_recall": {str(beyond): recall for beyond, recall in recalls.items()},
+            "recall": plan.recall(k),
+            "expected_recall": {str(distance): recall for distance, recall in recalls.items()},
             "candidates_per_query": plan.expected_candidates(pages),
-            "bytes_per_page": bytes_per_page(plan, distance),
-            "cost_us": cost_us(plan, distance, pages),
+            "bytes_per_page": bytes_per_page(plan, k),
+            "cost_us": cost_us(plan, k, pages),
         }
-        show_json(found)
+        show_json(report)
         return 0
     show(f"{plan} of {plan.bits} bits: {plan!r}")
     show(f"guaranteed distance: {plan.guaranteed_distance}")
     if plan.probes:
-        show(f"recall of real near-duplicates within {distance} bits: {plan.recall(distance):.3f}")
-    for beyond, recall in recalls.items():
-        show(f"expected recall at distance {beyond}: {recall:.3f}")
+        show(f"recall of real near-duplicates within {k} bits: {plan.recall(k):.3f}")
+    for distance, recall in recalls.items():
+        show(f"expected recall at distance {distance}: {recall:.3f}")
     show(f"candidates per query at {pages:,} pages: {plan.expected_candidates(pages):,.1f}")
-    show(f"bytes per page besides its key: {bytes_per_page(plan, distance)}")
-    show(f"modelled cost of a query and an insert: {cost_us(plan, distance, pages):,.0f} µs")
+    show(f"bytes per page besides its key: {bytes_per_page(plan, k)}")
+    show(f"modelled cost of a query and an insert: {cost_us(plan, k, pages):,.0f} µs")
     return 0
 
 
-def _distances(plan: TablePlan, distance: int) -> list[int]:
-    """Return the distances to show: from the guaranteed one until recall is below one half."""
-    found = []
+def _distances(plan: TablePlan, k: int) -> list[int]:
+    """Return the distances to show: past the guaranteed one, to k, and until recall is low."""
+    distances = []
     step = _PROBED_STEP if plan.probes else 1
-    for beyond in range(plan.guaranteed_distance + 1, plan.bits + 1, step):
-        found.append(beyond)
-        if beyond >= distance and plan.expected_recall(beyond) < 0.5:  # noqa: PLR2004 - half
+    for distance in range(plan.guaranteed_distance + 1, plan.bits + 1, step):
+        distances.append(distance)
+        if distance >= k and plan.expected_recall(distance) < 0.5:  # noqa: PLR2004 - half
             break
-    return found
+    return distances

@@ -1,4 +1,4 @@
-"""``query``: find the pages of an index that are like a page, and predict the verdict."""
+"""``query``: find the pages of an index within k of a page, and predict its verdict."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from scrapy_simhash.commands._options import (
     whole,
 )
 from scrapy_simhash.commands._output import (
-    match_unconfirmed_because,
     note,
     percent,
+    reason_against_match,
     show,
     show_json,
     shown_fingerprint,
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.policy import Action
 
 _DESCRIPTION = """\
-Fetches or reads a page, and looks up its main text in an index. Shows the pages that are like it,
-and what a crawl with the project's settings would do with the page if it had seen all pages of the
-index. A page within k bits that is not a copy is shown with the reason. The index does not change.
+Fetches or reads a page, and looks up its main text in an index. Shows the representatives within k
+bits, the reasons why some are no copies of the page, and what a crawl with the project's settings
+and the k of the index would do with the page if it had seen all pages of the index. Writes nothing.
 
   {program} query https://example.com/article?print=1
   {program} query --spider news page.html
@@ -46,7 +46,7 @@ index. A page within k bits that is not a copy is shown with the reason. The ind
 Pages are fetched with the project's settings, and fingerprinted by the scheme of the index.
 
 Instead of a page, you can give its fingerprint in hexadecimal digits. The certainty of its bits is
-then unknown, so fewer pages may be found; the answer tells how many at most. Resemblance and titles
+then unknown, so fewer pages may be found; the answer tells how many at most. Similarity and names
 are not compared.
 """
 
@@ -54,7 +54,7 @@ are not compared.
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``query``."""
     parser = add_index_command(
-        subparsers, "query", _DESCRIPTION, "find the pages of an index that are like a page"
+        subparsers, "query", _DESCRIPTION, "find the pages of an index within k of a page"
     )
     add_page_arguments(parser)
     parser.add_argument(
@@ -79,6 +79,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 
 class _Answer(NamedTuple):
+    """The answer. Skipped pages have no `prediction`; `bare` is set if a fingerprint was given."""
+
     name: str
     page: PageFingerprint
     bits: int
@@ -90,10 +92,10 @@ class _Answer(NamedTuple):
 
 
 class _Bare(NamedTuple):
-    """The reach of a lookup by a fingerprint alone.
+    """The reach of a lookup by a bare fingerprint, without the certainty of its bits.
 
-    :param all_to: the lookup finds every page within this distance.
-    :param recall: share of the pages at distance k that it finds, if all bits are equally likely
+    :param all_to: every page within this distance is found.
+    :param recall: share of the pages at distance k that is found, if all bits are equally likely
         to differ.
     """
 
@@ -103,7 +105,7 @@ class _Bare(NamedTuple):
 
 def run(options: argparse.Namespace) -> int:
     """Show the answer, and return the exit code."""
-    answer = _ask(options)
+    answer = _answer(options)
     if options.json:
         show_json(_as_json(answer, options.top))
     else:
@@ -111,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _ask(options: argparse.Namespace) -> _Answer:
+def _answer(options: argparse.Namespace) -> _Answer:
     from scrapy_simhash.commands._settings import crawl_rules, page_scope, scheme_settings
     from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
     from scrapy_simhash.maintenance.explain import predict
@@ -119,45 +121,46 @@ def _ask(options: argparse.Namespace) -> _Answer:
     from scrapy_simhash.verdict import Verdict
 
     where = index_location(options)
-    made = manifest_of(where)
-    bits = made.scheme.bits
+    manifest = manifest_of(where)
+    bits = manifest.scheme.bits
     require_distance_below(bits, options.max_distance or 0, options)
-    policy, confirmation = crawl_rules(options.settings, made.confirmation)
+    policy, confirmation = crawl_rules(options.settings, manifest.confirmation)
     fingerprint = _bare_fingerprint(options.page, bits)
     if fingerprint is None:
         loaded = load_page(options.page, options)
-        detector = Detector(made.scheme, min_tokens=scheme_settings(options.settings).min_tokens)
-        page = loaded.fingerprint(detector)
+        min_tokens = scheme_settings(options.settings).min_tokens
+        page = loaded.fingerprint(Detector(manifest.scheme, min_tokens=min_tokens))
         name, key = loaded.name, options.key or loaded.url
     else:
         page = PageFingerprint(fingerprint=fingerprint)
         name, key = options.page, options.key
     if page.fingerprint is None:
-        return _Answer(name, page, bits, made.max_distance, confirmation, None, "keep")
+        return _Answer(name, page, bits, manifest.max_distance, confirmation, None, "keep")
     with opened_index(where, max_distance=options.max_distance, confirmation=confirmation) as index:
-        among = page_scope(options.settings)(key or name)
+        in_scope = page_scope(options.settings)(key or name)
         evidence = evidence_of(key or "", page)
-        prediction = predict(index, key, page.fingerprint, evidence, in_scope=among)
+        prediction = predict(index, key, page.fingerprint, evidence, in_scope=in_scope)
         verdict = Verdict(kind=prediction.kind, key=key or name, bits=bits)
-        action = _action(policy.decide(verdict)[0], seen=policy.seen(verdict))
+        action = _action_words(policy.decide(verdict)[0], is_seen=policy.seen(verdict))
         max_distance = index.max_distance
-        bare = None if fingerprint is None else _found_bare(index.plan, max_distance)
+        bare = None if fingerprint is None else _reach(index.plan, max_distance)
     return _Answer(name, page, bits, max_distance, confirmation, prediction, action, bare)
 
 
 def _bare_fingerprint(text: str, bits: int) -> int | None:
-    """Return the fingerprint if the text is one in hexadecimal digits, and not a file name."""
+    """Return the fingerprint whose digits are the text; None for other texts and for files."""
     if not re.fullmatch(f"[0-9a-fA-F]{{{bits // 4}}}", text) or Path(text).exists():
         return None
     return int(text, 16)
 
 
-def _found_bare(plan: TablePlan, max_distance: int) -> _Bare:
+def _reach(plan: TablePlan, max_distance: int) -> _Bare:
     if not plan.probes:
         return _Bare(plan.guaranteed_distance, plan.expected_recall(max_distance))
     from scrapy_simhash.index.probing import expected_recall_bare
 
-    # A probe allows one different bit in a prefix, and one table with at most one is enough.
+    # Probes find prefixes with at most one different bit. If fewer than two bits per table differ,
+    # some table has such a prefix.
     return _Bare(2 * plan.blocks - 1, expected_recall_bare(plan, max_distance))
 
 
@@ -186,8 +189,7 @@ def _as_json(answer: _Answer, top: int) -> dict[str, Any]:
                 "distance": match.distance,
                 "similarity": match.similarity,
                 "confirmed": match.confirmed,
-                "unconfirmed_because": match_unconfirmed_because(answer.confirmation, match)
-                or None,
+                "unconfirmed_because": reason_against_match(answer.confirmation, match) or None,
             }
             for match in matches[:top]
         ],
@@ -235,13 +237,13 @@ def _show(answer: _Answer, top: int) -> None:
 
 def _show_match(confirmation: Confirmation, match: Match) -> None:
     similarity = "" if match.similarity is None else f", similarity {percent(match.similarity):>5}"
-    because = match_unconfirmed_because(confirmation, match)
-    no_copy = f" (not a copy: {because})" if because else ""
+    reason = reason_against_match(confirmation, match)
+    no_copy = f" (not a copy: {reason})" if reason else ""
     show(f"  distance {match.distance:>3}{similarity}  {escaped(match.key)}{no_copy}")
 
 
-def _action(action: Action, *, seen: bool) -> str:
-    if not seen:
+def _action_words(action: Action, *, is_seen: bool) -> str:
+    if not is_seen:
         return "keep"
     if action.items:
         return "tag" if action.follow else "tag, without following its links,"

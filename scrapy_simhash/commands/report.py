@@ -1,4 +1,4 @@
-"""``report``: write an index as one HTML page."""
+"""``report``: write a report on an index as one HTML page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.commands._options import add_index_command, index_location, whole
 from scrapy_simhash.commands._output import (
     counted,
-    is_standard,
+    is_standard_output,
     show,
     show_bytes,
     show_json,
@@ -34,7 +34,7 @@ DEFAULT_FILE = "simhash-report.html"
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add ``report``."""
     parser = add_index_command(
-        subparsers, "report", _DESCRIPTION, "write an index as one HTML page"
+        subparsers, "report", _DESCRIPTION, "write a report on an index as one HTML page"
     )
     parser.add_argument(
         "file",
@@ -67,7 +67,6 @@ def run(options: argparse.Namespace) -> int:
     from scrapy_simhash.report.writing import report_data, write_report
 
     where = index_location(options)
-    to_standard = is_standard(options.file)
     report_options = {
         "cluster_limit": settings_reader(options.settings).whole(
             "SIMHASH_CLUSTER_LIMIT", 0, 1 << 32
@@ -75,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         "max_pages": options.max_pages,
         "max_text_bytes": options.max_text_bytes,
     }
-    if to_standard:
+    if is_standard_output(options.file):
         show_bytes(render(report_data(where, **report_options)).encode())
         return 0
     data = write_report(writable(options.file), where, **report_options)

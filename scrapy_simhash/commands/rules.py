@@ -1,4 +1,4 @@
-"""``rules``: the rules of URLs that crawls have learned, with their evidence."""
+"""``rules``: list, remove, export and import the rules of URLs that crawls have learned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.commands._options import add_index_command, index_location
 from scrapy_simhash.commands._output import (
     counted,
-    is_standard,
+    is_standard_output,
     note,
     show,
     show_bytes,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Lists the rules of URLs that crawls have learned with SIMHASH_URL_RULES: what they do, the pages for
 and against them, the lower bound of their precision, and the requests that they spared or would
-have spared. Removed rules are not learned again, unless --forget deletes them all.
+have spared. Removed rules are not learned again, unless --forget deletes all rules.
 
   {program} rules
   {program} rules --site example.com --all
@@ -51,113 +51,113 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("--site", metavar="NAME", help="only rules of this registered domain")
     parser.add_argument(
-        "--all", action="store_true", help="list rules that hold nowhere, and removed ones, too"
+        "--all", action="store_true", help="also list rules without enough evidence, or removed"
     )
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--remove", metavar="ID", nargs="+", help="remove rules for good")
     action.add_argument(
-        "--forget", action="store_true", help="delete all rules, which may be learned again"
+        "--forget", action="store_true", help="delete all rules (of --site); they may be relearned"
     )
     action.add_argument("--export", metavar="FILE", help="write the rules; - is standard output")
-    action.add_argument("--import", metavar="FILE", dest="taken", help="add the rules of a file")
+    action.add_argument("--import", metavar="FILE", dest="source", help="add the rules of a file")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Carry out the command, and return the exit code."""
+    """List, remove, delete, export or import rules, and return the exit code."""
     from scrapy_simhash.maintenance.sources import opened_index
 
     where = index_location(options)
-    taken = None if options.taken is None else _read(options.taken)
+    imported = None if options.source is None else _read(options.source)
     with opened_index(where) as index:
-        known = _known(index, options.site)
+        stored = _stored_rules(index, options.site)
         if options.remove:
-            return _remove(index, known, options.remove)
+            return _remove(index, stored, options.remove)
         if options.forget:
-            for site in {one.site for one in known}:
+            for site in {rule.site for rule in stored}:
                 index.change_side_row("url-rules", site, lambda _: None)
-            show(f"{counted(len(known), 'rule')} deleted")
+            show(f"{counted(len(stored), 'rule')} deleted")
             return 0
-        if taken is not None:
-            return _import(index, *taken)
-    holding = [one for one in known if one.holds]
+        if imported is not None:
+            return _import(index, *imported)
+    holding = [rule for rule in stored if rule.holds]
     if options.export:
         return _export(options.export, holding)
-    listed = known if options.all else holding
+    listed = stored if options.all else holding
     if options.json:
-        show_json({"index": str(where), "rules": [_plain(one) for one in listed]})
+        show_json({"index": str(where), "rules": [_as_json(rule) for rule in listed]})
     else:
-        _list(listed, len(known) - len(listed))
+        _list(listed, len(stored) - len(listed))
     return 0
 
 
-def _known(index: ObservingIndex | RedisIndex, site: str | None) -> list[KnownRule]:
+def _stored_rules(index: ObservingIndex | RedisIndex, site: str | None) -> list[KnownRule]:
+    """Return the rules of a site, or of all for None, those that spare most first."""
     from scrapy_simhash.errors import IndexCorrupt
     from scrapy_simhash.url_rules.listing import known_rules
 
     try:
-        known = known_rules(index.side_rows("url-rules"))
+        stored = known_rules(index.side_rows("url-rules"))
     except ValueError as error:
         raise IndexCorrupt(
-            index.location, f"{error}: `scrapy simhash repair` drops them"
+            index.location, f"{error}: `scrapy simhash repair` drops such rows"
         ) from error
-    return [one for one in known if site in (None, one.site)]
+    return [rule for rule in stored if site in (None, rule.site)]
 
 
 def _list(listed: Iterable[KnownRule], left_out: int) -> None:
-    for one in listed:
-        total = one.record.total
-        show(f"{one.id}  {one.site or 'every site'}: {one.words}")
-        if one.record.origin != "learned":
-            show(f"          {one.record.origin}")
+    for rule in listed:
+        total = rule.record.total
+        show(f"{rule.id}  {rule.site or 'every site'}: {rule.words}")
+        if rule.record.origin != "learned":
+            show(f"          {rule.record.origin}")
         show(
             f"          {counted(total.pages, 'page')} for it, {total.against:,} against; "
-            f"precision at least {one.lower_bound:.2f}; holds on "
-            f"{one.holds_on} of {counted(len(one.record.patterns), 'path pattern')}; "
+            f"precision at least {rule.lower_bound:.2f}; holds on "
+            f"{rule.holds_on} of {counted(len(rule.record.patterns), 'path pattern')}; "
             f"{counted(total.spared, 'request')} spared"
         )
     if left_out:
         show(f"{counted(left_out, 'rule')} without enough evidence, or removed: --all lists them")
 
 
-def _plain(one: KnownRule) -> dict[str, Any]:
-    total = one.record.total
+def _as_json(rule: KnownRule) -> dict[str, Any]:
+    record, total = rule.record, rule.record.total
     return {
-        "id": one.id,
-        "site": one.site,
-        "rule": one.words,
-        "steps": one.rule,
-        "origin": one.record.origin,
+        "id": rule.id,
+        "site": rule.site,
+        "rule": rule.words,
+        "steps": rule.rule,
+        "origin": record.origin,
         "pages": total.pages,
         "against": total.against,
-        "lower_bound": round(one.lower_bound, 4),
+        "lower_bound": round(rule.lower_bound, 4),
         "spared": total.spared,
         "patterns": {
             pattern: {
                 "pages": own.pages,
                 "against": own.against,
                 "spared": own.spared,
-                "applies": one.record.applies(pattern),
+                "applies": record.applies(pattern),
             }
-            for pattern, own in one.record.patterns.items()
+            for pattern, own in record.patterns.items()
         },
     }
 
 
-def _remove(index: ObservingIndex | RedisIndex, known: list[KnownRule], ids: list[str]) -> int:
+def _remove(index: ObservingIndex | RedisIndex, stored: list[KnownRule], ids: list[str]) -> int:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.url_rules.evidence import RuleRecord
 
-    by_id = {one.id: one for one in known}
+    by_id = {rule.id: rule for rule in stored}
     unknown = [name for name in ids if name not in by_id]
     if unknown:
         raise SimhashError(
-            f"no rule has the id {unknown[0]}: `scrapy simhash rules --all` lists them; nothing "
-            "was removed"
+            f"no rule has the id {unknown[0]}: `scrapy simhash rules --all` lists the rules; "
+            "nothing was removed"
         )
-    for name in ids:
-        one = by_id[name]
-        removed = {one.rule: RuleRecord("removed")}
-        index.change_side_row("url-rules", one.site, partial(_put, removed))
+    for rule in map(by_id.__getitem__, ids):
+        removed = {rule.rule: RuleRecord("removed")}
+        index.change_side_row("url-rules", rule.site, partial(_with_rules, removed))
     show(f"{counted(len(ids), 'rule')} removed")
     return 0
 
@@ -171,26 +171,24 @@ def _import(
     for site, rule in rules:
         by_site.setdefault(site, {})[rule] = RuleRecord("imported")
     for site, new in by_site.items():
-        index.change_side_row("url-rules", site, partial(_put, new, keep=True))
+        index.change_side_row("url-rules", site, partial(_with_rules, new, keep_stored=True))
     show(
-        f"{counted(len(rules), 'rule')} imported; {left_out:,} left out, which remove no "
-        "parameters or are for a part of a site"
+        f"{counted(len(rules), 'rule')} imported; {left_out:,} left out: only rules that remove "
+        "parameters from all URLs of a site can be imported"
     )
     return 0
 
 
-def _put(new: Rules, row: bytes | None, *, keep: bool = False) -> bytes:
-    """Return a stored form with new rules.
-
-    :param keep: keep what is known of a rule.
-    """
+def _with_rules(new: Rules, row: bytes | None, *, keep_stored: bool = False) -> bytes:
+    """Return the row of a site with new rules, which replace equal ones unless `keep_stored`."""
     from scrapy_simhash.url_rules.rows import decode_rules, encode_rules
 
-    known = decode_rules(row)
-    return encode_rules(new | known if keep else known | new)
+    stored = decode_rules(row)
+    return encode_rules(new | stored if keep_stored else stored | new)
 
 
 def _read(file: str) -> tuple[list[tuple[str, Rule]], int]:
+    """Return the rules in a file by site, and how many cannot be imported."""
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.url_rules.exchange import from_discarder
 
@@ -203,15 +201,15 @@ def _read(file: str) -> tuple[list[tuple[str, Rule]], int]:
 def _export(file: str, holding: Iterable[KnownRule]) -> int:
     from scrapy_simhash.url_rules.exchange import to_discarder
 
-    plain = [to_discarder(*one) for one in holding]
-    written = [rule for rule in plain if rule is not None]
+    converted = [to_discarder(*rule) for rule in holding]
+    written = [values for values in converted if values is not None]
     text = json.dumps(written, ensure_ascii=True, sort_keys=True, indent=2) + "\n"
-    if is_standard(file):
+    if is_standard_output(file):
         show_bytes(text.encode())
     else:
         write_file(writable(file), text)
     note(
-        f"{counted(len(written), 'rule')} exported; {len(plain) - len(written):,} left out, which "
-        "duplicate-url-discarder cannot express"
+        f"{counted(len(written), 'rule')} exported; {len(converted) - len(written):,} left out, "
+        "which duplicate-url-discarder cannot express"
     )
     return 0

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Command(ScrapyCommand):
-    """The Scrapy command, which passes all options but Scrapy's own to a subcommand."""
+    """The Scrapy command; it handles Scrapy's own options, and a subcommand the others."""
 
     requires_project = False
     requires_crawler_process = False
@@ -31,10 +31,10 @@ class Command(ScrapyCommand):
         """Add Scrapy's own options, and ``--help``, which the subcommand handles."""
         super().add_options(parser)
         parser.add_argument("-h", "--help", action="store_true", help="show this help")
-        # Scrapy would take an abbreviation such as `--h` from a subcommand.
+        # Abbreviations such as `--h` are for the subcommand, not for Scrapy's own options.
         parser.allow_abbrev = False
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run a subcommand."""
+        """Run a subcommand, and set the exit code."""
         arguments = [*args, "--help"] if opts.help else args
         self.exitcode = main(arguments, program="scrapy simhash", settings=self.settings)

@@ -179,7 +179,7 @@ def test_what_is_proposed_fits_the_indexes_that_are_there(run, pages, folder):
             assert k == free["max_distance"]
             (command,) = re.findall("^scrapy simhash (rebuild .*)$", out, re.MULTILINE)
             assert out.index(command) < out.index("SIMHASH_PRESET")
-            assert "its tables do not serve this k" in out
+            assert "its tables do not support this k" in out
             # After that, a crawl takes them.
             assert run(*shlex.split(command)).code == 0
             with open_index(index_url(directory), scheme, max_distance=k):
@@ -189,7 +189,7 @@ def test_what_is_proposed_fits_the_indexes_that_are_there(run, pages, folder):
     with open_index(index_url(directory), Scheme.preset("classic")):
         pass
     out = proposed()[1]
-    assert "it has fingerprints of another scheme, and needs the texts of its pages" in out
+    assert "it has another scheme; the rebuild needs stored texts (SIMHASH_KEEP_TEXT)" in out
     assert "--preset wide --max-distance" in out
 
 
@@ -331,7 +331,7 @@ def test_a_site_has_manifests_too(run, pages, folder):
     ("arguments", "code", "told"),
     [
         (["none"], 1, "none: no such file"),
-        ([""], 1, "a file without a name"),
+        ([""], 1, "the file name is empty"),
         (["empty"], 1, "no page could be read"),
         (["empty.txt"], 1, "no page could be read"),
         (["binary"], 1, "binary"),

@@ -131,6 +131,16 @@ def test_pages_that_are_near_and_no_copies(run, files):
     assert (found["same_title"], found["near_duplicate"]) == (False, True)
 
 
+def test_names_that_leave_a_doubt(run, files):
+    for name, title, text in (("one", "Boats", LONG), ("other", "Boats of the harbour", EDITED)):
+        written(files, f"<title>{title}</title><article><p>{text}</p></article>", f"{name}.html")
+    (found,) = compared(run, "one.html", "other.html")["presets"]
+    assert 0.6 < found["similarity"] < 0.85
+    assert found["unconfirmed_because"] == [
+        "they are pages of one site whose names may differ, and their similarity is below 85 %"
+    ]
+
+
 def test_presets_that_cannot_take_a_text_say_so(run, files):
     report = compared(run, "--preset", "all", "a.txt", "d.txt")
     assert [one["preset"] for one in report["presets"]] == list(PRESETS)
@@ -173,6 +183,8 @@ def test_pages_that_are_skipped(run, files):
     (found,) = compared(run, "a.txt", "none.html")["presets"]
     assert (found["b"]["skipped"], found["resemblance"]) == ("no_text", None)
     assert found["similarity"] is None
+    # Nothing was compared, so nothing was confirmed or rejected.
+    assert (found["confirmed"], found["near_duplicate"]) == (None, False)
 
 
 @pytest.mark.parametrize(

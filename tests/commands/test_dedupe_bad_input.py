@@ -41,7 +41,7 @@ def left(folder):
     ("arguments", "said"),
     [
         (["none.jsonl", "-o", "o"], "none.jsonl cannot be read or written: No such file"),
-        (["", "-o", "o"], "a file without a name"),
+        (["", "-o", "o"], "a file name is empty"),
         (["in.jsonl", "-o", "in.jsonl", "--overwrite"], "in.jsonl is an input"),
         (["in.jsonl", "-o", "nowhere/o"], "there is no folder nowhere"),
         (["in.jsonl", "-o", "o", "--verdicts", "o"], "both the output and the verdicts"),

@@ -301,7 +301,7 @@ def test_an_index_is_not_imported_over(run, index, folder):
             "no/such/place.jsonl",
             "no/such/place.jsonl cannot be written: there is no folder no/such",
         ),
-        ("", "a file without a name"),
+        ("", "the file name is empty"),
         ("taken.jsonl", "taken.jsonl exists already: --force"),
     ],
 )

@@ -64,7 +64,7 @@ def test_an_encoding_that_is_named(folder):
         ("none.txt", "no such file; the URL of a page begins with http"),
         ("ftp://boats.example/", "no such file; the URL of a page begins with http"),
         (".", "is a folder: name one file in it"),
-        ("", "a file without a name"),
+        ("", "the file name is empty"),
         ("empty.txt", "no text in it"),
         ("binary", "binary"),
         ("empty.jsonl", "no text in it"),

@@ -161,7 +161,7 @@ def test_an_index_that_another_process_holds(filled, folder, run):
 def test_a_file_without_a_name(run, folder):
     ran = run("passages", "add", "")
     assert (ran.code, ran.out) == (1, "")
-    assert "without a name" in ran.err
+    assert "the file name is empty" in ran.err
     assert list(folder.iterdir()) == []
 
 
