@@ -162,13 +162,15 @@ def test_what_a_check_finds(redis_backend):
     with redis_backend.open() as index:
         store(index, ("a", A), ("b", D))
         layout, server = index.layout, index.server
-        bucket = layout.table(0) + index.plan.prefixes(A)[0].to_bytes(layout.prefix_bytes, "big")
+        bucket = layout.table_head(0) + index.plan.prefixes(A)[0].to_bytes(
+            layout.prefix_bytes, "big"
+        )
         server.call("DEL", bucket)
         assert problems(index) == ["the entry of 'a' has no record in table 0"]
         store(index, ("c", C))
         server.call("INCR", layout.group_keys(layout.group_of(digest_of("b")))[2])
-        server.call("APPEND", layout.table(1) + b"\0", b"x")
-        server.call("HSET", layout.log(1), 1, b"?")
+        server.call("APPEND", layout.table_head(1) + b"\0", b"x")
+        server.call("HSET", layout.log_key(1), 1, b"?")
         server.call("SET", layout.order[0], 1)
         texts = " ".join(problems(index))
         for part in ("counts 2 entries, there were 1", "whole records", "log", "come next"):
