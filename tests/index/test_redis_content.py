@@ -122,15 +122,15 @@ def test_a_page_that_relied_on_records_that_went_writes_its_own(redis_backend):
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
     with redis_backend.open() as index, redis_backend.open() as other:
-        take = index._take
+        admit = index._admit
 
         def first(*arguments, **options):
-            assert options["rows"] is False
+            assert options["with_records"] is False
             assert other.forget("a")
             assert other.compact() == PLAN.blocks
-            return take(*arguments, **options)
+            return admit(*arguments, **options)
 
-        index._take = first
+        index._admit = first
         page = index.observe("a", A)
         assert index.query(A) == []
         index.confirm(page)
