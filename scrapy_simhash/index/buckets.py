@@ -29,7 +29,7 @@ OPEN_ROW_RECORDS = 64
 CLOSED_ROW_RECORDS = 512
 # Records of one generation of the buffer. Python's objects take about as much again.
 BUFFER_BYTES = 32 << 20
-# A step of the spill runs whenever this many entries were added.
+# A step of the spill runs after this many entries.
 SPILL_EVERY = 8
 # A generation holds at least this many entries.
 _MIN_CAPACITY = 4096
@@ -40,8 +40,7 @@ _TABLES_PER_STEP = 4
 class Buckets:
     """The buckets of each table, and those of page keys as a last table.
 
-    This class writes no rows: `spill` and `removal` return them. The caller writes them, and then
-    calls `dropped` or `removed`.
+    `spill` and `removal` return rows. The caller writes these, then calls `dropped` or `removed`.
 
     :param check_bits: width of the fingerprint check in a record; a multiple of 32.
     :param buffer_bytes: size of the records in memory, in each of two generations; defaults to
@@ -63,8 +62,7 @@ class Buckets:
         self._record_bytes = [check_bits // 8 + 4] * self._key_table + [KEY_CHECK_BITS // 8 + 4]
         widths_bits = [*plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
         self._buffer = Buffer(widths_bits, self._record_bytes)
-        # If each prefix is one block: masks that flip at most one bit of each block, and together
-        # every bit. Else there are none.
+        # If each prefix is one block, masks that flip a bit of each block, and together every bit.
         step = -(-plan.bits // plan.blocks) if plan.chosen == 1 and not plan.inner_blocks else 0
         self._flips = [sum(1 << i for i in range(at, plan.bits, step)) for at in range(step)]
         size_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
@@ -172,9 +170,8 @@ class Buckets:
     def spill(
         self, slot_count: int | None = None
     ) -> tuple[list[Slot], list[Row], list[bytes]] | None:
-        """Return (slots of the next step, rows to put, []); None if no slot is left.
-
-        :param slot_count: slots of a step; by default, as few as end the spill in time.
+        """Return (slots of a step, rows to put, []), or None if no slot is left. By default, a step
+        has as few slots as end the spill in time.
         """
         slots = self._buffer.take_slots(slot_count or self._slots_per_spill)
         if slots is None:
@@ -190,7 +187,7 @@ class Buckets:
             record_bytes = self._record_bytes[slot[0]]
             first_ordinal = int.from_bytes(added[record_bytes - 4 : record_bytes], "little")
             if first_ordinal < self._repeated_below:
-                added = self._without_stored(open_row, value, added, record_bytes)
+                added = self._drop_stored(open_row, value, added, record_bytes)
                 if not added:
                     continue
             if len(value) - HEADER_BYTES >= OPEN_ROW_RECORDS * record_bytes:
@@ -218,10 +215,8 @@ class Buckets:
         values = self._database.get_all(rows)
         return {row: value or b"" for row, value in zip(rows, values, strict=True)}
 
-    def _without_stored(
-        self, open_row: bytes, value: bytes, added: bytes, record_bytes: int
-    ) -> bytes:
-        """Return the added records less those that the bucket's rows hold already."""
+    def _drop_stored(self, open_row: bytes, value: bytes, added: bytes, record_bytes: int) -> bytes:
+        """Return those of the added records that are not in the bucket's rows."""
         stored = {
             ordinal
             for packed in (value[HEADER_BYTES:], *self._closed_rows(open_row, value).values())
@@ -279,7 +274,7 @@ class Buckets:
 
     def _prefixes(self, entry: Entry) -> list[int]:
         """Return the entry's prefix in each table; the last one is that of its page key."""
-        prefixes, _ = self._prefixes_and_check(entry.fingerprint)
+        prefixes = self._prefixes_and_check(entry.fingerprint)[0]
         return [*prefixes, self._key_prefix_and_check(entry.key)[0]]
 
     def _open_row(self, slot: Slot) -> bytes:

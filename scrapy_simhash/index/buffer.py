@@ -103,10 +103,7 @@ class Buffer:
         self.entry_count += 1
 
     def found(self, first_table: int, prefixes: Sequence[int]) -> list[Records]:
-        """Return the records of the buckets with these prefixes, in both generations.
-
-        :param first_table: the table of the first prefix; each further prefix is of the next table.
-        """
+        """Return the records in the buckets with these prefixes, of `first_table` and the next."""
         found: list[Records] = []
         for generation in (self._young, self._old) if self._old else (self._young,):
             for table, prefix in enumerate(prefixes, first_table):
@@ -130,7 +127,7 @@ class Buffer:
 
     def take_slots(self, count: int) -> list[Slot] | None:
         """Return those of the next `count` slots of the old generation that have records; None if
-        no slot is left. Slots are ordered by table and prefix, as rows are in the database.
+        no slot is left. The slots of a table have the order of the database's rows.
         """
         taken = list(islice(self._slots, count))
         if not taken:
@@ -147,9 +144,7 @@ class Buffer:
             self._old[table][prefix] = b""
 
     def finish_spill(self) -> bool:
-        """Remove the old generation and return True if it has no records left. If it has, return
-        False; `take_slots` then starts over.
-        """
+        """Remove the old generation; if it has records left, start over, and return False."""
         if any(any(slots.values() if isinstance(slots, dict) else slots) for slots in self._old):
             self._slots = self._all_slots()
             return False

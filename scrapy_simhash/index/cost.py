@@ -15,13 +15,11 @@ from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan, fewest_tables
 
 DEFAULT_EXPECTED_PAGES = 1_000_000
-# CPU time to query and insert a page: a fixed part, then for each table, and for each word of 32
-# bits in the record of each candidate.
+# To query and insert a page: for the page, each table, and each 32 bits of a candidate's record.
 PAGE_US = 5.0
 TABLE_US = 12.0
 CANDIDATE_WORD_US = 0.026
-# The same for probed tables: a fixed part, then for each probe and each candidate. Estimates are
-# within a third of the measurements.
+# In probed tables: for the page, each probe and each candidate; within a third of measurements.
 PROBED_PAGE_US = 130.0
 PROBE_US = 0.25
 PROBED_CANDIDATE_US = 0.042
@@ -65,9 +63,8 @@ def cost_us(plan: TablePlan, max_distance: int, pages: int) -> float:
 
 
 def met_candidates(plan: TablePlan, pages: int) -> float:
-    """Return the expected candidates of a query. Directories of few pages have fewer bits than the
-    prefixes, so that their buckets hold more candidates.
-    """
+    """Return the expected candidates of a query of probed tables."""
+    # Directories of few pages have fewer bits than prefixes.
     bits = min(plan.prefix_bits, pages.bit_length() - 1)
     return plan.probes * pages / (1 << bits)
 
@@ -80,11 +77,10 @@ def bytes_per_page(plan: TablePlan, max_distance: int) -> int:
     if plan.prefix_bits:
         # In the files of pages: the fingerprint and the id, in words of 64 bits.
         row = 8 * (-(-plan.bits // 64) + 1)
-        # In each table and for the page key: a position of 4 bytes, and about 3 bytes of directory,
-        # which has 4 bytes for each bucket of one to two pages.
+        # In each table and for the page key: a position of 4 bytes, and 4 bytes of directory for
+        # each bucket of one to two pages.
         return entry + row + (len(plan.tables) + 1) * 7
-    record = check_bits(plan.bits, max_distance) // 8 + 4
-    key_record = 8
+    record, key_record = check_bits(plan.bits, max_distance) // 8 + 4, 8
     return len(plan.tables) * record + key_record + entry
 
 
@@ -108,8 +104,7 @@ def choose_plan(
     the real near-duplicates within `max_distance`, by the model of `scrapy_simhash.index.probing`.
 
     :param probing: whether pages come with the certainty of their bits.
-    :raises PlanError: the distance is negative or not below `bits`, or no such tables have
-        prefixes of 10 bits or more on average.
+    :raises PlanError: the distance is not one of `bits` bits, or too large for prefixes of 10 bits.
     """
     plans = _unprobed_plans(bits, max_distance)
     if probing and bits >= _MIN_PROBED_BITS and max_distance <= _MAX_SHARE * bits:

@@ -120,9 +120,7 @@ class Pages:
         # No position is out of range. With "clip", numpy writes to `out` without a buffer.
         self._stored.take(stored, axis=0, out=differing[:in_files], mode="clip")
         self._waiting.take(waiting, axis=0, out=differing[in_files:count], mode="clip")
-        differing[count:].reshape(len(queries), young, self._words)[:] = self._waiting[
-            newest : self.waiting
-        ]
+        differing[count:].reshape(len(queries), young, self._words)[:] = self.newest(newest)[0]
         if len(queries) == 1:
             # Row by row, numpy would take three times as long.
             differing.ravel()[:] ^= np.frombuffer(queries.tobytes() * len(differing), np.uint64)
@@ -181,17 +179,13 @@ class Pages:
     def write(self, count: int) -> PagePart:
         """Append the first `count` pages in memory, at least one, to the files.
 
-        The pages stay in memory until `moved` is called. If it is not, the next `write` overwrites
-        them in the files.
+        They stay in memory until `moved` is called; another `write` before overwrites the files.
 
         :raises OSError: the disk fails.
         """
         checksums = []
-        for name, rows in (
-            (FINGERPRINTS, self._waiting[:count]),
-            (IDS, self._waiting_ids[:count]),
-        ):
-            packed = rows.astype("<u8").tobytes()
+        for name, rows in ((FINGERPRINTS, self._waiting), (IDS, self._waiting_ids)):
+            packed = rows[:count].astype("<u8").tobytes()
             self._append(name, packed, self.stored * (len(packed) // count))
             checksums.append(xxh3_64_hexdigest(packed))
         if self._durable:

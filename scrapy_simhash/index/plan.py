@@ -8,11 +8,7 @@ guaranteed. Beyond it, `expected_recall` returns the share of pairs that the tab
 
 The bits outside the chosen blocks may be cut again, in inner blocks (example 3.1 of the paper). One
 inner block then follows the chosen blocks in the prefix. 64 bits in 4 blocks, one of them chosen,
-and 4 inner blocks make 16 tables with prefixes of 28 bits.
-
-Example: 8 bits in 4 blocks, one of them chosen, make 4 tables with prefixes of 2 bits.
-0b11_01_10_00 and 0b11_01_01_11 differ in 4 bits, one more than is guaranteed. Tables 0 and 1 find
-the pair, because the first two blocks are equal.
+and 4 inner blocks make 16 tables with prefixes of 28 bits. docs/how-it-works.md has an example.
 """
 
 from __future__ import annotations
@@ -70,10 +66,9 @@ class TablePlan:
             self._check_probing()
             return
         if comb(self.blocks, self.chosen) * max(self.inner_blocks, 1) > MAX_TABLES:
-            inner = f" and {self.inner_blocks} inner blocks" if self.inner_blocks else ""
             raise PlanError(
-                f"{self.blocks} blocks with {self.chosen} chosen{inner} make more than "
-                f"{MAX_TABLES} tables: take fewer blocks"
+                f"{self.blocks} blocks with {self.chosen} chosen, and {self.inner_blocks} inner "
+                f"blocks, make more than {MAX_TABLES} tables: take fewer blocks"
             )
         shorter_bits, longer = divmod(self.bits, self.blocks)
         outside_bits = self.bits - shorter_bits * self.chosen - min(longer, self.chosen)
@@ -85,16 +80,13 @@ class TablePlan:
 
     def _check_probing(self) -> None:
         if (self.chosen, self.inner_blocks) != (1, 0):
-            raise PlanError(
-                f"probed tables with chosen={self.chosen} and inner_blocks={self.inner_blocks}: "
-                "1 and 0 are needed"
-            )
+            raise PlanError("probed tables have neither chosen nor inner blocks: leave these out")
         fits = self.blocks * self.prefix_bits <= self.bits
         if not (fits and 1 <= self.prefix_bits <= MAX_PROBED_BITS and self.blocks <= self.probes):
             raise PlanError(
                 f"{self.blocks} probed tables with prefixes of {self.prefix_bits} of {self.bits} "
-                f"bits and {self.probes} probes: prefixes of 1 to {MAX_PROBED_BITS} bits that do "
-                "not overlap, and at least a probe for each table, are needed"
+                f"bits and {self.probes} probes: separate prefixes of 1 to {MAX_PROBED_BITS} bits, "
+                "and a probe for each table, are needed"
             )
 
     @cached_property
@@ -150,8 +142,6 @@ class TablePlan:
         """Return the share of the fingerprints at exactly this distance that the tables find: 1.0
         up to the guaranteed distance. All bits are taken to differ equally often; for probed
         tables, uncertain bits more often, by the model of `scrapy_simhash.index.probing`.
-
-        :raises PlanError: the distance is negative, or more than the bits.
         """
         if not 0 <= distance <= self.bits:
             raise PlanError(f"distance is {distance}: use 0 to {self.bits}")
@@ -238,15 +228,13 @@ def _cut(bits: list[Block], parts: int) -> list[tuple[Block, ...]]:
 
 @lru_cache(maxsize=1024)
 def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> float:
-    """Return the share of all sets of `distance` bits that leave at least `chosen` blocks equal.
-
-    Counts by polynomials: the coefficient of x**d is the number of sets of d bits. A polynomial is
-    one integer, so that a product is one operation. Coefficients are too wide to carry.
-    """
+    """Return the share of all sets of `distance` bits that leave at least `chosen` blocks equal."""
+    # In a polynomial, the coefficient of x**d counts sets of d bits. A polynomial is one integer,
+    # with room for each coefficient, so that a product of polynomials is one operation.
     coefficient_bits = bits + 1
     up_to_distance = (1 << coefficient_bits * (distance + 1)) - 1
     shorter_bits, longer = divmod(bits, blocks)
-    # The sets of one or more bits of a block of that width.
+    # Sets of one or more bits of a block, by its width.
     differing = {
         width: sum(comb(width, i) << coefficient_bits * i for i in range(1, width + 1))
         for width in (shorter_bits, shorter_bits + 1)
@@ -267,21 +255,15 @@ def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> flo
         for equal_longer in range(max(0, equal - shorter), min(equal, longer) + 1):
             equal_shorter = equal - equal_longer
             sets = all_differing(shorter_bits + 1, longer - equal_longer)
-            sets *= all_differing(shorter_bits, shorter - equal_shorter)
-            missed += (
-                comb(longer, equal_longer)
-                * comb(shorter, equal_shorter)
-                * ((sets & up_to_distance) >> coefficient_bits * distance)
-            )
+            sets = sets * all_differing(shorter_bits, shorter - equal_shorter) & up_to_distance
+            choices = comb(longer, equal_longer) * comb(shorter, equal_shorter)
+            missed += choices * (sets >> coefficient_bits * distance)
     return (comb(bits, distance) - missed) / comb(bits, distance)
 
 
 @lru_cache(maxsize=1024)
 def _recall_of_tables(bits: int, tables: tuple[tuple[Block, ...], ...], distance: int) -> float:
-    """Return the share of all sets of `distance` bits that leave the prefix of a table equal.
-
-    Slower than `_recall_of_blocks`, but for any tables.
-    """
+    """Return the share of all sets of `distance` bits that leave the prefix of some table equal."""
     # Number of bits in the prefixes of exactly these tables, a bit mask.
     bits_by_tables: dict[int, int] = {}
     for bit in range(bits):

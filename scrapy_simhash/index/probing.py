@@ -9,11 +9,8 @@ certain bits flipped. Each look-up of a bucket is a *probe*. Stored pages need n
 The model: the sums of two texts are normal, with a correlation of cos(πd/f) if d of f bits differ.
 So a bit whose sum is z standard deviations from zero differs with the probability Φ(-z·cot(πd/f)).
 
-Example: one table with prefixes of 4 bits, and four probes. The query's prefix is 0b1011, with the
-certainties 9, 200, 3 and 90. The probes are 0b1011, 0b1001 (the bit of certainty 3 flipped), 0b0011
-(that of certainty 9) and 0b0001 (both).
-
 Without certainty, each prefix is looked up, and each prefix with a single bit flipped.
+docs/fingerprint-index.md has an example.
 """
 
 from __future__ import annotations
@@ -30,6 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_simhash.index.plan import TablePlan
+
+    Certainties = NDArray[np.uint8]
 
 # The certainty of a bit whose sum is one standard deviation from zero.
 CERTAINTY_SCALE = 64
@@ -80,10 +79,7 @@ class Prober:
         self._bare_flips = np.tile(singles, tables)
 
     def probes(self, fingerprint: int, certainty: bytes) -> Probes:
-        """Return the buckets to look up for a fingerprint.
-
-        :param certainty: of its bits; empty if it is not known.
-        """
+        """Return the buckets to look up for a fingerprint; its certainty is b"" if not known."""
         if not self._plan.prefix_bits:
             return Probes(
                 self._own_tables, np.array(self._plan.prefixes(fingerprint), self._own_type)
@@ -126,9 +122,7 @@ class Prober:
         probed = set(zip(tables.tolist(), prefixes.tolist(), strict=True))
         return lambda stored: not probed.isdisjoint(enumerate(self._plan.prefixes(stored)))
 
-    def _scores(
-        self, certainties: NDArray[np.uint8]
-    ) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
+    def _scores(self, certainties: Certainties) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
         """Return (the least certain bits of each prefix, scores of their subsets). A score is the
         logarithm of the probability that a copy differs in exactly these bits of the prefix.
         """
@@ -152,22 +146,17 @@ class Prober:
         lowest: NDArray[np.float32] = np.sort(flat, axis=1)[:, -count, None, None]
         return lowest
 
-    def subsets(
-        self, certainties: NDArray[np.uint8]
-    ) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
-        """Return the probes of many queries, the same as those of `probes`.
+    def subsets(self, certainties: Certainties) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
+        """Return the probes of many queries: (the numbers of the least certain bits of each prefix,
+        0 is the most significant; True for each subset of them that a probe flips). Subset i has
+        the j-th of these bits if bit j of i is set.
 
         :param certainties: by query, table and bit of the prefix.
-        :return: (for each prefix its least certain bits, in order, by number: 0 is the most
-            significant; for each set i of them, True if it is flipped). Set i has the j-th of these
-            bits if bit j of i is set.
         """
         uncertain, scores = self._scores(certainties)
         return uncertain, scores >= self._lowest_scores(scores)
 
-    def finds(
-        self, certainties: NDArray[np.uint8], differs: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
+    def finds(self, certainties: Certainties, differs: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return, for each of many queries, True if its probes find a certain stored page.
 
         :param certainties: by query, table and bit of the prefix.
@@ -239,13 +228,7 @@ def _log_probabilities() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     is equal).
     """
     slope = 1 / math.tan(math.pi * _TYPICAL_SHARE)
-    differs = np.array(
-        [
-            math.erfc((certainty + 0.5) / CERTAINTY_SCALE * slope / math.sqrt(2)) / 2
-            for certainty in range(256)
-        ]
-    ).clip(1e-9, 0.5)
-    return (
-        np.log(differs / (1 - differs)).astype(np.float32),
-        np.log1p(-differs).astype(np.float32),
-    )
+    arguments = (np.arange(256) + 0.5) / CERTAINTY_SCALE * slope / math.sqrt(2)
+    differs = np.array([math.erfc(argument) / 2 for argument in arguments]).clip(1e-9, 0.5)
+    log_odds, log_equal = np.log(differs / (1 - differs)), np.log1p(-differs)
+    return log_odds.astype(np.float32), log_equal.astype(np.float32)

@@ -30,10 +30,8 @@ _MAX_SYNC_BYTES = 32 << 20
 class Field(NamedTuple):
     """The place of a table's prefix in the 64-bit words of a page. It may extend to the next word.
 
-    :param word: number of the word with the prefix's lowest bit.
-    :param shift: number of that bit in the word; 0 is the least significant.
-    :param factor: an odd number that each prefix is multiplied by, modulo 2**width, to spread
-        prefixes over the slots.
+    :param shift: number of the prefix's lowest bit in that word; 0 is the least significant.
+    :param factor: odd; each prefix is multiplied by it, modulo 2**width, to spread them over slots.
     """
 
     word: int
@@ -153,8 +151,7 @@ class Lookup:
             run.words.take(at[number], out=end[number], mode="clip")
         counts = np.subtract(end, begin, dtype=np.int64).ravel()
         ends = counts.cumsum()
-        # Result i comes from bucket b if ends[b - 1] <= i < ends[b], and from the index in `words`
-        # begin[b] + i - ends[b - 1].
+        # Result i is in bucket b if ends[b - 1] <= i < ends[b], at begin[b] + i - ends[b - 1].
         first = begin.ravel()
         first[1:] -= ends[:-1].astype(np.uint32)
         indexes = first.repeat(counts)
@@ -193,10 +190,7 @@ def sorted_run(tables: Sequence[tuple[Field, NDArray[np.uint64]]], bits: int, fi
 
 
 class RunWriter:
-    """Writes a file of 32-bit words, and deletes it if it is not closed before the context ends.
-
-    :param durable: a closed file is on the disk.
-    """
+    """Writes a file of 32-bit words, and deletes it if it is not closed when the context ends."""
 
     def __init__(self, path: Path, *, durable: bool) -> None:
         self._path = path
@@ -222,7 +216,7 @@ class RunWriter:
             os.fsync(self._file.fileno())
 
     def close(self) -> str:
-        """Close the file, and return its checksum (XXH3-64)."""
+        """Close the file, synced if `durable`, and return its checksum (XXH3-64)."""
         self._file.flush()
         if self._durable:
             os.fsync(self._file.fileno())

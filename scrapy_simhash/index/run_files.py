@@ -1,7 +1,4 @@
-"""The database row that names and describes the files of `scrapy_simhash.index.runs`.
-
-They are a file for each run, and two files of pages: `FINGERPRINTS` and `IDS`.
-"""
+"""The database row that names the files of `scrapy_simhash.index.runs` and of its pages."""
 
 from __future__ import annotations
 
@@ -40,10 +37,7 @@ class RunFile:
 
 
 class PagePart(NamedTuple):
-    """Successive rows of the two files of pages that were written together.
-
-    :param rows: how many; one for each page.
-    """
+    """Some successive rows, one for each page, of the two files of pages."""
 
     rows: int
     fingerprints_checksum: str

@@ -1,7 +1,4 @@
-"""Merge runs in small steps, so that no page waits for a whole merge.
-
-For the words run, slot, position and directory see `scrapy_simhash.index.run`.
-"""
+"""Merge runs (`scrapy_simhash.index.run`) in small steps, so that no page waits for all of them."""
 
 from __future__ import annotations
 
@@ -55,7 +52,7 @@ class Merge:
         self._bits = bits
         self._dropped = dropped
         ideal = bits - (sum(run.pages for run in sources) // STEP_RECORDS).bit_length()
-        # A step has at least one whole slot of each source.
+        # A step has whole slots of each source.
         fewest_bits = min(run.bits for run in sources)
         self._step_bits = min(max(ideal, bits - fewest_bits, 0), bits, _MAX_STEP_BITS)
         self.steps = len(tables) << bits - self._step_bits
@@ -93,11 +90,7 @@ class Merge:
         yield RunFile(path.name, bits, starts, pages, first, stop, 4 * writer.word_count, checksum)
 
     def _slice(self, table: int, slot: int) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
-        """Return (positions of all sources in the slots of a step; for each, its slot less the
-        first slot of the step).
-
-        :param slot: the first slot of the step.
-        """
+        """Return (positions of all sources in the step from `slot` on, their slots in the step)."""
         positions, slots = [], []
         field, rows = self._tables[table]
         size = 1 << self._step_bits

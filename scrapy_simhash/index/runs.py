@@ -143,8 +143,8 @@ class Runs:
         *,
         flipped: bool = False,  # noqa: ARG002 - see `Buckets`; bits are flipped anyway
     ) -> set[int]:
-        """Return the ordinals of the pages within the distance that are in a bucket which the query
-        probes. Removed entries may be among them.
+        """Return the ordinals of the entries, removed ones included, that are within the distance
+        and in a probed bucket.
         """
         return self.find_near_many([(fingerprint, certainty)], max_distance)[0]
 
@@ -174,9 +174,8 @@ class Runs:
             )
             if near is None:
                 continue
-            # Leave out pages that are in no probed bucket. They were compared because they are
-            # unsorted, or because a directory has fewer bits than a prefix. With them, results
-            # would depend on which pages are sorted.
+            # Unsorted pages and those of short slots may be in no probed bucket. They are left out,
+            # because results must not depend on which pages are sorted.
             prefixes_of_near = self._prefix_reader.read(near.fingerprints)
             for owner in np.unique(near.owners).tolist():
                 is_own = near.owners == owner
@@ -370,9 +369,7 @@ class Runs:
         self._sorted = sorted_run(list(zip(fields, rows, strict=True)), self._bits(len(ids)), first)
 
     def _bits(self, pages: int) -> int:
-        """Return the bits of a slot in a run, for one to two pages in a bucket on average, or more
-        if prefixes have fewer bits.
-        """
+        """Return the bits of a slot: for one to two pages in a bucket, if prefixes have as many."""
         return max(1, min(pages.bit_length() - 1, self._plan.prefix_bits))
 
     def _new_merge(self) -> Iterator[_Merged | None]:
@@ -407,21 +404,13 @@ class Runs:
                 continue
             part = self._pages.write(self._frozen_pages)
             kept_runs = [run for run in self._files.runs if run not in replaced]
-            yield _Merged(
-                RunFiles(
-                    [*kept_runs, file],
-                    [*self._files.pages, part],
-                    self.frozen_below,
-                    self._files.next_name + 1,
-                ),
-                replaced,
-                self._frozen_pages,
-                removed,
-            )
+            pages, next_name = [*self._files.pages, part], self._files.next_name + 1
+            files = RunFiles([*kept_runs, file], pages, self.frozen_below, next_name)
+            yield _Merged(files, replaced, self._frozen_pages, removed)
 
     def _removed_entries(self, first: int, stop: int) -> tuple[list[bytes], NDArray[np.uint32]]:
-        """Return (keys of the rows, positions) of the removed entries from ordinal `first` on and
-        below `stop`. An entry that is not in `Pages` has no position.
+        """Return (keys of the rows, positions if any) of the removed entries with ordinals from
+        `first` on and below `stop`.
         """
         rows = [
             row

@@ -63,8 +63,7 @@ def open_redis_index(
 ) -> RedisIndex:
     """Open an index, or create it. `scrapy_simhash.open_index` describes the other parameters.
 
-    :param url: URL of the server, such as ``redis://user:password@host:6379/0``, ``rediss://…`` or
-        ``unix://…``.
+    :param url: ``redis://user:password@host:6379/0``, ``rediss://…`` or ``unix://…``.
     :param name: name of the index, such as ``shop:simhash``. All of its Redis keys begin with it.
     :param crawl: name of a crawl that several processes share: what one has seen counts for all.
     :param lease_s: how long pages of a crawler that has died stay pending.
@@ -72,11 +71,10 @@ def open_redis_index(
     :param parameters: further parameters of redis-py's client.
     :param create: if False, the index must exist.
     :raises SchemeError: redis-py is not installed, or the URL, the name or the lease is not valid.
-    :raises PlanError: no tables find 95 % of the pairs at `max_distance`, or those of the index do
-        not.
+    :raises PlanError: `max_distance` is too large for the tables of the index, or for any.
     :raises IndexMissing: there is no index, and `create` is False.
-    :raises IndexMismatch: the index was created with another scheme or plan, or by a release with
-        another format, or another process of the crawl has other settings.
+    :raises IndexMismatch: the index has another scheme, plan or format version, or another process
+        of the crawl has other settings.
     :raises IndexForeign: something else is stored under the name.
     :raises StorageError: the server cannot be reached, refuses access, or may evict keys.
     """
@@ -145,10 +143,7 @@ class RedisAddress:
         return f"{masked(self.url)} {self.name}"
 
     def open(self, **options: Any) -> RedisIndex:
-        """Open the index with options of `open_redis_index`. :raises IndexMissing: there is none.
-
-        For other errors see `open_redis_index`.
-        """
+        """Open the index, which must exist, with options of `open_redis_index`."""
         return open_redis_index(
             self.url,
             self.name,
@@ -172,10 +167,7 @@ class RedisAddress:
         return self.open()
 
     def delete(self) -> bool:
-        """Delete the index. Return False if there is none.
-
-        :raises IndexLocked: crawls use it.
-        """
+        """Delete the index; return False if there is none. :raises IndexLocked: crawls use it."""
         try:
             index = self.open()
         except IndexMissing:
@@ -190,10 +182,7 @@ def _connected(
 ) -> Server:
     """Return the server. :raises SchemeError: the name is not valid, or redis-py is missing."""
     if not name or "{" in name or "}" in name:
-        raise SchemeError(
-            f"{name!r} is not a valid name for an index in Redis: use at least one character, and "
-            "no braces"
-        )
+        raise SchemeError(f"the name {name!r} of the index is empty or has braces: use another")
     try:
         from scrapy_simhash.index.redis.server import Server
     except ImportError as error:
@@ -216,10 +205,7 @@ class _Options(NamedTuple):
 
 
 def _manifest(server: Server, name: str, options: _Options) -> RedisManifest:
-    """Return the manifest of the index, which is created if there is none.
-
-    For the errors see `open_redis_index`.
-    """
+    """Return the manifest of the index, which is created if there is none and `create` is True."""
     from scrapy_simhash.index.redis.layout import state_key
     from scrapy_simhash.index.redis.manifest import RedisManifest
 
@@ -252,8 +238,7 @@ def _manifest(server: Server, name: str, options: _Options) -> RedisManifest:
                 "bits"
             )
         # The index may have been created with tables of lower recall on purpose.
-        is_larger = max_distance > manifest.max_distance
-        recall = manifest.plan.recall(max_distance) if is_larger else 1.0
+        recall = manifest.plan.recall(max_distance) if max_distance > manifest.max_distance else 1.0
         if recall < MIN_RECALL:
             raise PlanError(
                 f"{manifest.plan} find {recall:.0%} of the pairs at distance {max_distance}, less "
@@ -304,10 +289,7 @@ def _crawl_start(
     crawl_start: int | None,
     settings: Mapping[str, Any],
 ) -> int:
-    """Return the first sequence number of the crawl. The first process of a named crawl sets it.
-
-    :raises IndexMismatch: that process had other settings.
-    """
+    """Return the first sequence number of the crawl. The first process of a named crawl sets it."""
     following = int(server.call("GET", layout.order.sequence) or 0) + 1
     first = following if crawl_start is None else min(crawl_start, following)
     if crawl is None:

@@ -6,6 +6,7 @@ docs/decisions/redis.md says why `compact` is safe.
 
 from __future__ import annotations
 
+from itertools import islice
 from tempfile import TemporaryFile
 from threading import Event
 from typing import TYPE_CHECKING
@@ -116,15 +117,10 @@ class RedisContent:
         """
         self._require_open()
         loaded = last = 0
-        batch: list[Entry] = []
-        for entry in entries:
-            batch.append(entry)
-            last = max(last, entry.number, entry.met)
-            if len(batch) == _LOADED_AT_ONCE:
-                loaded += self._load(batch)
-                batch = []
-        if batch:
+        remaining = iter(entries)
+        while batch := list(islice(remaining, _LOADED_AT_ONCE)):
             loaded += self._load(batch)
+            last = max(last, *(max(entry.number, entry.met) for entry in batch))
         self.skip_to(last + 1)
         return loaded
 

@@ -72,7 +72,6 @@ class _Pending:
     :param stored: value of the stored entry with its page key when it was observed, or b"".
     :param similar: the nearest page within k, of which it is not a copy.
     :param outdated: entries of earlier crawls that it replaces.
-    :param in_scope: see `Index.observe`.
     :param supersedes: key of the representative that it replaces.
     :param renewed_s: monotonic time when its lease was last renewed.
     """
@@ -207,8 +206,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         """See `Index.confirm`.
 
         A page whose lease has ended is observed again, and stored if no other page has replaced it.
-
-        :raises StorageError: the lease has ended three times.
+        StorageError is raised if its lease ends three times.
         """
         self._require_open()
         for page in self._select(observed):
@@ -270,8 +268,6 @@ class RedisIndex(CrawlIndex, RedisContent):
         finally:
             self.server.close()
 
-    # Deciding.
-
     def _decide(self, page: _Page, view: _View) -> Observation | _Pending:
         """Return the observation of a page that does not become pending, else the pending page."""
         fingerprint, evidence, in_scope = page.fingerprint, page.evidence, page.in_scope
@@ -301,8 +297,6 @@ class RedisIndex(CrawlIndex, RedisContent):
         return _Pending(
             observation, page.digest, entry, view.own, nearest, result.outdated, in_scope
         )
-
-    # Searching.
 
     def _begin(self, digest: bytes, probes: Probes) -> tuple[int, int, Group | None, bytes]:
         """Return (sequence number; number of the last admission up to which all records are in the
@@ -344,13 +338,10 @@ class RedisIndex(CrawlIndex, RedisContent):
             for value in filter(None, self.server.call("MGET", *keys))
         )
 
-    def _candidates(self, records: bytes, fingerprint: int, own: bytes) -> set[bytes]:
-        """Return the first bytes of the digests of pages that may be within k.
-
-        :param own: digest of the page itself, which is left out; or b"".
-        """
+    def _candidates(self, records: bytes, fingerprint: int, own_digest: bytes) -> set[bytes]:
+        """Return the first bytes of the digests of other pages that may be within k."""
         near = self.layout.near(records, fingerprint, self._max_check_distance)
-        near.discard(own[:RECORD_DIGEST_BYTES])
+        near.discard(own_digest[:RECORD_DIGEST_BYTES])
         return near
 
     def _query_view(self, fingerprint: int, certainty: bytes) -> _View:
@@ -369,10 +360,8 @@ class RedisIndex(CrawlIndex, RedisContent):
     ) -> _View:
         """Read the groups of a page and of candidates, and return the entries within k.
 
-        :param digest: of the page; b"" for a query.
-        :param candidates: first bytes of digests.
-        :param judged: sequence numbers of pages that count although they are not marked admitted.
-        :param own_group: the group of the page, if it was read.
+        :param digest: b"" for a query.
+        :param judged: sequence numbers of admitted pages whose records may be missing.
         """
         layout = self.layout
         by_group: dict[int, list[bytes]] = {}
@@ -412,8 +401,6 @@ class RedisIndex(CrawlIndex, RedisContent):
         if distance <= self.max_distance:
             near.append((distance, entry))
 
-    # Admission and leases.
-
     def _admit(
         self,
         page: _Pending,
@@ -423,11 +410,9 @@ class RedisIndex(CrawlIndex, RedisContent):
         with_records: bool,
         max_distance: int | None = None,
     ) -> list[Any]:
-        """Ask for admission. An admitted page is pending, and its records are in the tables. Return
-        the answer of `admit` in `scrapy_simhash.index.redis.scripts`.
+        """Ask for admission. Return the answer of `admit` in `scrapy_simhash.index.redis.scripts`.
 
-        :param with_records: append the records of the page.
-        :param max_distance: k by default; -1 to compare with no page.
+        :param with_records: append the records of an admitted page.
         """
         layout, observation = self.layout, page.observation
         sequence, digest, fingerprint = observation.sequence, page.digest, page.entry.fingerprint
@@ -497,10 +482,8 @@ class RedisIndex(CrawlIndex, RedisContent):
         """Return the pending page of an observation, or all of a page key, oldest first."""
         with self._lock:
             if isinstance(observed, str):
-                pages = [
-                    page for page in self._pending.values() if page.observation.key == observed
-                ]
-                return sorted(pages, key=lambda page: page.observation.sequence)
+                of_key = [one for one in self._pending.values() if one.observation.key == observed]
+                return sorted(of_key, key=lambda page: page.observation.sequence)
             page = self._pending.get(observed.sequence)
         return [] if page is None or page.observation != observed else [page]
 
@@ -522,11 +505,7 @@ class RedisIndex(CrawlIndex, RedisContent):
                     for page in of_group:
                         page.renewed_s = time.monotonic()
             except StorageError as error:
-                logger.warning(
-                    "simhash: leases were not renewed, next try in %g s: %s", every_s, error
-                )
-
-    # Storing.
+                logger.warning("simhash: leases were not renewed, and are tried again: %s", error)
 
     def _store(self, page: _Pending) -> None:
         """Store a page and remove the entries that it replaces. See `confirm`."""
@@ -579,9 +558,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             self._append(buckets, layout.record(digest, fingerprint))
 
     def _observe_again(self, page: _Pending) -> _Pending | None:
-        """Observe a page whose lease has ended. Return the pending page, or None if it is not
-        pending again, because it is a near-duplicate or is stored unchanged.
-        """
+        """Observe a page whose lease has ended. Return it if it is pending again, else None."""
         before = page.observation
         observed = self.observe(
             before.key, before.fingerprint, before.evidence, in_scope=page.in_scope
@@ -590,13 +567,11 @@ class RedisIndex(CrawlIndex, RedisContent):
             self.supersede(observed)
         with self._lock:
             again = self._pending.get(observed.sequence)
-        result: str = observed.kind
-        if observed.representative is not None:
-            result += f" of {observed.representative}"
+        kind, representative = observed.kind, observed.representative
         logger.warning(
             "simhash: the lease of %r had ended when it was confirmed: it is %s now",
             before.key,
-            "stored" if again else result,
+            "stored" if again else f"{kind} of {representative}" if representative else kind,
         )
         return again
 

@@ -1,8 +1,7 @@
 """The keys and values of an index in Redis. docs/decisions/redis.md explains how they are used.
 
 All Redis keys begin with the name of the index, here ``shop:simhash``. In a cluster, keys with the
-same text in braces (hash tag) are in one slot. In values, ``name:4`` is a field of 4 bytes. Fields
-without a number are as long as their content; spaces are not stored.
+same text in braces (hash tag) are in one slot. In values, ``name:4`` is a field of 4 bytes.
 
 =============================  =====================================================================
 key                            value
@@ -126,19 +125,12 @@ class Layout:
         """The first bytes of all keys of buckets."""
         # Records are compared in words of this type.
         self._word = np.dtype(next(f"<u{n}" for n in (8, 4, 2, 1) if not self.record_bytes % n))
+        self._table_heads = [self.table_head(number) for number in range(len(plan.tables))]
+        self.order = OrderKeys(*map(self.state, OrderKeys._fields))
 
     def state(self, what: str) -> bytes:
         """Return a key that exists once per index: one of `STATES`."""
         return state_key(self._name, what)
-
-    @cached_property
-    def order(self) -> OrderKeys:
-        """The keys that order observations."""
-        return OrderKeys(*map(self.state, OrderKeys._fields))
-
-    @cached_property
-    def _table_heads(self) -> list[bytes]:
-        return [self.table_head(number) for number in range(len(self.plan.tables))]
 
     def table_head(self, number: int) -> bytes:
         """Return the first bytes of all keys of a table's buckets, a key in the same slot."""
@@ -222,8 +214,8 @@ class Layout:
 
     @cached_property
     def _templates(self) -> NDArray[np.uint8] | None:
-        """The argument of a command for a bucket of each table, with a prefix of zeros; None if the
-        arguments are not equally long, or a prefix has more than 4 bytes.
+        """For each table, the argument of MGET for a bucket with a prefix of zeros; None if they
+        are not equally long, or a prefix has more than 4 bytes.
         """
         heads = self._table_heads
         if self.prefix_bytes > 4 or len({len(head) for head in heads}) > 1:  # noqa: PLR2004
@@ -303,10 +295,7 @@ def parsed_group(packed: bytes, pending: Iterable[bytes]) -> Group:
 
 
 def parsed_pages(pending: Iterable[bytes]) -> list[PendingPage]:
-    """Return the pages of a hash, oldest first.
-
-    :param pending: its fields and values by turns, as the server sends them.
-    """
+    """Return pending pages, oldest first, from the fields and values of a hash by turns."""
     pages = []
     items = iter(pending)
     for field, value in zip(items, items, strict=True):

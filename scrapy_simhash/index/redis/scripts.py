@@ -6,12 +6,10 @@ did before, or adds another equal record, or skips a sequence number.
 Scripts make the keys of buckets themselves. In a cluster, these are in the slot of the key in KEYS.
 `OBSERVE`, `TAKE` and `LOAD_MANY` use several slots, so they run on single servers only.
 
-Names in KEYS and ARGV: sequence, admitted, recent and unwritten are the keys in `OrderKeys`;
-entries, pending and count those of `Layout.group_keys`. A member is an admission (`Layout.member`).
-It is compared with the admissions after the number since, except the judged ones, 8 bytes of
-sequence each; k is the largest distance, or -1 to compare none. Field and entry are a pending
-page; lease is in milliseconds. Head, buckets, width and record are `Layout.head`, packed buckets
-(`Layout.buckets`), the bytes of their prefixes, and the record to append.
+KEYS are those of `OrderKeys` and `Layout.group_keys`. In ARGV, `member` is an admission. It is
+compared with the admissions after the number `since`, except those in `judged` (8 bytes of sequence
+each); with none if `k` is -1. `field` and `entry` are a pending page; `lease` is in milliseconds.
+`head` is `Layout.head`; `buckets` are packed by `Layout.buckets`, with prefixes of `width` bytes.
 """
 
 from __future__ import annotations
@@ -44,8 +42,7 @@ local function with_pending(first, pending)
   return found
 end
 
--- Returns the first and last byte of an entry with its head of 12 bytes, and its value without;
--- nil, nil, '' if there is none.
+-- Returns the first and last byte of an entry with its head of 12 bytes, and its value, or ''.
 local function find(packed, digest)
   -- Most digests are not there, and this search is faster than the loop.
   if not string.find(packed, digest, 1, true) then return nil, nil, '' end
@@ -98,7 +95,7 @@ end
 
 local band, bxor, rshift = bit.band, bit.bxor, bit.rshift
 
--- Returns the number of bits that are set in 32 bits.
+-- Returns the number of bits that are set.
 local function ones(x)
   x = x - band(rshift(x, 1), 0x55555555)
   x = band(x, 0x33333333) + band(rshift(x, 2), 0x33333333)
@@ -107,7 +104,7 @@ local function ones(x)
   return band(x + rshift(x, 16), 0x3f)
 end
 
--- Returns true if the fingerprint of a member, from byte 17 on, is within k of that in words.
+-- Returns true if the fingerprint of a member, from byte 17 on, is within k of the words.
 local function is_within(words, member, k)
   local distance, at = 0, 17
   for i = 1, #words do
@@ -119,9 +116,8 @@ local function is_within(words, member, k)
   return true
 end
 
--- Returns {1, number} if the page is admitted, {1} if it was admitted before, {2} if `recent` does
--- not reach back to `since`, so that the page must begin again, or {3, …} with the sequence and
--- digest of each page that is within k or has the same key.
+-- Returns {1, number} if the page is admitted, {1} if it was before, {2} if it must begin again, as
+-- `recent` does not reach back to `since`, or {3, sequence and digest of each page that is near}.
 local function admit(admitted, recent, member, since, k, judged)
   if redis.call('ZSCORE', recent, member) then return {1} end
   local last = tonumber(redis.call('GET', admitted) or 0)
@@ -191,8 +187,8 @@ for at = 1, #KEYS, 2 do
 end
 return groups
 """)
-# KEYS: sequence, admitted, unwritten, entries, pending. ARGV: digest. BEGIN, and LOOK for one group
-# with only the entry of the digest.
+# BEGIN, and LOOK at the entry of a digest. KEYS: sequence, admitted, unwritten, entries, pending.
+# ARGV: digest.
 OBSERVE = _script("""
 local number, since, last = begin(KEYS[1], KEYS[2], KEYS[3])
 local _, _, own = find(redis.call('GET', KEYS[4]) or '', ARGV[1])
@@ -208,7 +204,7 @@ return answer
 """)
 # KEYS: any key in the slot of the table. ARGV: head, buckets, width, record.
 APPEND = _script("append(ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4])")
-# KEYS: pending. ARGV: field. Says that the page counts, unless it was removed.
+# Marks a pending page as admitted. KEYS: pending. ARGV: field.
 MARK = _script("""
 local value = redis.call('HGET', KEYS[1], ARGV[1])
 if value then redis.call('HSET', KEYS[1], ARGV[1], '1' .. string.sub(value, 2)) end
@@ -235,8 +231,7 @@ for at = 2, #ARGV do
 end
 """)
 # KEYS: entries, pending, count. ARGV: field, digest, expected value, new value. Returns {1} if the
-# new value is stored, {2} if the page was removed because its lease had ended, or {3, stored value}
-# if that is not the expected one.
+# new value is stored, {2} if the page was removed, {3, stored value} if another value is stored.
 SETTLE = _script("""
 local packed = redis.call('GET', KEYS[1]) or ''
 local first, last, current = find(packed, ARGV[2])
@@ -257,8 +252,7 @@ redis.call('SET', KEYS[1], packed)
 redis.call('HDEL', KEYS[2], ARGV[1])
 return {1}
 """)
-# KEYS: entries, pending, count. ARGV: digest, expected value. Returns 1 if the entry was removed, 0
-# if it has another value or its page is pending.
+# KEYS: entries, pending, count. ARGV: digest, expected value. Returns 1 if the entry was removed.
 REMOVE = _script("""
 local now = now_ms()
 local pages = redis.call('HGETALL', KEYS[2])
@@ -282,8 +276,7 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[2]) end
 return 1
 """)
-# KEYS: hash. ARGV: field, expected value, new value; a value is empty for none. Returns 1 if the
-# field has the new value now.
+# KEYS: hash. ARGV: field, expected value, new value; '' for none. Returns 1 if it has that now.
 REPLACE_FIELD = _script("""
 local current = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 if current == ARGV[3] then return 1 end
@@ -292,7 +285,7 @@ if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1])
 else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
 return 1
 """)
-# KEYS: entries, count. ARGV: digest, value. Returns what `load` does.
+# KEYS: entries, count. ARGV: digest, value.
 LOAD = _script("return load(KEYS[1], KEYS[2], ARGV[1], ARGV[2])")
 # KEYS: entries and count, for each entry. ARGV: head, width; digest, value, buckets and record for
 # each. Returns the number of stored entries.

@@ -164,11 +164,9 @@ class Server:
             return self._client.execute_command(*command)
 
     def each(self, pattern: bytes, *commands: str) -> Iterator[tuple[bytes, list[Any]]]:
-        """Yield (key, answers to the commands on it) for all keys that match a pattern.
+        """Yield (key, answers to commands on it, such as GET) for all keys that match a pattern.
 
         A key may be yielded twice. Keys that are created or deleted during the scan may be missing.
-
-        :param commands: names of commands on one key, such as GET.
         """
         with self._translated():
             clients = [self._client]
@@ -189,10 +187,8 @@ class Server:
     def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the values of keys, which may be in several slots."""
         with self._translated():
-            client = self._client
-            values: list[bytes | None] = (
-                client.mget_nonatomic(keys) if self.cluster else client.mget(keys)
-            )
+            mget = self._client.mget_nonatomic if self.cluster else self._client.mget
+            values: list[bytes | None] = mget(keys)
             return values
 
     def close(self) -> None:
@@ -201,7 +197,6 @@ class Server:
             disconnect(self._client)
 
     def _require_noeviction(self) -> None:
-        """Raise StorageError if the server, or one of the cluster, may evict keys."""
         with self._translated():
             target = {"target_nodes": RedisCluster.PRIMARIES} if self.cluster else {}
             answer = self._client.info("memory", **target)
@@ -227,28 +222,23 @@ class Server:
                 f"the server refuses access ({_line(error)}): check user and password in the URL, "
                 "and the user's rights (ACL)",
             ) from error
-        except OutOfMemoryError as error:
-            raise self._full(error) from error
         except (NoConnection, NoAnswer, RedisClusterException) as error:
             raise IndexUnreachable(
                 self.location,
                 f"the server cannot be reached ({_line(error)}): check that it runs, and the URL",
             ) from error
         except RedisError as error:
-            if str(error).startswith("OOM"):
-                raise self._full(error) from error
+            if isinstance(error, OutOfMemoryError) or str(error).startswith("OOM"):
+                raise StorageError(
+                    self.location,
+                    f"the server's memory is full ({_line(error)}): raise maxmemory, or remove old "
+                    "pages; nothing was written",
+                ) from error
             raise StorageError(self.location, f"the server answers: {_line(error)}") from error
         except OSError as error:
             raise IndexUnreachable(
                 self.location, f"the connection failed: {_line(error)}"
             ) from error
-
-    def _full(self, error: RedisError) -> StorageError:
-        return StorageError(
-            self.location,
-            f"the server's memory is full ({_line(error)}): raise maxmemory, or remove old pages; "
-            "nothing was written",
-        )
 
 
 def disconnect(client: redis.Redis | RedisCluster) -> None:
@@ -273,7 +263,6 @@ def pack(*arguments: bytes | str | int) -> bytes:
 
 
 def _answer(connection: Any) -> Any:
-    """Return the next answer of a connection, or its error."""
     try:
         return connection.read_response()
     except ResponseError as error:
@@ -281,5 +270,4 @@ def _answer(connection: Any) -> Any:
 
 
 def _line(error: BaseException) -> str:
-    """Return the kind of an error, and the first line of its message."""
     return f"{type(error).__name__}: {error}".partition("\n")[0]
