@@ -1,7 +1,7 @@
 """RedisIndex: an `Index` that many processes share.
 
-It decides by the same rules as `ObservingIndex`. A protocol ensures that exactly one of several
-copies becomes the original, even if they arrive at the same time:
+It decides by the same rules as `ObservingIndex`. `scrapy_simhash.index.redis.layout` defines terms.
+A protocol ensures that exactly one of several copies becomes the original, whenever they arrive:
 
 1. `_begin` gives the page its sequence number, and the number of an admission up to which the
    records of all admitted pages are in the tables.
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 DEFAULT_LEASE_S = 60.0
 _ADMITTED, _SEARCH_AGAIN = 1, 2
 _STORED, _LEASE_ENDED = 1, 2
-# How often `confirm` tries to store a page. If the lease has ended, it is observed again before.
+# How often `confirm` tries to store a page whose lease ends again and again.
 _MAX_TRIES = 3
 # An admitted page may lack records for this many admissions. Then other processes write them.
 _MAX_LAG = 200
