@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 OPEN_ROW_RECORDS = 64
 # A closed row with this many takes no more.
 CLOSED_ROW_RECORDS = 512
-# Records of one generation of the buffer. Python's objects take about as much again.
+# Size of the records in one generation. Python's objects take about as much again.
 BUFFER_BYTES = 32 << 20
 # A step of the spill runs after this many entries.
 SPILL_EVERY = 8
@@ -62,7 +62,7 @@ class Buckets:
         self._record_bytes = [check_bits // 8 + 4] * self._key_table + [KEY_CHECK_BITS // 8 + 4]
         widths_bits = [*plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
         self._buffer = Buffer(widths_bits, self._record_bytes)
-        # If each prefix is one block, masks that flip a bit of each block, and together every bit.
+        # If each prefix is one block: masks of at most one bit in each block, together all bits.
         step = -(-plan.bits // plan.blocks) if plan.chosen == 1 and not plan.inner_blocks else 0
         self._flips = [sum(1 << i for i in range(at, plan.bits, step)) for at in range(step)]
         size_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
