@@ -1,6 +1,9 @@
-"""Buckets: the records of permuted tables, the youngest in memory and the others in rows.
+"""The buckets of tables that are not probed: the youngest records in memory, the others in rows.
 
-Tables that are probed are in `scrapy_simhash.index.runs`.
+A *record* is an entry's check, by which most other entries are told apart, and its *ordinal*, which
+names its row. A *bucket* is the records of all entries with one prefix in one table. In the
+database it has an *open row*, which grows, and *closed rows*: see `scrapy_simhash.index.records`.
+`scrapy_simhash.index.runs` is for tables that are probed.
 """
 
 from __future__ import annotations
@@ -20,27 +23,28 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.plan import TablePlan
 
-# A bucket's open row takes this many records, which then move to a closed row.
+# Records of an open row with this many move to a closed row when more are added.
 OPEN_ROW_RECORDS = 64
+# A closed row with this many takes no more.
 CLOSED_ROW_RECORDS = 512
-# What a generation of the buffer may hold in records; about twice that with Python's objects.
+# Size of the records in one generation. Python's objects take about as much again.
 BUFFER_BYTES = 32 << 20
-# One spill step runs per this many entries.
+# A step of the spill runs after this many entries.
 SPILL_EVERY = 8
+# A generation holds at least this many entries.
 _MIN_CAPACITY = 4096
 _RECENT_PAGES = 256
-_TABLES_IN_TURN = 4
+_TABLES_PER_STEP = 4
 
 
 class Buckets:
-    """The buckets of each table and, as one table more, of page keys.
+    """The buckets of each table, and those of page keys as a last table.
 
-    It writes nothing itself: `spill` and `removal` return rows, and the caller writes them and
-    confirms it by `dropped` and `removed`.
+    `spill` and `removal` return rows. The caller writes these, then calls `dropped` or `removed`.
 
     :param check_bits: width of the fingerprint check in a record; a multiple of 32.
     :param buffer_bytes: size of the records in memory, in each of two generations; defaults to
-        `BUFFER_BYTES`.
+        `BUFFER_BYTES`. At least 4096 entries are kept.
     """
 
     def __init__(
@@ -58,33 +62,33 @@ class Buckets:
         self._record_bytes = [check_bits // 8 + 4] * self._key_table + [KEY_CHECK_BITS // 8 + 4]
         widths_bits = [*plan.prefix_widths_bits, records.KEY_PREFIX_BITS]
         self._buffer = Buffer(widths_bits, self._record_bytes)
-        held_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
-        # Each mask flips one bit of every block. Only where a prefix is one block.
+        # If each prefix is one block: masks of at most one bit in each block, together all bits.
         step = -(-plan.bits // plan.blocks) if plan.chosen == 1 and not plan.inner_blocks else 0
         self._flips = [sum(1 << i for i in range(at, plan.bits, step)) for at in range(step)]
-        self._capacity = max(self._buffer.capacity(held_bytes), _MIN_CAPACITY)
+        size_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
+        self._capacity = max(self._buffer.capacity(size_bytes), _MIN_CAPACITY)
         self._slots_per_spill = 0
 
-        # A page is looked up when it is observed, and soon again when it is confirmed.
+        # Cached, because a page is observed, and confirmed soon after.
         @lru_cache(_RECENT_PAGES)
-        def looked_up(fingerprint: int) -> tuple[list[int], int]:
+        def prefixes_and_check(fingerprint: int) -> tuple[list[int], int]:
             return plan.prefixes(fingerprint), records.fold(fingerprint, check_bits)
 
         @lru_cache(_RECENT_PAGES)
-        def hashed(key: str) -> tuple[int, int]:
+        def key_prefix_and_check(key: str) -> tuple[int, int]:
             return records.key_hash(records.encode_key(key))
 
-        self._looked_up = looked_up
-        self._hashed = hashed
+        self._prefixes_and_check = prefixes_and_check
+        self._key_prefix_and_check = key_prefix_and_check
         self.frozen_below = 0
-        """Entries with lower ordinals are in rows once `spilled` says so."""
-        # Rows may exist, and may already hold records of entries below that ordinal.
-        self._in_rows = False
+        """Entries with lower ordinals are in rows once `spilled` returns True."""
+        self._has_rows = False
+        # Rows may already hold records of entries below this ordinal.
         self._repeated_below = 0
 
     @property
     def frozen(self) -> bool:
-        """True if records wait to be spilled."""
+        """True while a generation is being spilled."""
         return self._buffer.frozen
 
     def find_near(
@@ -95,164 +99,166 @@ class Buckets:
         *,
         flipped: bool = False,
     ) -> set[int]:
-        """Return the ordinals of the entries in the same buckets which may be within the distance.
+        """Return the ordinals of entries that share a bucket and whose checks are within the
+        distance. All entries that share a bucket and are within the distance are among them.
 
-        :param flipped: look up each prefix with one of its bits flipped, too.
+        :param flipped: also look up each prefix with one bit flipped, for each of its bits.
         """
-        prefixes, check = self._looked_up(fingerprint)
-        found = self._find(0, prefixes)
+        prefixes, check = self._prefixes_and_check(fingerprint)
+        packed = self._find(0, prefixes)
         for mask in self._flips if flipped else ():
-            found += self._find(0, self._plan.prefixes(fingerprint ^ mask))
-        return self._near_ordinals(found, check, self._check_bits, max_distance) if found else set()
+            packed += self._find(0, self._plan.prefixes(fingerprint ^ mask))
+        if not packed:
+            return set()
+        return self._near_ordinals(packed, check, self._check_bits, max_distance)
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
-        """Yield the result of `find_near`, some tables at a time. Ordinals may repeat."""
-        prefixes, check = self._looked_up(fingerprint)
-        for first in range(0, self._key_table, _TABLES_IN_TURN):
-            found = self._find(first, prefixes[first : first + _TABLES_IN_TURN])
-            if found:
-                yield self._near_ordinals(found, check, self._check_bits, max_distance)
+        """Yield the result of `find_near`, four tables at a time. Ordinals may repeat."""
+        prefixes, check = self._prefixes_and_check(fingerprint)
+        for first in range(0, self._key_table, _TABLES_PER_STEP):
+            packed = self._find(first, prefixes[first : first + _TABLES_PER_STEP])
+            if packed:
+                yield self._near_ordinals(packed, check, self._check_bits, max_distance)
 
     def find_key(self, key: str) -> list[int]:
-        """Return the ordinals of the entries that may have that page key."""
-        prefix, check = self._hashed(key)
-        found = self._find(self._key_table, (prefix,))
-        return self._equal_ordinals(found, check.to_bytes(KEY_CHECK_BITS // 8, "little"))
+        """Return the ordinals of the entries whose page key has the same hash."""
+        prefix, check = self._key_prefix_and_check(key)
+        packed = self._find(self._key_table, (prefix,))
+        return self._equal_ordinals(packed, check.to_bytes(KEY_CHECK_BITS // 8, "little"))
 
     def _find(self, first_table: int, prefixes: Sequence[int]) -> list[bytes | bytearray]:
-        """Return the packed records of the buckets with these prefixes, from the first table on."""
-        found = self._buffer.found(first_table, prefixes)
-        if self._in_rows:
+        """Return the records of the buckets with these prefixes, of `first_table` and the next."""
+        packed = self._buffer.found(first_table, prefixes)
+        if self._has_rows:
             heads = self._heads
-            buckets = [
+            rows = [
                 heads[table][0] + prefix.to_bytes(heads[table][1], "big")
                 for table, prefix in enumerate(prefixes, first_table)
             ]
-            values = self._database.get_all(buckets)
-            for bucket, value in zip(buckets, values, strict=True):
+            for row, value in zip(rows, self._database.get_all(rows), strict=True):
                 if value is not None:
-                    found.append(value[HEADER_BYTES:])
+                    packed.append(value[HEADER_BYTES:])
                     if value[:HEADER_BYTES] != NO_CLOSED_ROWS:
-                        found += self._closed(bucket, value).values()
-        return found
+                        packed += self._closed_rows(row, value).values()
+        return packed
 
     def was_removed(self, ordinal: int) -> bool:  # noqa: ARG002 - see `Runs`
-        """Return False: removed entries are in no bucket."""
+        """Return False: the records of removed entries are removed at once."""
         return False
 
     def add(self, entry: Entry, ordinal: int) -> None:
-        """Add an entry's records, in memory."""
-        prefixes, check = self._looked_up(entry.fingerprint)
-        key_prefix, key_check = self._hashed(entry.key)
+        """Add an entry's records to the buffer."""
+        prefixes, check = self._prefixes_and_check(entry.fingerprint)
+        key_prefix, key_check = self._key_prefix_and_check(entry.key)
         record = records.record(check, self._check_bits, ordinal)
         key_record = records.record(key_check, KEY_CHECK_BITS, ordinal)
         buffer = self._buffer
         buffer.add([*prefixes, key_prefix], [record] * self._key_table + [key_record])
-        if buffer.entries >= self._capacity and not buffer.frozen:
+        if buffer.entry_count >= self._capacity and not buffer.frozen:
             self.freeze(ordinal + 1)
 
     def freeze(self, next_ordinal: int) -> None:
-        """Make all records wait to be spilled, if there are any and none wait already."""
+        """Begin to spill all records, unless there are none or an earlier spill has not ended."""
         buffer = self._buffer
-        if buffer.entries and not buffer.frozen:
-            # Spilling must end before the next generation is full.
-            spills = max(self._capacity * 9 // 10 // SPILL_EVERY, 1)
-            self._slots_per_spill = -(-buffer.slot_count // spills)
+        if buffer.entry_count and not buffer.frozen:
+            # The spill must end before the next generation is full.
+            steps = max(self._capacity * 9 // 10 // SPILL_EVERY, 1)
+            self._slots_per_spill = -(-buffer.slot_count // steps)
             buffer.freeze()
             self.frozen_below = next_ordinal
 
     def spill(
         self, slot_count: int | None = None
     ) -> tuple[list[Slot], list[Row], list[bytes]] | None:
-        """Return (next slots to spill, rows to put, rows to delete); None if no slot is left."""
+        """Return (slots of a step, rows to put, []), or None if no slot is left. By default, a step
+        has as few slots as end the spill in time.
+        """
         slots = self._buffer.take_slots(slot_count or self._slots_per_spill)
         if slots is None:
             return None
         puts: list[Row] = []
         for slot in slots:
-            bucket = self._bucket(slot)
-            added = self._buffer.old(slot)
-            value = self._database.get(bucket) if self._in_rows else None
+            open_row = self._open_row(slot)
+            added = self._buffer.old_records(slot)
+            value = self._database.get(open_row) if self._has_rows else None
             if value is None:
-                puts.append((bucket, NO_CLOSED_ROWS + added))
+                puts.append((open_row, NO_CLOSED_ROWS + added))
                 continue
             record_bytes = self._record_bytes[slot[0]]
-            if int.from_bytes(added[record_bytes - 4 : record_bytes], "little") < (
-                self._repeated_below
-            ):
-                added = self._not_in_rows(bucket, value, added, record_bytes)
+            first_ordinal = int.from_bytes(added[record_bytes - 4 : record_bytes], "little")
+            if first_ordinal < self._repeated_below:
+                added = self._drop_stored(open_row, value, added, record_bytes)
                 if not added:
                     continue
             if len(value) - HEADER_BYTES >= OPEN_ROW_RECORDS * record_bytes:
-                row, value = self._closing(bucket, value, record_bytes)
-                puts.append(row)
-            puts.append((bucket, value + added))
+                closed_row, value = self._close(open_row, value, record_bytes)
+                puts.append(closed_row)
+            puts.append((open_row, value + added))
         return slots, puts, []
 
-    def _closing(self, bucket: bytes, value: bytes, record_bytes: int) -> tuple[Row, bytes]:
+    def _close(self, open_row: bytes, value: bytes, record_bytes: int) -> tuple[Row, bytes]:
         """Return (closed row with the open row's records added, header of the empty open row)."""
-        closed = int.from_bytes(value[:HEADER_BYTES], "little")
+        count = int.from_bytes(value[:HEADER_BYTES], "little")
         kept = b""
-        if closed:
-            last = records.closed_row(bucket, closed - 1)
+        if count:
+            last = records.closed_row(open_row, count - 1)
             kept = self._database.get(last) or b""
-        if not closed or len(kept) >= CLOSED_ROW_RECORDS * record_bytes:
-            last, kept = records.closed_row(bucket, closed), b""
-            closed += 1
-        return (last, kept + value[HEADER_BYTES:]), closed.to_bytes(HEADER_BYTES, "little")
+        if not count or len(kept) >= CLOSED_ROW_RECORDS * record_bytes:
+            last, kept = records.closed_row(open_row, count), b""
+            count += 1
+        return (last, kept + value[HEADER_BYTES:]), count.to_bytes(HEADER_BYTES, "little")
 
-    def _closed(self, bucket: bytes, value: bytes) -> dict[bytes, bytes]:
-        """Return the closed rows of a bucket, by the value of its open row."""
-        closed = int.from_bytes(value[:HEADER_BYTES], "little")
-        rows = [records.closed_row(bucket, number) for number in range(closed)]
-        found = self._database.get_all(rows)
-        return {row: value or b"" for row, value in zip(rows, found, strict=True)}
+    def _closed_rows(self, open_row: bytes, value: bytes) -> dict[bytes, bytes]:
+        """Return the closed rows of a bucket, from the key and the value of its open row."""
+        count = int.from_bytes(value[:HEADER_BYTES], "little")
+        rows = [records.closed_row(open_row, number) for number in range(count)]
+        values = self._database.get_all(rows)
+        return {row: value or b"" for row, value in zip(rows, values, strict=True)}
 
-    def _not_in_rows(self, bucket: bytes, value: bytes, added: bytes, record_bytes: int) -> bytes:
-        known = {
+    def _drop_stored(self, open_row: bytes, value: bytes, added: bytes, record_bytes: int) -> bytes:
+        """Return those of the added records that are not in the bucket's rows."""
+        stored = {
             ordinal
-            for packed in (value[HEADER_BYTES:], *self._closed(bucket, value).values())
+            for packed in (value[HEADER_BYTES:], *self._closed_rows(open_row, value).values())
             for ordinal in records.ordinals(packed, record_bytes)
         }
-        ordinals = records.ordinals(added, record_bytes)
         return b"".join(
             added[number * record_bytes : (number + 1) * record_bytes]
-            for number, ordinal in enumerate(ordinals)
-            if ordinal not in known
+            for number, ordinal in enumerate(records.ordinals(added, record_bytes))
+            if ordinal not in stored
         )
 
     def dropped(self, slots: Sequence[Slot]) -> None:
-        """Forget slots in memory: their rows were written."""
+        """Remove the records of these slots from memory: the rows of `spill` were written."""
         self._buffer.drop(slots)
-        self._in_rows = True
+        self._has_rows = True
 
     def may_repeat(self, below: int) -> None:
-        """Expect that rows already hold records of entries below an ordinal; 0 for none.
-
-        That happens after a crash, or after a write with an unknown outcome.
+        """Expect that rows already hold records of entries below an ordinal, as after a crash or a
+        write with an unknown outcome; with 0, that there are no rows.
         """
-        self._in_rows = below > 0
+        self._has_rows = below > 0
         self._repeated_below = below
 
     def spilled(self) -> bool:
-        """Return True if all waiting records are in rows now; if not, `spill` starts over."""
-        return self._buffer.thaw()
+        """Return True if all records of the spill are in rows; if not, `spill` starts over."""
+        return self._buffer.finish_spill()
 
     def removal(self, entries: Sequence[Entry]) -> tuple[list[Row], list[bytes]]:
-        """Return (rows to put, rows to delete) that remove all records of these entries."""
+        """Return (rows to put, rows to delete) that remove all stored records of these entries."""
         changed: dict[bytes, bytes] = {}
         for entry in entries:
-            for slot in enumerate(self._slots(entry)):
-                bucket = self._bucket(slot)
-                value = changed.get(bucket, self._database.get(bucket))
+            for slot in enumerate(self._prefixes(entry)):
+                open_row = self._open_row(slot)
+                value = changed.get(open_row, self._database.get(open_row))
                 if value is None:
                     continue
                 record_bytes = self._record_bytes[slot[0]]
                 kept = without(value[HEADER_BYTES:], record_bytes, entry.ordinal)
                 if len(kept) < len(value) - HEADER_BYTES:
-                    changed[bucket] = value[:HEADER_BYTES] + kept
+                    changed[open_row] = value[:HEADER_BYTES] + kept
                     continue
-                for row, stored in self._closed(bucket, value).items():
+                for row, stored in self._closed_rows(open_row, value).items():
                     before = changed.get(row, stored)
                     after = without(before, record_bytes, entry.ordinal)
                     if len(after) < len(before):
@@ -261,15 +267,17 @@ class Buckets:
         return puts, [row for row, value in changed.items() if value == NO_CLOSED_ROWS]
 
     def removed(self, entries: Sequence[Entry]) -> None:
-        """Remove entries from memory: the rows of their removal were written."""
+        """Remove entries from memory: the rows of `removal` were written."""
         for entry in entries:
-            for table, prefix in enumerate(self._slots(entry)):
+            for table, prefix in enumerate(self._prefixes(entry)):
                 self._buffer.remove(table, prefix, entry.ordinal)
 
-    def _slots(self, entry: Entry) -> list[int]:
-        """Return the prefix of an entry's bucket in each table, and among page keys."""
-        return [*self._looked_up(entry.fingerprint)[0], self._hashed(entry.key)[0]]
+    def _prefixes(self, entry: Entry) -> list[int]:
+        """Return the entry's prefix in each table; the last one is that of its page key."""
+        prefixes = self._prefixes_and_check(entry.fingerprint)[0]
+        return [*prefixes, self._key_prefix_and_check(entry.key)[0]]
 
-    def _bucket(self, slot: Slot) -> bytes:
+    def _open_row(self, slot: Slot) -> bytes:
+        """Return the key of a bucket's open row."""
         head, prefix_bytes = self._heads[slot[0]]
         return head + slot[1].to_bytes(prefix_bytes, "big")

@@ -1,11 +1,14 @@
 """The youngest records of all buckets, in memory, until they are spilled to the database.
 
-To add one record to its bucket, the database reads and writes the last row of the bucket, in every
-table. Records that wait until a bucket has several share that cost. A crash loses nothing: the
-entry has its own row from the start, and its records are made again from it.
+A *record* is an entry's check and ordinal (`scrapy_simhash.index.records`). A *bucket* is the
+records of all entries with one prefix in one table; its *slot* is (table, prefix).
+
+To add one record to a bucket, the database reads and rewrites the bucket's open row, in every
+table. So records wait here until a generation is full, and those of one bucket are written at once.
+A crash loses nothing: each entry has a row of its own, from which its records are made again.
 
 There are two generations. `add` fills the young one. `freeze` makes it the old one, which is
-spilled in small steps while a new one fills, so that no page waits for all of it.
+spilled in small steps while a new one fills, so that no page waits for the whole spill.
 """
 
 from __future__ import annotations
@@ -18,34 +21,37 @@ if TYPE_CHECKING:
 
 Slot = tuple[int, int]
 Records = bytes | bytearray
+# The records of each table by prefix.
 Generation = list["list[Records] | _Sparse"]
 
-# Prefixes up to this width index a list; longer ones a dict, as most of them never occur.
+# Prefixes up to this width index a list. Longer ones are the keys of a dict: most never occur.
 _MAX_LIST_BITS = 17
+# A record in a dict counts as this many. It is mostly alone under its prefix, so that a record of 8
+# bytes takes about 120 in a dict, and 11 in a list.
 _SPARSE_COST = 8
 # `bytes` are small, but grow by copying. Larger buckets are a `bytearray`, which grows in place.
 _MAX_BYTES = 4096
 
 
 class _Sparse(dict[int, Records]):
-    """Prefix to records, for long prefixes."""
+    """Records by prefix. A look-up of a missing prefix returns b"", and does not add the prefix."""
 
     def __missing__(self, prefix: int) -> Records:
         return b""
 
 
 def without(records: Records, record_bytes: int, ordinal: int) -> bytes:
-    """Return a bucket's records without that of one ordinal."""
-    wanted = ordinal.to_bytes(4, "little")
+    """Return the records of a bucket without those of one ordinal."""
+    removed = ordinal.to_bytes(4, "little")
     return b"".join(
         records[end - record_bytes : end]
         for end in range(record_bytes, len(records) + 1, record_bytes)
-        if records[end - 4 : end] != wanted
+        if records[end - 4 : end] != removed
     )
 
 
 class Buffer:
-    """Records by table and prefix.
+    """Records by table and prefix, in two generations.
 
     :param widths_bits: width of the prefixes, by table.
     :param record_bytes: size of a record, by table.
@@ -54,50 +60,50 @@ class Buffer:
     def __init__(self, widths_bits: Sequence[int], record_bytes: Sequence[int]) -> None:
         self._widths_bits = widths_bits
         self._record_bytes = record_bytes
-        self._young = self._empty()
+        self._young = self._new_generation()
         self._old: Generation = []
         self._slots: Iterator[Slot] = iter(())
-        self.entries = 0
+        self.entry_count = 0
         """Number of entries added since the last `freeze`."""
 
-    def _empty(self) -> Generation:
+    def _new_generation(self) -> Generation:
         return [
-            [b""] * (1 << width) if width <= _MAX_LIST_BITS else _Sparse()
-            for width in self._widths_bits
+            [b""] * (1 << bits) if bits <= _MAX_LIST_BITS else _Sparse()
+            for bits in self._widths_bits
         ]
 
     @property
     def slot_count(self) -> int:
-        """Number of slots that the young generation takes to spill."""
+        """Number of slots in the young generation: all those of lists, and those in dicts."""
         return sum(len(slots) for slots in self._young)
 
     def capacity(self, buffer_bytes: int) -> int:
-        """Return how many entries fit into a generation; records in dicts count more."""
+        """Return how many entries fit into a generation of that size, by `_SPARSE_COST`."""
         entry_bytes = sum(
-            width * (1 if isinstance(slots, list) else _SPARSE_COST)
-            for width, slots in zip(self._record_bytes, self._young, strict=True)
+            record_bytes * (1 if isinstance(slots, list) else _SPARSE_COST)
+            for record_bytes, slots in zip(self._record_bytes, self._young, strict=True)
         )
         return buffer_bytes // entry_bytes
 
     @property
     def frozen(self) -> bool:
-        """True if there is an older generation."""
+        """True if there is an old generation."""
         return bool(self._old)
 
     def add(self, prefixes: Sequence[int], records: Sequence[bytes]) -> None:
-        """Add an entry's record to a bucket of each table."""
+        """Add an entry: its record for each table, to the bucket with its prefix there."""
         for slots, prefix, record in zip(self._young, prefixes, records, strict=True):
-            records_ = slots[prefix]
-            if len(records_) < _MAX_BYTES:
-                slots[prefix] = records_ + record
-            elif isinstance(records_, bytearray):
-                records_ += record
+            bucket = slots[prefix]
+            if len(bucket) < _MAX_BYTES:
+                slots[prefix] = bucket + record
+            elif isinstance(bucket, bytearray):
+                bucket += record
             else:
-                slots[prefix] = bytearray(records_) + record
-        self.entries += 1
+                slots[prefix] = bytearray(bucket) + record
+        self.entry_count += 1
 
     def found(self, first_table: int, prefixes: Sequence[int]) -> list[Records]:
-        """Return the records of the buckets with these prefixes, from the first table on."""
+        """Return the records in the buckets with these prefixes, of `first_table` and the next."""
         found: list[Records] = []
         for generation in (self._young, self._old) if self._old else (self._young,):
             for table, prefix in enumerate(prefixes, first_table):
@@ -108,37 +114,37 @@ class Buffer:
 
     def remove(self, table: int, prefix: int, ordinal: int) -> None:
         """Remove an entry's record from a bucket, if it is there."""
-        width = self._record_bytes[table]
+        record_bytes = self._record_bytes[table]
         for generation in (self._young, self._old):
             if generation and (records := generation[table][prefix]):
-                generation[table][prefix] = without(records, width, ordinal)
+                generation[table][prefix] = without(records, record_bytes, ordinal)
 
     def freeze(self) -> None:
         """Make the young generation the old one. There must be no old one."""
-        self._old, self._young = self._young, self._empty()
-        self.entries = 0
+        self._old, self._young = self._young, self._new_generation()
+        self.entry_count = 0
         self._slots = self._all_slots()
 
     def take_slots(self, count: int) -> list[Slot] | None:
-        """Return the slots with records among the next `count` of the old generation; None at the
-        end. Slots have the order of the database's rows.
+        """Return those of the next `count` slots of the old generation that have records; None if
+        no slot is left. The slots of a table have the order of the database's rows.
         """
         taken = list(islice(self._slots, count))
         if not taken:
             return None
         return [(table, prefix) for table, prefix in taken if self._old[table][prefix]]
 
-    def old(self, slot: Slot) -> bytes:
+    def old_records(self, slot: Slot) -> bytes:
         """Return the records of the old generation in a slot."""
         return bytes(self._old[slot[0]][slot[1]])
 
     def drop(self, slots: Sequence[Slot]) -> None:
-        """Forget these slots of the old generation: they are in the database."""
+        """Delete the records of the old generation in these slots: they are in the database."""
         for table, prefix in slots:
             self._old[table][prefix] = b""
 
-    def thaw(self) -> bool:
-        """Forget the old generation if it is empty. If not, return False and start over."""
+    def finish_spill(self) -> bool:
+        """Remove the old generation; if it has records left, start over, and return False."""
         if any(any(slots.values() if isinstance(slots, dict) else slots) for slots in self._old):
             self._slots = self._all_slots()
             return False

@@ -1,6 +1,7 @@
-"""The pages that runs point to: fingerprint, hash of the key and ordinal of each, by position.
+"""The pages of a probed index by *position*: the fingerprint and the *id* of each.
 
-The first ones are in two files, which are mapped into memory; the others wait in memory.
+An id is one number: the hash of the page's key above the ordinal of its entry. The first pages are
+in two files, which are mapped into memory. The others are in arrays until they are written, too.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ if TYPE_CHECKING:
 
 _WORD_BYTES = 8
 _ORDINAL = (1 << KEY_HASH_BITS) - 1
-_FIRST_ROOM = 8192
-# Fingerprints of 256 bits have so many words, and are summed in one product.
+# Rows of the arrays at first, and the least by which they grow.
+_MIN_ROOM = 8192
+# The four bytes of a fingerprint of 256 bits are summed in one product.
 _WORDS_OF_A_PRODUCT = 4
 _ONE_IN_EACH_BYTE = np.uint32(0x01010101)
 _UPPER_BYTE = np.uint32(24)
 
 
 class Near(NamedTuple):
-    """Pages near a fingerprint that asks.
+    """The pages within the distance of queries, one row for each pair of page and query.
 
-    :param owners: the number of the fingerprint that asks, for each page.
-    :param fingerprints: of the pages, in words.
+    :param owners: the number of the query.
+    :param fingerprints: of the page, in words of 64 bits.
     """
 
     owners: NDArray[np.int64]
@@ -43,10 +45,10 @@ class Near(NamedTuple):
 
 
 class Pages:
-    """Fingerprints, in rows of 64-bit words, and *ids*: the hash of a key above an ordinal.
+    """The fingerprints of pages, in rows of 64-bit words, and their ids.
 
-    :param words: of a fingerprint.
-    :param durable: what is written is on the disk before the database names it.
+    :param words: number of words of a fingerprint.
+    :param durable: sync files before `write` returns.
     """
 
     def __init__(self, folder: Path, location: str, words: int, *, durable: bool) -> None:
@@ -56,8 +58,8 @@ class Pages:
         self._durable = durable
         self._stored = np.empty((0, words), np.uint64)
         self._stored_ids = np.empty(0, np.uint64)
-        self._waiting = np.empty((_FIRST_ROOM, words), np.uint64)
-        self._waiting_ids = np.empty(_FIRST_ROOM, np.uint64)
+        self._waiting = np.empty((_MIN_ROOM, words), np.uint64)
+        self._waiting_ids = np.empty(_MIN_ROOM, np.uint64)
         self.waiting = 0
         """Number of pages in memory."""
 
@@ -77,9 +79,9 @@ class Pages:
         return self._waiting.nbytes + self._waiting_ids.nbytes
 
     def add(self, fingerprint: int, key_hash: int, ordinal: int) -> None:
-        """Append a page, in memory."""
+        """Append a page to those in memory."""
         if self.waiting == len(self._waiting):
-            room = self.waiting // 2 + _FIRST_ROOM
+            room = self.waiting // 2 + _MIN_ROOM
             self._waiting = np.concatenate(
                 [self._waiting, np.empty((room, self._words), np.uint64)]
             )
@@ -89,14 +91,14 @@ class Pages:
         self.waiting += 1
 
     def packed(self, fingerprints: Sequence[int]) -> NDArray[np.uint64]:
-        """Return fingerprints in rows of words."""
+        """Return fingerprints as rows of words, the least significant word first."""
         size = _WORD_BYTES * self._words
         packed = b"".join([fingerprint.to_bytes(size, "little") for fingerprint in fingerprints])
         return np.frombuffer(packed, "<u8").reshape(-1, self._words)
 
     def near(
         self,
-        asking: NDArray[np.uint64],
+        queries: NDArray[np.uint64],
         positions: NDArray[np.uint32],
         owners: NDArray[np.int64],
         max_distance: int,
@@ -104,30 +106,27 @@ class Pages:
         in_files: int,
         newest: int,
     ) -> Near | None:
-        """Return the pages within a distance of fingerprints that ask, repeatedly if they are given
-        so; None if there are none.
+        """Compare pages with queries. Return those within the distance, or None. A page that is
+        given repeatedly is returned repeatedly.
 
-        :param asking: the fingerprints that ask, in words.
-        :param positions: of pages to compare.
-        :param owners: the number of the fingerprint to compare each of them with.
-        :param in_files: so many of them, the first ones, are in files; the others are in memory.
-        :param newest: the pages in memory from this number on are compared with all that ask.
+        :param queries: fingerprints, in words.
+        :param positions: the pages to compare: first `in_files` pages in files, then others.
+        :param owners: the number of the query to compare each page with.
+        :param newest: the pages in memory from this number on are compared with all queries.
         """
         count, young = len(positions), self.waiting - newest
         stored, waiting = positions[:in_files], positions[in_files:] - np.uint32(self.stored)
-        differing = np.empty((count + len(asking) * young, self._words), np.uint64)
-        # Positions are sound, as files were checked; `mode` spares a copy.
+        differing = np.empty((count + len(queries) * young, self._words), np.uint64)
+        # No position is out of range. With "clip", numpy writes to `out` without a buffer.
         self._stored.take(stored, axis=0, out=differing[:in_files], mode="clip")
         self._waiting.take(waiting, axis=0, out=differing[in_files:count], mode="clip")
-        differing[count:].reshape(len(asking), young, self._words)[:] = self._waiting[
-            newest : self.waiting
-        ]
-        if len(asking) == 1:
+        differing[count:].reshape(len(queries), young, self._words)[:] = self.newest(newest)[0]
+        if len(queries) == 1:
             # Row by row, numpy would take three times as long.
-            differing.ravel()[:] ^= np.frombuffer(asking.tobytes() * len(differing), np.uint64)
+            differing.ravel()[:] ^= np.frombuffer(queries.tobytes() * len(differing), np.uint64)
         else:
-            owners = np.concatenate([owners, np.arange(len(asking)).repeat(young)])
-            differing ^= asking.take(owners, axis=0)
+            owners = np.concatenate([owners, np.arange(len(queries)).repeat(young)])
+            differing ^= queries.take(owners, axis=0)
         near = np.flatnonzero(_row_sums(np.bitwise_count(differing)) <= max_distance)
         if not len(near):
             return None
@@ -140,17 +139,17 @@ class Pages:
                 self._waiting_ids.take((near[near >= count] - count) % max(young, 1) + newest),
             ]
         )
-        near_owners = np.zeros(len(near), np.int64) if len(asking) == 1 else owners.take(near)
-        return Near(near_owners, differing[near] ^ asking.take(near_owners, axis=0), ids)
+        near_owners = np.zeros(len(near), np.int64) if len(queries) == 1 else owners.take(near)
+        return Near(near_owners, differing[near] ^ queries.take(near_owners, axis=0), ids)
 
     def fingerprints(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
-        """Return the fingerprints at positions that are all in files, or all in memory."""
+        """Return the fingerprints of pages that are all in files, or all in memory."""
         rows, at = self._at(self._stored, self._waiting, positions)
-        found: NDArray[np.uint64] = rows.take(at, axis=0)
-        return found
+        fingerprints: NDArray[np.uint64] = rows.take(at, axis=0)
+        return fingerprints
 
     def ids(self, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
-        """Return the ids at positions that are all in files, or all in memory, in rows of one."""
+        """Return the ids, as rows of one word, of pages that are all in files, or all in memory."""
         rows, at = self._at(self._stored_ids, self._waiting_ids, positions)
         return rows.take(at).reshape(-1, 1)
 
@@ -163,53 +162,48 @@ class Pages:
 
     def page(self, position: int) -> tuple[int, int, int]:
         """Return (fingerprint, hash of the key, ordinal) of a page in files."""
-        number = self._stored_ids.item(position)
+        page_id = self._stored_ids.item(position)
         fingerprint = int.from_bytes(self._stored[position].tobytes(), "little")
-        return fingerprint, number >> KEY_HASH_BITS, ordinal_of(number)
+        return fingerprint, page_id >> KEY_HASH_BITS, ordinal_of(page_id)
 
     def newest(self, first: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Return the fingerprints, and the ids in rows of one, of the pages in memory from `first`
-        on.
-        """
+        """Return (fingerprints, ids as rows of one word) of the pages in memory from `first` on."""
         ids = self._waiting_ids[first : self.waiting].reshape(-1, 1)
         return self._waiting[first : self.waiting], ids
 
     def waiting_ids(self) -> list[int]:
         """Return the ids of the pages in memory."""
-        found: list[int] = self._waiting_ids[: self.waiting].tolist()
-        return found
+        ids: list[int] = self._waiting_ids[: self.waiting].tolist()
+        return ids
 
     def write(self, count: int) -> PagePart:
-        """Write the first pages of those in memory behind those in files.
+        """Append the first `count` pages in memory, at least one, to the files.
 
-        They stay in memory until `moved` is called.
+        They stay in memory until `moved` is called; another `write` before overwrites the files.
 
         :raises OSError: the disk fails.
         """
         checksums = []
-        for name, rows in (
-            (FINGERPRINTS, self._waiting[:count]),
-            (IDS, self._waiting_ids[:count]),
-        ):
-            packed = rows.astype("<u8").tobytes()
-            self._append(name, packed, self.stored * (len(packed) // count) if count else 0)
+        for name, rows in ((FINGERPRINTS, self._waiting), (IDS, self._waiting_ids)):
+            packed = rows[:count].astype("<u8").tobytes()
+            self._append(name, packed, self.stored * (len(packed) // count))
             checksums.append(xxh3_64_hexdigest(packed))
         if self._durable:
             sync_folder(self._folder)
         return PagePart(count, *checksums)
 
     def moved(self, count: int, parts: Sequence[PagePart]) -> None:
-        """Note that the first pages in memory were written, and that the database says so."""
+        """Remove the first `count` pages from memory: the database names the files with them."""
         self.open(parts)
         self._waiting = self._waiting[count:].copy()
         self._waiting_ids = self._waiting_ids[count:].copy()
         self.waiting -= count
 
     def open(self, parts: Sequence[PagePart], *, check: bool = False) -> None:
-        """Map the files.
+        """Map the files into memory.
 
-        :raises IndexCorrupt: they are too short, or, with `check`, not what was written.
-        :raises OSError: they cannot be read.
+        :raises IndexCorrupt: a file is too short, or, with `check`, a checksum is wrong.
+        :raises OSError: a file is missing or cannot be read.
         """
         count = sum(part.rows for part in parts)
         if not count:
@@ -224,13 +218,13 @@ class Pages:
                 (IDS, self._stored_ids, part.ids_checksum),
             ):
                 if xxh3_64_hexdigest(rows[first:stop].data) != checksum:
-                    path = self._folder / name
-                    raise corrupt(self._location, f"{path} has not the bytes that were written")
+                    raise corrupt(self._location, f"the checksum of {self._folder / name} is wrong")
             first = stop
 
     def _at(
         self, stored: NDArray[Any], waiting: NDArray[Any], positions: NDArray[np.uint32]
     ) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+        """Return (the array that holds these pages, their indexes in it)."""
         if len(positions) and positions[0] >= self.stored:
             return waiting, positions - np.uint32(self.stored)
         return stored, positions
@@ -238,7 +232,7 @@ class Pages:
     def _append(self, name: str, packed: bytes, at: int) -> None:
         descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            os.ftruncate(descriptor, at)  # what an interruption left
+            os.ftruncate(descriptor, at)  # cuts off what an interrupted merge left
             view = memoryview(packed)
             while view:
                 written = os.pwrite(descriptor, view, at)
@@ -250,25 +244,28 @@ class Pages:
 
     def _mapped(self, name: str, shape: tuple[int, ...]) -> NDArray[np.uint64]:
         path = self._folder / name
-        if path.stat().st_size < _WORD_BYTES * int(np.prod(shape)):
-            raise corrupt(self._location, f"{path} is too short")
+        size_bytes, least_bytes = path.stat().st_size, _WORD_BYTES * int(np.prod(shape))
+        if size_bytes < least_bytes:
+            raise corrupt(self._location, f"{path} has {size_bytes} bytes, not {least_bytes}")
         return map_file(path, "<u8", shape)
 
 
-def ordinal_of(number: int) -> int:
+def ordinal_of(page_id: int) -> int:
     """Return the ordinal in the id of a page."""
-    return number & _ORDINAL
+    return page_id & _ORDINAL
 
 
-def _row_sums(bits: NDArray[np.uint8]) -> NDArray[Any]:
-    """Return the sums of rows of bytes, each of 64 at most. Of four such bytes, 256 becomes 0."""
-    words = bits.shape[1]
+def _row_sums(counts: NDArray[np.uint8]) -> NDArray[Any]:
+    """Return the sum of each row of counts from 0 to 64. In a row of four, 256 overflows to 0; this
+    does no harm, because `TableStore.within` compares the fingerprints once more.
+    """
+    words = counts.shape[1]
     if words == _WORDS_OF_A_PRODUCT:
         # The upper byte of the product is the sum of all bytes (Warren, Hacker's Delight, 5-1).
-        product: NDArray[np.uint32] = bits.view(np.uint32).ravel() * _ONE_IN_EACH_BYTE
+        product: NDArray[np.uint32] = counts.view(np.uint32).ravel() * _ONE_IN_EACH_BYTE
         product >>= _UPPER_BYTE
         return product
-    sums = bits[:, 0].astype(np.uint16)
+    sums = counts[:, 0].astype(np.uint16)
     for word in range(1, words):
-        sums += bits[:, word]
+        sums += counts[:, word]
     return sums

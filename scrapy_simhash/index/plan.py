@@ -1,18 +1,14 @@
-"""TablePlan: which bits each permuted table looks up exactly, and what that finds.
+"""TablePlan: which bits each permuted table looks up exactly, and which pairs the tables find.
 
-Manku, Jain and Das Sarma (WWW 2007), section 3: the f bits are cut in m blocks; each table
-brings c chosen blocks to the front of the permuted fingerprint and finds the stored ones with
-that prefix. Two fingerprints within m - c bits of each other leave at least c blocks equal
-(pigeonhole), so one of the C(m, c) tables brings them together: that distance is guaranteed.
-Beyond it the chance is a matter of counting, and `expected_recall` counts.
+Manku, Jain and Das Sarma (WWW 2007), section 3: the f bits are cut in m blocks. Each table brings
+c chosen blocks to the front of the permuted fingerprint, the *prefix*, and finds all stored
+fingerprints with the same prefix. Two fingerprints that differ in at most m - c bits have at least
+c equal blocks (pigeonhole principle), so one of the C(m, c) tables finds the pair: this distance is
+guaranteed. Beyond it, `expected_recall` returns the share of pairs that the tables find.
 
-A table may be cut again (example 3.1 of the paper, section 3.1.1): the bits
-outside the chosen blocks are cut in inner blocks, and one of these also comes to the front. With 64
-bits, 4 blocks, one chosen, and 4 inner blocks that makes 16 tables of 28-bit prefixes.
-
-Example, 8 bits in 4 blocks, one chosen: 4 tables of 2-bit prefixes. 0b11_01_10_00 and
-0b11_01_01_11 differ in 4 bits, more than the guaranteed 3, yet share the first two blocks:
-tables 0 and 1 find the pair.
+The bits outside the chosen blocks may be cut again, in inner blocks (example 3.1 of the paper). One
+inner block then follows the chosen blocks in the prefix. 64 bits in 4 blocks, one of them chosen,
+and 4 inner blocks make 16 tables with prefixes of 28 bits. docs/how-it-works.md has an example.
 """
 
 from __future__ import annotations
@@ -43,16 +39,14 @@ class TablePlan:
     """The permuted tables of an index.
 
     :param bits: width of the fingerprints, f.
-    :param blocks: number of blocks, m; widths differ by at most one bit.
+    :param blocks: number of blocks, m, whose widths differ by at most one bit; of probed tables
+        (`scrapy_simhash.index.probing`), their number.
     :param chosen: blocks brought to the front in each table, c.
-    :param inner_blocks: number of blocks that the other bits are cut in, one of which follows
-        the chosen ones; 0 if they are not cut.
-    :param prefix_bits: of tables that are probed (`scrapy_simhash.index.probing`): `blocks` tables,
-        each with a prefix of this many bits; 0 if the bits are cut in blocks.
-    :param probes: buckets that are asked in all probed tables together; more if the next ones are
-        as likely as the last.
-    :raises PlanError: there are fewer bits than blocks, fewer blocks than chosen, or more than
-        4096 tables.
+    :param inner_blocks: number of inner blocks; 0 if there are none.
+    :param prefix_bits: width of the prefixes of probed tables; 0 for other tables.
+    :param probes: buckets to look up in all probed tables together, for a page with certainties.
+        If the last bucket is as likely as the next ones, these are looked up, too.
+    :raises PlanError: the numbers do not fit each other, or make more than 4096 tables.
     """
 
     bits: int
@@ -73,30 +67,31 @@ class TablePlan:
             return
         if comb(self.blocks, self.chosen) * max(self.inner_blocks, 1) > MAX_TABLES:
             raise PlanError(
-                f"{self.blocks} blocks with {self.chosen} chosen make more than {MAX_TABLES} tables"
+                f"{self.blocks} blocks with {self.chosen} chosen, and {self.inner_blocks} inner "
+                f"blocks, make more than {MAX_TABLES} tables: take fewer blocks"
             )
-        base, longer = divmod(self.bits, self.blocks)
-        outside_bits = self.bits - base * self.chosen - min(longer, self.chosen)
+        shorter_bits, longer = divmod(self.bits, self.blocks)
+        outside_bits = self.bits - shorter_bits * self.chosen - min(longer, self.chosen)
         if not 0 <= self.inner_blocks <= outside_bits:
             raise PlanError(
                 f"{self.inner_blocks} inner blocks of the {outside_bits} bits outside the chosen "
-                "blocks: 0 (none) or up to so many"
+                f"blocks: 0 to {outside_bits} are needed"
             )
 
     def _check_probing(self) -> None:
         if (self.chosen, self.inner_blocks) != (1, 0):
-            raise PlanError("tables that are probed have neither chosen nor inner blocks")
+            raise PlanError("probed tables have neither chosen nor inner blocks: leave these out")
         fits = self.blocks * self.prefix_bits <= self.bits
         if not (fits and 1 <= self.prefix_bits <= MAX_PROBED_BITS and self.blocks <= self.probes):
             raise PlanError(
-                f"{self.blocks} tables with prefixes of {self.prefix_bits} of {self.bits} bits and "
-                f"{self.probes} probes: prefixes that fit, of 1 to {MAX_PROBED_BITS} bits, and a "
-                "probe for each table are needed"
+                f"{self.blocks} probed tables with prefixes of {self.prefix_bits} of {self.bits} "
+                f"bits and {self.probes} probes: separate prefixes of 1 to {MAX_PROBED_BITS} bits, "
+                "and a probe for each table, are needed"
             )
 
     @cached_property
     def tables(self) -> tuple[tuple[Block, ...], ...]:
-        """For each table the bits of its prefix, most significant first."""
+        """The blocks of each table's prefix, the most significant first."""
         if self.prefix_bits:
             width = self.prefix_bits
             return tuple(
@@ -120,13 +115,13 @@ class TablePlan:
 
     @property
     def guaranteed_distance(self) -> int:
-        """Every fingerprint within this many bits is found."""
-        outer = self.blocks - self.chosen
-        return min(outer, self.inner_blocks - 1) if self.inner_blocks else outer
+        """The largest distance up to which the tables find every fingerprint."""
+        of_blocks = self.blocks - self.chosen
+        return min(of_blocks, self.inner_blocks - 1) if self.inner_blocks else of_blocks
 
     @cached_property
     def _single_blocks(self) -> tuple[tuple[int, int], ...] | None:
-        """(shift, mask) by table where each prefix is one block; else None."""
+        """(shift, mask) of each table if each prefix is one block; else None."""
         if any(len(table) > 1 for table in self.tables):
             return None
         return tuple((shift, (1 << width) - 1) for ((shift, width),) in self.tables)
@@ -135,21 +130,21 @@ class TablePlan:
         """Return the prefix of a fingerprint in each table."""
         if self._single_blocks is not None:
             return [fingerprint >> shift & mask for shift, mask in self._single_blocks]
-        found = []
+        prefixes = []
         for table in self.tables:
             prefix = 0
             for shift, width in table:
                 prefix = prefix << width | fingerprint >> shift & (1 << width) - 1
-            found.append(prefix)
-        return found
+            prefixes.append(prefix)
+        return prefixes
 
     def expected_recall(self, distance: int) -> float:
-        """Share of the fingerprints at that distance which the tables find, if the differing
-        bits fall anywhere alike; of probed tables, if uncertain bits differ as those of
-        near-duplicates do. Exactly 1.0 up to the guaranteed distance.
+        """Return the share of the fingerprints at exactly this distance that the tables find: 1.0
+        up to the guaranteed distance. All bits are taken to differ equally often; for probed
+        tables, uncertain bits more often, by the model of `scrapy_simhash.index.probing`.
         """
         if not 0 <= distance <= self.bits:
-            raise PlanError(f"distance {distance}: from 0 to {self.bits}")
+            raise PlanError(f"distance is {distance}: use 0 to {self.bits}")
         if distance <= self.guaranteed_distance:
             return 1.0
         if self.prefix_bits:
@@ -161,8 +156,8 @@ class TablePlan:
         return _recall_of_blocks(self.bits, self.blocks, self.chosen, distance)
 
     def recall(self, max_distance: int) -> float:
-        """Share of the pairs that matter at that k: of probed tables, of real near-duplicates
-        within it; else of the fingerprints at it.
+        """Return the share of pairs that the tables find: of fingerprints at exactly this distance;
+        for probed tables, of real near-duplicates within the distance.
         """
         if self.prefix_bits:
             from scrapy_simhash.index.probing import typical_recall
@@ -171,7 +166,7 @@ class TablePlan:
         return self.expected_recall(max_distance)
 
     def expected_candidates(self, entries: int) -> float:
-        """Candidates per query among that many entries with random fingerprints."""
+        """Return the expected candidates of a query among entries with random fingerprints."""
         if self.prefix_bits:
             return self.probes * entries / (1 << self.prefix_bits)
         return sum(entries / (1 << width) for width in self.prefix_widths_bits)
@@ -192,101 +187,101 @@ def fewest_tables(
     *,
     min_prefix_bits: int = 1,
 ) -> TablePlan | None:
-    """Return the plan with the fewest blocks that finds enough of the pairs at a distance.
+    """Return the plan with the fewest blocks that finds `min_recall` of the pairs at a distance, or
+    None if none does whose prefixes have `min_prefix_bits` on average.
 
-    More blocks find more, but mean more tables and shorter prefixes. Return None if no prefixes of
-    at least `min_prefix_bits` find enough.
+    More blocks find more pairs, but make more tables and shorter prefixes.
     """
-    most = min(max(chosen, chosen * bits // min_prefix_bits), bits)
-    while comb(most, chosen) > MAX_TABLES:
-        most -= 1
-    choices = range(chosen, most + 1)
+    max_blocks = min(max(chosen, chosen * bits // min_prefix_bits), bits)
+    while comb(max_blocks, chosen) > MAX_TABLES:
+        max_blocks -= 1
+    choices = range(chosen, max_blocks + 1)
 
     def finds_enough(blocks: int) -> bool:
         return TablePlan(bits, blocks, chosen).expected_recall(max_distance) >= min_recall
 
-    position = bisect_left(choices, True, key=finds_enough)  # noqa: FBT003 - what is looked for
+    position = bisect_left(choices, True, key=finds_enough)  # noqa: FBT003 - the first True
     return TablePlan(bits, choices[position], chosen) if position < len(choices) else None
 
 
 def _cut(bits: list[Block], parts: int) -> list[tuple[Block, ...]]:
     """Cut bits, most significant first, in parts whose widths differ by at most one bit.
 
-    A part of bits that don't lie together is several blocks.
+    A part is several blocks if its bits are not contiguous.
     """
-    base, longer = divmod(sum(block.width for block in bits), parts)
+    shorter_bits, longer = divmod(sum(block.width for block in bits), parts)
     left = list(reversed(bits))
     cut = []
     for number in range(parts):
-        wanted = base + (number < longer)
+        missing_bits = shorter_bits + (number < longer)
         part = []
-        while wanted:
+        while missing_bits:
             shift, width = left.pop()
-            taken = min(width, wanted)
+            taken = min(width, missing_bits)
             part.append(Block(shift + width - taken, taken))
             if taken < width:
                 left.append(Block(shift, width - taken))
-            wanted -= taken
+            missing_bits -= taken
         cut.append(tuple(part))
     return cut
 
 
 @lru_cache(maxsize=1024)
 def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> float:
-    # A subset of `distance` bits is missed if it leaves fewer than `chosen` blocks untouched. A
-    # polynomial counts in its coefficient of x**d the subsets of d bits of a block, but for the
-    # empty one. It is one integer, in which each coefficient has so many bits that none carries
-    # into the next: products are one operation.
-    slot_bits = bits + 1
-    up_to_distance = (1 << slot_bits * (distance + 1)) - 1
-    base, longer = divmod(bits, blocks)
-    touched = {
-        width: sum(comb(width, i) << slot_bits * i for i in range(1, width + 1))
-        for width in (base, base + 1)
+    """Return the share of all sets of `distance` bits that leave at least `chosen` blocks equal."""
+    # In a polynomial, the coefficient of x**d counts sets of d bits. A polynomial is one integer,
+    # with room for each coefficient, so that a product of polynomials is one operation.
+    coefficient_bits = bits + 1
+    up_to_distance = (1 << coefficient_bits * (distance + 1)) - 1
+    shorter_bits, longer = divmod(bits, blocks)
+    # Sets of one or more bits of a block, by its width.
+    differing = {
+        width: sum(comb(width, i) << coefficient_bits * i for i in range(1, width + 1))
+        for width in (shorter_bits, shorter_bits + 1)
     }
 
-    def all_of(width: int, count: int) -> int:
+    def all_differing(width: int, count: int) -> int:
+        """Return the sets that have one or more bits of each of `count` blocks, by squaring."""
         product = 1
         for bit in f"{count:b}":
             product = product * product & up_to_distance
             if bit == "1":
-                product = product * touched[width] & up_to_distance
+                product = product * differing[width] & up_to_distance
         return product
 
+    shorter = blocks - longer
     missed = 0
-    for untouched in range(chosen):
-        for of_longer in range(max(0, untouched - (blocks - longer)), min(untouched, longer) + 1):
-            of_others = untouched - of_longer
-            ways = all_of(base + 1, longer - of_longer) * all_of(base, blocks - longer - of_others)
-            missed += (
-                comb(longer, of_longer)
-                * comb(blocks - longer, of_others)
-                * ((ways & up_to_distance) >> slot_bits * distance)
-            )
+    for equal in range(chosen):
+        for equal_longer in range(max(0, equal - shorter), min(equal, longer) + 1):
+            equal_shorter = equal - equal_longer
+            sets = all_differing(shorter_bits + 1, longer - equal_longer)
+            sets = sets * all_differing(shorter_bits, shorter - equal_shorter) & up_to_distance
+            choices = comb(longer, equal_longer) * comb(shorter, equal_shorter)
+            missed += choices * (sets >> coefficient_bits * distance)
     return (comb(bits, distance) - missed) / comb(bits, distance)
 
 
 @lru_cache(maxsize=1024)
 def _recall_of_tables(bits: int, tables: tuple[tuple[Block, ...], ...], distance: int) -> float:
-    """Return the same for any tables, more slowly."""
-    # Bits that are in the prefixes of the same tables are alike: `alike` counts them by tables.
-    alike: dict[int, int] = {}
+    """Return the share of all sets of `distance` bits that leave the prefix of some table equal."""
+    # Number of bits in the prefixes of exactly these tables, a bit mask.
+    bits_by_tables: dict[int, int] = {}
     for bit in range(bits):
-        uses = sum(
+        mask = sum(
             1 << number
             for number, table in enumerate(tables)
             if any(shift <= bit < shift + width for shift, width in table)
         )
-        alike[uses] = alike.get(uses, 0) + 1
-    # ways[touched][d]: subsets of d bits that touch exactly these tables.
-    ways = {0: [1] + [0] * distance}
-    for uses, count in alike.items():
-        after: dict[int, list[int]] = {}
-        for touched, row in ways.items():
-            for d, subsets in enumerate(row):
-                for i in range(min(count, distance - d) + 1) if subsets else ():
-                    to = after.setdefault(touched | uses if i else touched, [0] * (distance + 1))
-                    to[d + i] += subsets * comb(count, i)
-        ways = after
-    missed = ways.get((1 << len(tables)) - 1, [0] * (distance + 1))[distance]
+        bits_by_tables[mask] = bits_by_tables.get(mask, 0) + 1
+    # sets[differing][d]: sets of d bits that change the prefixes of exactly these tables.
+    sets = {0: [1] + [0] * distance}
+    for mask, count in bits_by_tables.items():
+        extended: dict[int, list[int]] = {}
+        for differing, row in sets.items():
+            for d, number in enumerate(row):
+                for i in range(min(count, distance - d) + 1) if number else ():
+                    key = differing | mask if i else differing
+                    extended.setdefault(key, [0] * (distance + 1))[d + i] += number * comb(count, i)
+        sets = extended
+    missed = sets.get((1 << len(tables)) - 1, [0] * (distance + 1))[distance]
     return (comb(bits, distance) - missed) / comb(bits, distance)

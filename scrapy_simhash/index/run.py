@@ -1,7 +1,8 @@
-"""A run: positions of pages, sorted by their prefix in each permuted table.
+"""A run: for each probed table, the positions of pages, sorted by the leading bits of the prefix.
 
-A run also has a directory for each table, which says where each bucket begins. See
-`scrapy_simhash.index.runs` for what runs are for, and docs/index-format.md for their files.
+The *position* of a page is its number in `scrapy_simhash.index.pages`. A *slot* is a value of the
+leading bits; a *bucket* is the positions in one slot. A *directory* says where each bucket of a
+table begins. `scrapy_simhash.index.runs` uses runs; docs/index-format.md describes their files.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _WORD_BITS = 64
-# Slots of so many bits are sorted by numpy's radix sort.
-_MAX_SLOT_BITS = 16
+# numpy sorts integers of up to this many bits by radix sort, which is faster.
+_RADIX_BITS = 16
 _MAX_SYNC_BYTES = 32 << 20
 
 
 class Field(NamedTuple):
-    """The place of a table's prefix in the words of a page: in one of 64 bits, or in two.
+    """The place of a table's prefix in the 64-bit words of a page. It may extend to the next word.
 
-    :param factor: the prefix is multiplied by it, modulo 2**width.
+    :param shift: number of the prefix's lowest bit in that word; 0 is the least significant.
+    :param factor: odd; each prefix is multiplied by it, modulo 2**width, to spread them over slots.
     """
 
     word: int
@@ -37,25 +39,25 @@ class Field(NamedTuple):
     width: int
     factor: int = 1
 
-    def of(self, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the prefixes of some pages, each multiplied by the factor."""
-        found: NDArray[np.uint64] = rows[:, self.word] >> np.uint64(self.shift)
+    def read(self, rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the prefix of each page, multiplied by the factor."""
+        prefixes: NDArray[np.uint64] = rows[:, self.word] >> np.uint64(self.shift)
         if self.shift + self.width > _WORD_BITS:
-            found |= rows[:, self.word + 1] << np.uint64(_WORD_BITS - self.shift)
-        found *= np.uint64(self.factor)
-        found &= np.uint64((1 << self.width) - 1)
-        return found
+            prefixes |= rows[:, self.word + 1] << np.uint64(_WORD_BITS - self.shift)
+        prefixes *= np.uint64(self.factor)
+        prefixes &= np.uint64((1 << self.width) - 1)
+        return prefixes
 
     def slots(self, rows: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-        """Return the buckets of some pages in a directory that knows so many leading bits."""
-        found: NDArray[np.uint64] = self.of(rows) >> np.uint64(self.width - bits)
-        return found
+        """Return the slot of each page in a directory of `bits` leading bits."""
+        slots: NDArray[np.uint64] = self.read(rows) >> np.uint64(self.width - bits)
+        return slots
 
 
-class Prefixes:
-    """The prefixes of pages in all tables, for few pages at once.
+class PrefixReader:
+    """Reads the prefixes of all tables at once, which takes less time for few pages.
 
-    :param fields: of the tables, all of one width; factors don't matter.
+    :param fields: those of the tables, all of the same width. Their factors are not used.
     """
 
     def __init__(self, fields: Sequence[Field]) -> None:
@@ -63,22 +65,25 @@ class Prefixes:
         self._shifts = np.array([field.shift for field in fields], np.uint64)
         self._mask = np.uint64((1 << fields[0].width) - 1)
 
-    def of(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def read(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return the prefixes by page and table."""
-        found = rows.take(self._words, axis=1) >> self._shifts
-        # What lies in the next word; a shift by 64 bits leaves nothing, and the mask nothing more.
+        words = rows.take(self._words, axis=1) >> self._shifts
+        # If a prefix extends to the next word, the rest of it; else only bits outside the mask.
         following = rows.take(self._words + 1, axis=1, mode="clip")
-        found |= following << np.uint64(_WORD_BITS) - self._shifts
-        found &= self._mask
-        prefixes: NDArray[np.int64] = found.astype(np.int64)
+        words |= following << np.uint64(_WORD_BITS) - self._shifts
+        words &= self._mask
+        prefixes: NDArray[np.int64] = words.astype(np.int64)
         return prefixes
 
 
 class Run:
-    """Positions by table and prefix.
+    """Positions by table and slot.
 
-    :param words: all directories and positions. A directory has one entry for each setting of the
-        leading bits, and one more: where in `words` the positions of that bucket begin.
+    :param words: for each table, the positions, and then the directory: for each slot, the index in
+        `words` where its bucket begins, and at last where the last bucket ends.
+    :param bits: number of leading bits in a slot.
+    :param starts: index in `words` of each table's directory.
+    :param pages: number of pages, each of which is in every table.
     """
 
     def __init__(
@@ -89,15 +94,15 @@ class Run:
         self.starts = np.array(starts, np.int64)
         self.pages = pages
 
-    def bucket(self, table: int, slot: int, stop: int) -> NDArray[np.uint32]:
-        """Return the positions in the buckets from one slot to another."""
+    def buckets(self, table: int, slot: int, stop: int) -> NDArray[np.uint32]:
+        """Return the positions in the slots from `slot` on, and before `stop`."""
         start = int(self.starts[table])
         return self.words[int(self.words[start + slot]) : int(self.words[start + stop])]
 
-    def bucket_of(self, table: int, slot: int) -> list[int]:
-        """Return the positions in one bucket. They are few: numpy's arrays would take longer."""
+    def bucket(self, table: int, slot: int) -> list[int]:
+        """Return the positions in one slot. For so few, a numpy array would take longer."""
         item, at = self.words.item, int(self.starts[table]) + slot
-        return [item(place) for place in range(item(at), item(at + 1))]
+        return [item(index) for index in range(item(at), item(at + 1))]
 
     def directory(self, table: int) -> NDArray[np.uint32]:
         """Return where the buckets of a table begin, and where the last one ends."""
@@ -105,8 +110,8 @@ class Run:
         return self.words[start : start + (1 << self.bits) + 1]
 
     def positions(self, table: int) -> NDArray[np.uint32]:
-        """Return all positions of a table, in the order of its buckets."""
-        return self.bucket(table, 0, 1 << self.bits)
+        """Return all positions of a table, in the order of its slots."""
+        return self.buckets(table, 0, 1 << self.bits)
 
     def table_bytes(self, table: int) -> int:
         """Return the bytes of a table, with its directory."""
@@ -114,10 +119,9 @@ class Run:
 
 
 class Lookup:
-    """Several runs that are asked at once.
+    """Looks up buckets in several runs at once.
 
-    :param runs: those in files first.
-    :param width: bits of the prefixes.
+    :param width: number of bits of a prefix.
     """
 
     def __init__(self, runs: Sequence[Run], width: int) -> None:
@@ -128,8 +132,8 @@ class Lookup:
     def positions(
         self, tables: NDArray[np.int64], prefixes: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint32], list[int], NDArray[np.int64]]:
-        """Return the positions in some buckets: (all by run and bucket, where those of each run
-        end, how many each bucket of each run has).
+        """Return (the positions in these buckets, by run and then bucket; where those of each run
+        end; the number of positions by run and bucket).
 
         :param tables: the table of each bucket.
         :param prefixes: the prefix of each bucket, multiplied by the factor of its field.
@@ -139,7 +143,7 @@ class Lookup:
         at = self._starts.take(tables, axis=1)
         at += prefixes >> self._shifts
         begin, end = np.empty(at.shape, np.uint32), np.empty(at.shape, np.uint32)
-        # No place is outside: `mode` spares a copy.
+        # No index is out of range. With "clip", numpy writes to `out` without a buffer.
         for number, run in enumerate(self._runs):
             run.words.take(at[number], out=begin[number], mode="clip")
         at += 1
@@ -147,7 +151,7 @@ class Lookup:
             run.words.take(at[number], out=end[number], mode="clip")
         counts = np.subtract(end, begin, dtype=np.int64).ravel()
         ends = counts.cumsum()
-        # Number i of all positions is in bucket b if it is in ends[b - 1] … ends[b].
+        # Result i is in bucket b if ends[b - 1] <= i < ends[b], at begin[b] + i - ends[b - 1].
         first = begin.ravel()
         first[1:] -= ends[:-1].astype(np.uint32)
         indexes = first.repeat(counts)
@@ -162,10 +166,10 @@ class Lookup:
 
 
 def sorted_run(tables: Sequence[tuple[Field, NDArray[np.uint64]]], bits: int, first: int) -> Run:
-    """Sort pages.
+    """Return a run of pages in memory, which have successive positions.
 
-    :param tables: the field of each table, and the words that hold it, a row for each page.
-    :param bits: of the directories.
+    :param tables: for each table, its field and the words with the field, a row for each page.
+    :param bits: number of leading bits in a slot.
     :param first: the position of the first page.
     """
     parts: list[NDArray[np.uint32]] = []
@@ -173,8 +177,7 @@ def sorted_run(tables: Sequence[tuple[Field, NDArray[np.uint64]]], bits: int, fi
     at = pages = 0
     for field, rows in tables:
         pages = len(rows)
-        narrow = np.uint16 if bits <= _MAX_SLOT_BITS else np.uint32
-        slots = field.slots(rows, bits).astype(narrow)
+        slots = field.slots(rows, bits).astype(np.uint16 if bits <= _RADIX_BITS else np.uint32)
         order = slots.argsort(kind="stable").astype(np.uint32)
         order += np.uint32(first)
         directory = np.empty((1 << bits) + 1, np.uint32)
@@ -187,7 +190,7 @@ def sorted_run(tables: Sequence[tuple[Field, NDArray[np.uint64]]], bits: int, fi
 
 
 class RunWriter:
-    """A file of 32-bit words that is whole and on the disk once it is closed, or deleted."""
+    """Writes a file of 32-bit words, and deletes it if it is not closed when the context ends."""
 
     def __init__(self, path: Path, *, durable: bool) -> None:
         self._path = path
@@ -195,50 +198,50 @@ class RunWriter:
         self._file = path.open("wb", buffering=1 << 18)
         self._hash = xxh3_64()
         self._unsynced_bytes = 0
-        self._whole = False
-        self.words = 0
+        self._closed = False
+        self.word_count = 0
         """Number of words written."""
 
     def write(self, words: NDArray[np.uint32]) -> None:
-        """Write some words."""
+        """Append words."""
         packed = words.astype("<u4", copy=False).tobytes()
         self._hash.update(packed)
         self._file.write(packed)
-        self.words += len(words)
+        self.word_count += len(words)
         self._unsynced_bytes += len(packed)
         if self._durable and self._unsynced_bytes > _MAX_SYNC_BYTES:
-            # Bit by bit, so that the end waits for little.
+            # Synced in parts, so that no page waits long for `close`.
             self._unsynced_bytes = 0
             self._file.flush()
             os.fsync(self._file.fileno())
 
     def close(self) -> str:
-        """Return the checksum of the file."""
+        """Close the file, synced if `durable`, and return its checksum (XXH3-64)."""
         self._file.flush()
         if self._durable:
             os.fsync(self._file.fileno())
         self._file.close()
-        self._whole = True
+        self._closed = True
         return self._hash.hexdigest()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self._whole:
+        if not self._closed:
             with suppress(OSError):
                 self._file.close()
             with suppress(OSError):
                 self._path.unlink()
 
 
-def map_file(path: Path, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return a file as a plain array that is mapped into memory; numpy is slow at others."""
-    return np.asarray(np.memmap(path, kind, "r", shape=shape))
+def map_file(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Map a file into memory, and return it as an array. Numpy is slower at a `memmap`."""
+    return np.asarray(np.memmap(path, dtype, "r", shape=shape))
 
 
 def sync_folder(folder: Path) -> None:
-    """Write the names of a folder's files to the disk."""
+    """Sync a folder, so that files created in it are found after a power loss."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""The database row that names and describes the files of `scrapy_simhash.index.runs`."""
+"""The database row that names the files of `scrapy_simhash.index.runs` and of its pages."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ FOLDER = "runs"
 FINGERPRINTS = "fingerprints"
 IDS = "ids"
 NAMES = frozenset({FINGERPRINTS, IDS})
-# Of the hash of a page's key, in its id.
+# Bits of the hash of a page's key that its id holds.
 KEY_HASH_BITS = 32
 
 
 @dataclass(frozen=True)
 class RunFile:
-    """A run's file.
+    """The file of a `Run`.
 
-    :param bits: leading bits of a prefix by which its directories are sorted.
-    :param starts: where the directory of each table begins, in words of 32 bits.
-    :param pages: how many it holds.
-    :param first: the ordinals from here on, up to `stop`, are in it.
+    :param bits: see `Run`, as for `starts` and `pages`.
+    :param first: the run holds the pages with ordinals from `first` on and below `stop`.
     """
 
     name: str
@@ -39,7 +37,7 @@ class RunFile:
 
 
 class PagePart(NamedTuple):
-    """So many pages in the two files of pages, written at once."""
+    """Some successive rows, one for each page, of the two files of pages."""
 
     rows: int
     fingerprints_checksum: str
@@ -50,7 +48,8 @@ class PagePart(NamedTuple):
 class RunFiles:
     """All files of runs, and the parts of the two files of pages.
 
-    :param stop: lower ordinals are in runs.
+    :param stop: all pages with lower ordinals are in runs.
+    :param next_name: number in the name of the next run's file.
     """
 
     runs: list[RunFile]
@@ -64,12 +63,12 @@ class RunFiles:
 
     @staticmethod
     def decoded(value: bytes) -> RunFiles:
-        """Inverse of `encoded`. :raises ValueError: it makes no sense."""
+        """Return the files from the value of the row. :raises ValueError: it is damaged."""
         try:
-            made: dict[str, Any] = json.loads(value)
-            runs = [RunFile(**run) for run in made["runs"]]
-            pages = [PagePart(int(rows), str(a), str(b)) for rows, a, b in made["pages"]]
-            return RunFiles(runs, pages, int(made["stop"]), int(made["next_name"]))
+            content: dict[str, Any] = json.loads(value)
+            runs = [RunFile(**run) for run in content["runs"]]
+            pages = [PagePart(int(rows), str(a), str(b)) for rows, a, b in content["pages"]]
+            return RunFiles(runs, pages, int(content["stop"]), int(content["next_name"]))
         except (KeyError, TypeError) as error:
             raise ValueError(f"the row of runs makes no sense ({error})") from error
 
@@ -78,11 +77,11 @@ NO_FILES = RunFiles([], [], 0, 0)
 
 
 def destroy_runs(database: Path) -> None:
-    """Delete the files of runs beside the rows of a database."""
+    """Delete the files of runs and of pages in the directory of a database."""
     folder = database / FOLDER
     if folder.is_dir():
         for path in folder.iterdir():
             if path.suffix == ".run" or path.name in NAMES:
                 path.unlink()
-        with suppress(OSError):  # it holds other things
+        with suppress(OSError):  # the folder holds other files
             folder.rmdir()

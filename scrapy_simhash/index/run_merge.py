@@ -1,4 +1,4 @@
-"""Merge runs in small steps, so that no page waits for all of it."""
+"""Merge runs (`scrapy_simhash.index.run`) in small steps, so that no page waits for all of them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.run import Field, Run
 
-# Records that a step moves, at about 40 ns each.
+# A step merges about this many positions of a table, in about 40 ns each.
 STEP_RECORDS = 1 << 14
+# A step has at most 2**16 slots, as it numbers them by 16 bits.
 _MAX_STEP_BITS = 16
 
 
 class Table(NamedTuple):
     """A table to merge.
 
-    :param rows: returns the words that hold the field, by the positions of pages.
+    :param rows: returns the words that hold the field, for the positions of pages.
     """
 
     field: Field
@@ -33,11 +34,10 @@ class Table(NamedTuple):
 
 
 class Merge:
-    """Makes one run of several.
+    """Merges several runs to one.
 
-    :param sources: the runs.
-    :param bits: of the new directories.
-    :param dropped: positions that are left out.
+    :param bits: number of leading bits in a slot of the new run.
+    :param dropped: positions to leave out.
     """
 
     def __init__(
@@ -51,13 +51,16 @@ class Merge:
         self._tables = tables
         self._bits = bits
         self._dropped = dropped
-        wanted = bits - (sum(run.pages for run in sources) // STEP_RECORDS).bit_length()
-        coarsest = min(run.bits for run in sources)
-        self._step_bits = min(max(wanted, bits - coarsest, 0), bits, _MAX_STEP_BITS)
+        ideal = bits - (sum(run.pages for run in sources) // STEP_RECORDS).bit_length()
+        # A step has whole slots of each source.
+        fewest_bits = min(run.bits for run in sources)
+        self._step_bits = min(max(ideal, bits - fewest_bits, 0), bits, _MAX_STEP_BITS)
         self.steps = len(tables) << bits - self._step_bits
 
-    def run(self, path: Path, first: int, stop: int, *, durable: bool) -> Iterator[RunFile | None]:
-        """Write the file; yield None after each step, and the file's description at the end.
+    def write(
+        self, path: Path, first: int, stop: int, *, durable: bool
+    ) -> Iterator[RunFile | None]:
+        """Write the file. Yield None after each step, and the description of the file at the end.
 
         :param first: lowest ordinal of the sources.
         :param stop: all ordinals of the sources are lower.
@@ -79,15 +82,15 @@ class Merge:
                     writer.write(positions[slots.argsort(kind="stable")])
                     yield None
                 pages = int(directory.sum())
-                directory[0] = writer.words - pages
-                starts.append(writer.words)
-                # Bucket by bucket: where it begins.
+                directory[0] = writer.word_count - pages
+                starts.append(writer.word_count)
+                # Sums of the counts: where each bucket begins.
                 writer.write(directory.cumsum(dtype=np.uint32))
             checksum = writer.close()
-        yield RunFile(path.name, bits, starts, pages, first, stop, 4 * writer.words, checksum)
+        yield RunFile(path.name, bits, starts, pages, first, stop, 4 * writer.word_count, checksum)
 
     def _slice(self, table: int, slot: int) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
-        """Return (positions, buckets counted from `slot` on) of the buckets of a step."""
+        """Return (positions of all sources in the step from `slot` on, their slots in the step)."""
         positions, slots = [], []
         field, rows = self._tables[table]
         size = 1 << self._step_bits
@@ -95,12 +98,12 @@ class Merge:
         for run in self._sources:
             finer = run.bits - self._bits
             if finer >= 0:
-                found = run.bucket(table, slot << finer, stop << finer)
+                of_run = run.buckets(table, slot << finer, stop << finer)
                 begins = run.directory(table)[slot << finer : (stop << finer) + 1 : 1 << finer]
-                known = np.arange(size, dtype=np.uint16).repeat(np.diff(begins))
+                slots.append(np.arange(size, dtype=np.uint16).repeat(np.diff(begins)))
             else:
-                found = run.bucket(table, slot >> -finer, stop >> -finer)
-                known = (field.slots(rows(found), self._bits) - np.uint64(slot)).astype(np.uint16)
-            positions.append(found)
-            slots.append(known)
+                of_run = run.buckets(table, slot >> -finer, stop >> -finer)
+                new_slots = field.slots(rows(of_run), self._bits)
+                slots.append((new_slots - np.uint64(slot)).astype(np.uint16))
+            positions.append(of_run)
         return np.concatenate(positions), np.concatenate(slots)

@@ -1,18 +1,19 @@
 """Runs: the tables of a probed index, as sorted arrays in files that are mapped into memory.
 
-A page asks hundreds of buckets, and most hold something. One numpy pass over arrays answers all of
-them; a look-up in the database for each would cost ten times as much.
+A query looks up hundreds of buckets, and most hold something. One numpy pass over arrays reads all
+of them. To look up each of them in the database would take ten times as long.
 
 - `scrapy_simhash.index.pages` has the fingerprint, the hash of the key and the ordinal of each
-  entry. Its place there is the entry's *position*.
-- A *run* (`scrapy_simhash.index.run`) holds, for each table and for page keys, the positions sorted
-  by their leading bits, and a directory that says where each bucket begins.
+  entry. The entry's number there is its *position*.
+- A *run* (`scrapy_simhash.index.run`) has, for each table and for page keys, the positions sorted
+  by the leading bits of the prefix, and a directory that says where each bucket begins.
 
-The newest pages are in memory. Queries compare the last few one by one; the others are a run. When
-the memory is full, these pages are frozen and merged in small steps with the runs in files. There
-are at most two such runs, a large and a small one. A file is complete and synced before the
-database row that names it (`records.RUNS_KEY`) is written, so an interruption leaves the old runs.
-Removed entries stay in runs until the next merge; a row for each marks it as removed.
+The newest pages are in memory: the last few unsorted, the others as a run. Queries compare all
+unsorted pages. When the memory is full, its pages are *frozen*, and merged in small steps with the
+runs in files. At most two runs are in files, a large and a small one. A file is complete and synced
+before the database row that names it (`records.RUNS_KEY`) is written, so an interruption leaves the
+old runs. A removed entry stays in its run until that run is merged; until then, a row
+(`records.removed_row`) marks the entry as removed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from scrapy_simhash.index.buckets import SPILL_EVERY
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.pages import Pages, ordinal_of
 from scrapy_simhash.index.probing import Prober
-from scrapy_simhash.index.run import Field, Lookup, Prefixes, Run, map_file, sorted_run
+from scrapy_simhash.index.run import Field, Lookup, PrefixReader, Run, map_file, sorted_run
 from scrapy_simhash.index.run_files import KEY_HASH_BITS, NAMES, NO_FILES, RunFile, RunFiles
 from scrapy_simhash.index.run_merge import Merge, Table
 
@@ -44,30 +45,30 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.plan import TablePlan
 
-# The newest pages, compared one by one until they are sorted into the run in memory.
+# This many unsorted pages are sorted into the run in memory.
 YOUNG_PAGES = 2048
-# Pages in memory, in each of two generations. Many are sorted again and again; few mean that the
-# runs in files are merged more often.
+# Pages in memory, in each of two generations. With more, pages are sorted again more often; with
+# fewer, the runs in files are merged more often.
 MEMORY_PAGES = 1 << 16
-# The small run is merged into the large one when it has an eighth of its pages.
+# The small run is merged into the large one when it has an eighth of the large one's pages.
 _GROWTH = 8
 _STEPS_AT_ONCE = 64
-# Fingerprints that ask at once: each call of numpy serves all of them, and their arrays fit caches.
-_ASKED_AT_ONCE = 32
+# Queries that are answered together: as many as have arrays that fit the caches.
+_QUERIES_AT_ONCE = 32
 _WORD_BITS = 64
-# A directory knows the leading bits of prefixes. Those of texts in one language are alike, so that
-# some buckets would be full and others empty. The product with an odd number (2**32 divided by the
-# golden ratio: Knuth, The Art of Computer Programming, volume 3, section 6.4) spreads them, and no
-# two prefixes have the same product.
+# Texts in one language have similar prefixes, so a directory of the leading bits would have full
+# and empty buckets. The product with this odd number spreads prefixes, and no two prefixes have the
+# same product. It is 2**32 divided by the golden ratio (Knuth, The Art of Computer Programming,
+# volume 3, section 6.4).
 _FACTOR = 0x9E3779B1
 
 
 class _Merged(NamedTuple):
-    """A merge that is done, but for the row that says so.
+    """A merge whose files are written, and whose row `records.RUNS_KEY` is not.
 
-    :param replaced: runs that are in the new one.
-    :param rows: number of pages that were in memory.
-    :param removed: rows of removed entries that are in no run any more.
+    :param replaced: the runs that were merged.
+    :param rows: number of merged pages that were in memory.
+    :param removed: keys of the rows of removed entries that are in no run any more.
     """
 
     files: RunFiles
@@ -77,11 +78,11 @@ class _Merged(NamedTuple):
 
 
 class Runs:
-    """The probed tables and, as one table more, page keys; used as `Buckets` are.
+    """The probed tables, and page keys as a last table. The methods are those of `Buckets`.
 
-    :param folder: for files; made when there is something to write.
-    :param durable: files are on the disk before the database names them.
-    :raises IndexCorrupt: a file is missing or damaged.
+    :param folder: for files; created by the first merge.
+    :param durable: sync files before the database names them.
+    :raises IndexCorrupt: a file is missing or damaged, or the row that names the files is.
     :raises StorageError: the files cannot be read.
     """
 
@@ -93,7 +94,6 @@ class Runs:
         location: str,
         *,
         durable: bool = True,
-        memory_pages: int | None = None,
     ) -> None:
         self._database = database
         self._folder = folder
@@ -109,30 +109,31 @@ class Runs:
             )
             for (block,) in plan.tables
         ]
-        self._prefixes = Prefixes([field for field, _ in self._tables])
+        self._prefix_reader = PrefixReader([field for field, _ in self._tables])
         self._tables.append(Table(Field(0, KEY_HASH_BITS, KEY_HASH_BITS), self._pages.ids))
-        self._capacity = MEMORY_PAGES if memory_pages is None else memory_pages
-        # Ordinals by the hash of the key, of the pages in memory.
+        self._capacity = MEMORY_PAGES
+        # Of the pages in memory: ordinals by the hash of the key.
         self._keys: dict[int, list[int]] = {}
-        # Of the pages in memory, the first ones are frozen, and the last ones not yet sorted.
+        # The pages in memory are frozen up to the first number, and sorted up to the second.
         self._frozen_pages = self._sorted_pages = 0
         self._frozen: Run | None = None
         self._sorted: Run | None = None
-        self._lookup: Lookup | None = None  # until the runs change
-        self._waiting = False
-        self._skipped = False
+        self._lookup: Lookup | None = None  # of the present runs
+        self._is_spilling = False
+        # `add` was called with entries that are in files already.
+        self._was_read_again = False
         self.frozen_below = 0
-        """Entries with lower ordinals are in files once `spilled` says so."""
+        """Entries with lower ordinals are in files once `spilled` returns True."""
         self._merge: Iterator[_Merged | None] | None = None
         self._merged: _Merged | None = None
         self._steps_left = 1
         self._calls_left = 1
-        self._files, self._runs = self._opened()
+        self._files, self._runs = self._open()
 
     @property
     def frozen(self) -> bool:
-        """True if pages wait to be spilled."""
-        return self._waiting
+        """True while pages are being spilled."""
+        return self._is_spilling
 
     def find_near(
         self,
@@ -142,109 +143,108 @@ class Runs:
         *,
         flipped: bool = False,  # noqa: ARG002 - see `Buckets`; bits are flipped anyway
     ) -> set[int]:
-        """Return the ordinals of the pages in the buckets that are probed, which may be within the
-        distance.
+        """Return the ordinals of the entries, removed ones included, that are within the distance
+        and in a probed bucket.
         """
         return self.find_near_many([(fingerprint, certainty)], max_distance)[0]
 
     def find_near_many(
-        self, asking: Sequence[tuple[int, bytes]], max_distance: int
+        self, queries: Sequence[tuple[int, bytes]], max_distance: int
     ) -> list[set[int]]:
-        """Return what `find_near` returns for each fingerprint with its certainty, in less time."""
-        if len({len(certainty) for _, certainty in asking}) > 1:
-            return [self.find_near(one, max_distance, certainty) for one, certainty in asking]
-        found: list[set[int]] = [set() for _ in asking]
-        for start in range(0, len(asking), _ASKED_AT_ONCE):
-            some = asking[start : start + _ASKED_AT_ONCE]
-            rows = self._pages.packed([fingerprint for fingerprint, _ in some])
-            (tables, asked), owners = self._prober.probes_of_many(some)
+        """Return the result of `find_near` for each fingerprint and certainty, in less time."""
+        if len({len(certainty) for _, certainty in queries}) > 1:
+            return [self.find_near(one, max_distance, certainty) for one, certainty in queries]
+        found: list[set[int]] = [set() for _ in queries]
+        for start in range(0, len(queries), _QUERIES_AT_ONCE):
+            batch = queries[start : start + _QUERIES_AT_ONCE]
+            rows = self._pages.packed([fingerprint for fingerprint, _ in batch])
+            (tables, prefixes), owners = self._prober.probes_of_many(batch)
             if self._lookup is None:
                 self._lookup = Lookup([*self._runs, *self._in_memory()], self._plan.prefix_bits)
-            prefixes = asked * _FACTOR
-            prefixes &= (1 << self._plan.prefix_bits) - 1
-            positions, ends, counts = self._lookup.positions(tables, prefixes)
+            spread = prefixes * _FACTOR
+            spread &= (1 << self._plan.prefix_bits) - 1
+            positions, ends, counts = self._lookup.positions(tables, spread)
             near = self._pages.near(
                 rows,
                 positions,
-                owners if len(some) == 1 else np.tile(owners, len(ends)).repeat(counts),
+                owners if len(batch) == 1 else np.tile(owners, len(ends)).repeat(counts),
                 max_distance,
                 in_files=ends[len(self._runs) - 1] if self._runs else 0,
                 newest=self._sorted_pages,
             )
             if near is None:
                 continue
-            # These include pages of other buckets: all of the newest, and neighbours where a
-            # directory has fewer bits than the prefix. The result must not depend on how far pages
-            # are sorted.
-            has = self._prefixes.of(near.fingerprints)
+            # Unsorted pages and those of short slots may be in no probed bucket. They are left out,
+            # because results must not depend on which pages are sorted.
+            prefixes_of_near = self._prefix_reader.read(near.fingerprints)
             for owner in np.unique(near.owners).tolist():
-                mine = near.owners == owner
+                is_own = near.owners == owner
                 first, stop = owners.searchsorted((owner, owner + 1))
-                some_tables = tables[first:stop]
-                probed = has[mine].take(some_tables, axis=1) == asked[first:stop]
-                ids = near.ids[mine][probed.any(axis=1)]
+                of_probed_tables = prefixes_of_near[is_own].take(tables[first:stop], axis=1)
+                is_probed = (of_probed_tables == prefixes[first:stop]).any(axis=1)
+                ids = near.ids[is_own][is_probed]
                 found[start + owner].update(map(ordinal_of, ids.tolist()))
         return found
 
     def find_near_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[set[int]]:
-        """Yield the result of `find_near` in one step."""
+        """Yield the result of `find_near` at once."""
         yield self.find_near(fingerprint, max_distance)
 
     def find_key(self, key: str) -> list[int]:
-        """Return the ordinals of the entries that may have that page key."""
-        hashed = _key_hash(key)
+        """Return the ordinals of the entries whose page key has the same hash."""
+        key_hash = self.key_hash(key)
         ordinals = []
         for run in self._runs:
-            for position in run.bucket_of(-1, hashed >> KEY_HASH_BITS - run.bits):
-                number = self._pages.id(position)
-                if number >> KEY_HASH_BITS == hashed:
-                    ordinals.append(ordinal_of(number))
-        return ordinals + self._keys.get(hashed, [])
+            for position in run.bucket(-1, key_hash >> KEY_HASH_BITS - run.bits):
+                page_id = self._pages.id(position)
+                if page_id >> KEY_HASH_BITS == key_hash:
+                    ordinals.append(ordinal_of(page_id))
+        return ordinals + self._keys.get(key_hash, [])
 
     def was_removed(self, ordinal: int) -> bool:
-        """Return whether an entry that is missing was removed."""
+        """Return True if the entry with this ordinal was removed, and a run may still hold it."""
         row = records.removed_row(ordinal)
         if self._merged is not None and row in self._merged.removed:
             return True  # the write that ends a merge may have deleted the row, and failed
         return self._database.get(row) is not None
 
     def add(self, entry: Entry, ordinal: int) -> None:
-        """Add a page, in memory."""
+        """Add an entry to the pages in memory, unless it is in files."""
         if ordinal < self._files.stop:
-            self._skipped = True  # read again, though it is in a run already
+            self._was_read_again = True
             return
-        hashed = _key_hash(entry.key)
-        self._keys.setdefault(hashed, []).append(ordinal)
-        self._pages.add(entry.fingerprint, hashed, ordinal)
+        key_hash = self.key_hash(entry.key)
+        self._keys.setdefault(key_hash, []).append(ordinal)
+        self._pages.add(entry.fingerprint, key_hash, ordinal)
         if self._pages.waiting - self._sorted_pages >= YOUNG_PAGES:
             self._sort()
-        if self._pages.waiting - self._frozen_pages >= self._capacity and not self._waiting:
+        if self._pages.waiting - self._frozen_pages >= self._capacity and not self._is_spilling:
             self.freeze(ordinal + 1)
 
     def freeze(self, next_ordinal: int) -> None:
-        """Let all pages wait to be spilled, if there are any."""
-        if self._waiting or not (self._pages.waiting or self._skipped):
+        """Begin to spill all pages in memory, unless there are none or a spill has not ended."""
+        if self._is_spilling or not (self._pages.waiting or self._was_read_again):
             return
         self._sort()
         self._frozen, self._sorted = self._sorted, None
         self._lookup = None
         self._frozen_pages = self._pages.waiting
-        self._waiting = True
+        self._is_spilling = True
         self.frozen_below = next_ordinal
 
     def spill(
         self, count: int | None = None
     ) -> tuple[_Merged | None, list[Row], list[bytes]] | None:
-        """Go on with the merge: (the merge if it is done, rows to put, rows to delete); None if
-        nothing is frozen.
+        """Run some steps of the merge. Return (the merge if its files are written, else None; rows
+        to put; keys of rows to delete), or None if no page is frozen.
 
-        :param count: not None if there is time.
-        :raises StorageError: the disk fails; the merge begins again.
+        :param count: any number for many steps; None for as few as end the merge in time.
+        :raises StorageError: the disk fails; the next call begins the merge again.
         """
         if not self._frozen_pages:
             return None
         if self._merge is None:
-            self._merge = self._merging()
+            self._merge = self._new_merge()
         steps = max(-(-self._steps_left // self._calls_left), 1)
         if count is not None:
             steps = _STEPS_AT_ONCE
@@ -265,7 +265,7 @@ class Runs:
         return self._merged, [row], self._merged.removed
 
     def dropped(self, merged: _Merged | None) -> None:
-        """Note that the rows of a merge were written."""
+        """Use the files of a merge: its rows were written. None changes nothing."""
         if merged is None:
             return
         kept = [
@@ -278,8 +278,8 @@ class Runs:
         self._runs = [*kept, self._mapped(merged.files.runs[-1])]
         self._sorted_pages -= merged.rows
         self._keys = {}
-        for number in self._pages.waiting_ids():
-            self._keys.setdefault(number >> KEY_HASH_BITS, []).append(ordinal_of(number))
+        for page_id in self._pages.waiting_ids():
+            self._keys.setdefault(page_id >> KEY_HASH_BITS, []).append(ordinal_of(page_id))
         self._frozen, self._frozen_pages = None, 0
         self._lookup = None
         self._merge = self._merged = None
@@ -288,39 +288,39 @@ class Runs:
                 (self._folder / file.name).unlink()
 
     def may_repeat(self, below: int) -> None:
-        """Nothing is in runs twice, whatever was written: see `RunFiles.stop`."""
+        """Do nothing: `add` ignores entries that are in files, so that none is added twice."""
 
     def spilled(self) -> bool:
-        """Return whether all that was frozen is in files now."""
+        """Return True, and end the spill, if all frozen pages are in files."""
         if self._frozen_pages:
             return False
-        self._waiting = self._skipped = False
+        self._is_spilling = self._was_read_again = False
         return True
 
     def removal(self, entries: Sequence[Entry]) -> tuple[list[Row], list[bytes]]:
-        """Return rows that say of these entries that they were removed."""
+        """Return (rows to put, which mark these entries as removed; [])."""
         return [(records.removed_row(entry.ordinal), b"") for entry in entries], []
 
     def removed(self, entries: Sequence[Entry]) -> None:
-        """Note that the rows of their removal were written."""
+        """Do nothing: runs keep the entries until they are merged."""
 
     def prefixes(self, table: int, positions: NDArray[np.uint32]) -> NDArray[np.uint64]:
-        """Return the prefixes of pages that are in files, spread as `_FACTOR` says."""
+        """Return the prefixes of pages in files, multiplied by `_FACTOR`, or the hashes of keys."""
         field, rows = self._tables[table]
-        return field.of(rows(positions))
+        return field.read(rows(positions))
 
     def in_order(self, run: Run, table: int) -> bool:
-        """Return whether each page of a run is in its bucket of a table."""
-        prefixes = self.prefixes(table, run.positions(table))
-        slots = prefixes >> np.uint64(self._tables[table].field.width - run.bits)
+        """Return True if each page of a run in files is in its bucket of a table."""
+        field, rows = self._tables[table]
+        slots = field.slots(rows(run.positions(table)), run.bits)
         counts = np.bincount(slots.astype(np.int64), minlength=1 << run.bits)
         in_order = bool((slots[1:] >= slots[:-1]).all())
         return in_order and bool((counts == np.diff(run.directory(table))).all())
 
     @staticmethod
     def key_hash(key: str) -> int:
-        """Return what runs keep of a page's key."""
-        return _key_hash(key)
+        """Return the hash by which runs find a page key: the upper bits of its XXH3-64."""
+        return xxh3_64_intdigest(records.encode_key(key)) >> 64 - KEY_HASH_BITS
 
     @property
     def stop(self) -> int:
@@ -338,7 +338,7 @@ class Runs:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of the pages that wait in memory, without Python's objects."""
+        """Bytes of the arrays of pages in memory."""
         sorted_bytes = sum(run.words.nbytes for run in self._in_memory())
         return self._pages.memory_bytes + sorted_bytes
 
@@ -349,14 +349,14 @@ class Runs:
 
     @property
     def page_count(self) -> int:
-        """Number of pages in files, removed ones among them."""
+        """Number of pages in files, including removed ones."""
         return self._pages.stored
 
     def _in_memory(self) -> list[Run]:
         return [run for run in (self._sorted, self._frozen) if run is not None]
 
     def _sort(self) -> None:
-        """Make a run of all pages in memory that are not frozen."""
+        """Replace the run in memory by one of all pages in memory that are not frozen."""
         self._lookup = None
         fingerprints, ids = self._pages.newest(self._frozen_pages)
         self._sorted_pages = self._pages.waiting
@@ -369,11 +369,13 @@ class Runs:
         self._sorted = sorted_run(list(zip(fields, rows, strict=True)), self._bits(len(ids)), first)
 
     def _bits(self, pages: int) -> int:
-        """Return the bits of a directory of `pages` pages, for one to two of them in a bucket."""
+        """Return the bits of a slot: for one to two pages in a bucket, if prefixes have as many."""
         return max(1, min(pages.bit_length() - 1, self._plan.prefix_bits))
 
-    def _merging(self) -> Iterator[_Merged | None]:
-        """Merge the frozen pages with the small run, and with the large one if these are many."""
+    def _new_merge(self) -> Iterator[_Merged | None]:
+        """Merge the frozen pages with the small run, and if both have many pages, with the large
+        one. Yield None after each step, and the merge at the end.
+        """
         frozen = self._frozen
         if frozen is None:
             return
@@ -389,33 +391,27 @@ class Runs:
         ]
         first = min((run.first for run in replaced), default=self._files.stop)
         sources.append(frozen)
-        removed, dropped = self._dropped(first, self.frozen_below)
+        removed, positions = self._removed_entries(first, self.frozen_below)
         bits = self._bits(sum(run.pages for run in sources))
-        merge = Merge(sources, self._tables, bits, dropped)
+        merge = Merge(sources, self._tables, bits, positions)
         self._steps_left = merge.steps
         self._calls_left = max(self._capacity * 9 // 10 // SPILL_EVERY, 1)
         self._folder.mkdir(mode=0o700, exist_ok=True)
         path = self._folder / f"{self._files.next_name}.run"
-        for file in merge.run(path, first, self.frozen_below, durable=self._durable):
+        for file in merge.write(path, first, self.frozen_below, durable=self._durable):
             if file is None:
                 yield None
                 continue
             part = self._pages.write(self._frozen_pages)
             kept_runs = [run for run in self._files.runs if run not in replaced]
-            yield _Merged(
-                RunFiles(
-                    [*kept_runs, file],
-                    [*self._files.pages, part],
-                    self.frozen_below,
-                    self._files.next_name + 1,
-                ),
-                replaced,
-                self._frozen_pages,
-                removed,
-            )
+            pages, next_name = [*self._files.pages, part], self._files.next_name + 1
+            files = RunFiles([*kept_runs, file], pages, self.frozen_below, next_name)
+            yield _Merged(files, replaced, self._frozen_pages, removed)
 
-    def _dropped(self, first: int, stop: int) -> tuple[list[bytes], NDArray[np.uint32]]:
-        """Return (rows, positions) of the removed entries with these ordinals."""
+    def _removed_entries(self, first: int, stop: int) -> tuple[list[bytes], NDArray[np.uint32]]:
+        """Return (keys of the rows, positions if any) of the removed entries with ordinals from
+        `first` on and below `stop`.
+        """
         rows = [
             row
             for row, _ in self._database.rows(records.removed_row(first), records.REMOVED_END)
@@ -434,7 +430,8 @@ class Runs:
                 positions.append(position)
         return rows, np.array(positions, np.uint32)
 
-    def _opened(self) -> tuple[RunFiles, list[Run]]:
+    def _open(self) -> tuple[RunFiles, list[Run]]:
+        """Return the files that the database names, and their runs. Delete other files."""
         value = self._database.get(records.RUNS_KEY)
         try:
             files = NO_FILES if value is None else RunFiles.decoded(value)
@@ -454,13 +451,10 @@ class Runs:
 
     def _mapped(self, file: RunFile, *, check: bool = False) -> Run:
         path = self._folder / file.name
-        if path.stat().st_size != file.size_bytes:
-            raise corrupt(self._location, f"{path} has not {file.size_bytes} bytes")
-        words = map_file(path, "<u4", (file.size_bytes // 4,))
+        size_bytes = path.stat().st_size
+        if size_bytes != file.size_bytes:
+            raise corrupt(self._location, f"{path} has {size_bytes} bytes, not {file.size_bytes}")
+        words = map_file(path, "<u4", (size_bytes // 4,))
         if check and xxh3_64_hexdigest(words.data) != file.checksum:
-            raise corrupt(self._location, f"{path} has not the bytes that were written")
+            raise corrupt(self._location, f"the checksum of {path} is wrong")
         return Run(words, file.bits, file.starts, file.pages)
-
-
-def _key_hash(key: str) -> int:
-    return xxh3_64_intdigest(records.encode_key(key)) >> 64 - KEY_HASH_BITS

@@ -54,7 +54,7 @@ def check_in_redis(
         report.problem(
             f"sequence {highest} was given, but {index.next_sequence} is said to come next"
         )
-    for name, number_of in zip(layout.counts, server.values(layout.counts), strict=True):
+    for name, number_of in zip(layout.count_keys, server.values(layout.count_keys), strict=True):
         counted = int(number_of or 0)
         if counted != counts[name] and not pending:
             report.problem(f"{name!r} counts {counted} entries, there were {counts[name]}")
@@ -74,7 +74,7 @@ def _check_records(index: RedisIndex, entries: Sequence[Entry], report: CheckRep
     layout, size = index.layout, index.layout.record_bytes
     prefixes = [index.plan.prefixes(entry.fingerprint) for entry in entries]
     for table in range(len(index.plan.tables)) if entries else ():
-        head = layout.table(table)
+        head = layout.table_head(table)
         names = [head + one[table].to_bytes(layout.prefix_bytes, "big") for one in prefixes]
         for entry, value in zip(entries, index.server.call("MGET", *names), strict=True):
             record, packed = layout.record(digest_of(entry.key), entry.fingerprint), value or b""

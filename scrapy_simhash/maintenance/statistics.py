@@ -152,7 +152,7 @@ def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexSta
         TableStatistics(f"table {number}", bits)
         for number, bits in enumerate(index.plan.prefix_widths_bits)
     ]
-    by_head = {layout.table(number): table for number, table in enumerate(tables)}
+    by_head = {layout.table_head(number): table for number, table in enumerate(tables)}
     rows = {}
     for kind, (letter, commands) in REDIS_KINDS.items():
         rows[kind] = of_kind = RowStatistics()

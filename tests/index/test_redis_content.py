@@ -122,15 +122,15 @@ def test_a_page_that_relied_on_records_that_went_writes_its_own(redis_backend):
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
     with redis_backend.open() as index, redis_backend.open() as other:
-        take = index._take
+        admit = index._admit
 
         def first(*arguments, **options):
-            assert options["rows"] is False
+            assert options["with_records"] is False
             assert other.forget("a")
             assert other.compact() == PLAN.blocks
-            return take(*arguments, **options)
+            return admit(*arguments, **options)
 
-        index._take = first
+        index._admit = first
         page = index.observe("a", A)
         assert index.query(A) == []
         index.confirm(page)
@@ -162,13 +162,15 @@ def test_what_a_check_finds(redis_backend):
     with redis_backend.open() as index:
         store(index, ("a", A), ("b", D))
         layout, server = index.layout, index.server
-        bucket = layout.table(0) + index.plan.prefixes(A)[0].to_bytes(layout.prefix_bytes, "big")
+        bucket = layout.table_head(0) + index.plan.prefixes(A)[0].to_bytes(
+            layout.prefix_bytes, "big"
+        )
         server.call("DEL", bucket)
         assert problems(index) == ["the entry of 'a' has no record in table 0"]
         store(index, ("c", C))
         server.call("INCR", layout.group_keys(layout.group_of(digest_of("b")))[2])
-        server.call("APPEND", layout.table(1) + b"\0", b"x")
-        server.call("HSET", layout.log(1), 1, b"?")
+        server.call("APPEND", layout.table_head(1) + b"\0", b"x")
+        server.call("HSET", layout.log_key(1), 1, b"?")
         server.call("SET", layout.order[0], 1)
         texts = " ".join(problems(index))
         for part in ("counts 2 entries, there were 1", "whole records", "log", "come next"):

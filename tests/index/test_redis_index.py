@@ -76,6 +76,15 @@ class TestLeases:
             assert "lease" in caplog.text
             assert found(other.query(A)) == [("a", A, 0)]
 
+    def test_one_that_another_stored_under_the_same_key_is_unchanged(self, redis_backend, caplog):
+        with redis_backend.open(lease_s=0.2) as one, redis_backend.open() as other:
+            page = one.observe("a", A)
+            time.sleep(0.25)
+            other.confirm(other.observe("a", A))
+            with caplog.at_level(logging.WARNING):
+                one.confirm(page)
+            assert "it is unchanged now" in caplog.text
+
     def test_leases_are_renewed(self, redis_backend):
         with redis_backend.open(lease_s=0.5) as one, redis_backend.open() as other:
             page = one.observe("a", A)

@@ -393,7 +393,7 @@ def test_fields_that_lie_in_two_words():
     field = Field(word=0, shift=50, width=27)
     value = random.Random(1).getrandbits(128)
     row = np.frombuffer(value.to_bytes(16, "little"), "<u8").reshape(1, 2)
-    assert field.of(row).tolist() == [value >> 50 & (1 << 27) - 1]
+    assert field.read(row).tolist() == [value >> 50 & (1 << 27) - 1]
 
 
 def test_evidence_of_certainty_is_used(closed):

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 DEFAULT_EXPECTED_PAGES = 1_000_000
 DEFAULT_LEASE_S = 60.0
-# (pages up to which, tables, bits of a prefix, probes). Tables are fewer than on disk, because each
-# takes memory. Small indexes have short prefixes: a probe costs the server a key, so few probes of
-# buckets with dozens of records are cheaper than many of small ones. All plans find at least 99.5 %
-# of real near-duplicates (`probing.typical_recall`).
+# (largest number of expected pages, tables, bits of a prefix, probes). There are fewer tables than
+# on disk, because each takes memory. Small indexes have short prefixes: the server looks up a key
+# for each probe, so few probes of buckets with dozens of records are cheaper than many probes of
+# small ones. All plans find at least 99.5 % of real near-duplicates (`probing.typical_recall`).
 _PROBING = ((200_000, 5, 12, 64), (3_000_000, 5, 16, 192), (None, 8, 18, 256))
 _MIN_TYPICAL_RECALL = 0.985
 _MIN_PROBED_BITS = 128
@@ -61,32 +61,32 @@ def open_redis_index(
     parameters: Mapping[str, Any] | None = None,
     create: bool = True,
 ) -> RedisIndex:
-    """Open an index, or create it. For what is not said here, see `scrapy_simhash.open_index`.
+    """Open an index, or create it. `scrapy_simhash.open_index` describes the other parameters.
 
-    :param url: of the server, such as ``redis://user:password@host:6379/0``; ``rediss://`` and
-        ``unix://`` are possible, too.
-    :param name: of the index, such as ``shop:simhash``. All of its keys begin with it.
-    :param crawl: a name that several processes share which crawl together: what one of them has met
-        counts for all.
+    :param url: ``redis://user:password@host:6379/0``, ``rediss://…`` or ``unix://…``.
+    :param name: name of the index, such as ``shop:simhash``. All of its Redis keys begin with it.
+    :param crawl: name of a crawl that several processes share: what one has seen counts for all.
     :param lease_s: how long pages of a crawler that has died stay pending.
     :param cluster: the server is one of a Redis cluster.
     :param parameters: further parameters of redis-py's client.
     :param create: if False, the index must exist.
-    :raises SchemeError: redis-py is not installed, or the URL or the name is not valid.
-    :raises IndexMismatch: the index was created with another scheme or plan, or another process of
-        the crawl has other settings.
+    :raises SchemeError: redis-py is not installed, or the URL, the name or the lease is not valid.
+    :raises PlanError: `max_distance` is too large for the tables of the index, or for any.
+    :raises IndexMissing: there is no index, and `create` is False.
+    :raises IndexMismatch: the index has another scheme, plan or format version, or another process
+        of the crawl has other settings.
     :raises IndexForeign: something else is stored under the name.
-    :raises StorageError: the server cannot be reached, refuses us, or may evict keys.
+    :raises StorageError: the server cannot be reached, refuses access, or may evict keys.
     """
     if not lease_s > 0:
-        raise SchemeError(f"a lease of {lease_s} s: more than 0 is needed")
+        raise SchemeError(f"lease_s is {lease_s}: more than 0 is needed")
     server = _connected(url, name, parameters, cluster=cluster)
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.rules import Rules
 
     try:
-        wanted = _Wanted(create, scheme, max_distance, plan, expected_pages, confirmation)
-        manifest = _manifest(server, name, wanted)
+        options = _Options(create, scheme, max_distance, plan, expected_pages, confirmation)
+        manifest = _manifest(server, name, options)
         distance = manifest.max_distance if max_distance is None else max_distance
         rules = Rules(distance, manifest.confirmation if confirmation is None else confirmation)
         settings = {
@@ -101,7 +101,7 @@ def open_redis_index(
             name,
             rules=rules,
             incremental=incremental,
-            crawl_start=_began(server, manifest.layout(name), crawl, crawl_start, settings),
+            crawl_start=_crawl_start(server, manifest.layout(name), crawl, crawl_start, settings),
             lease_s=lease_s,
         )
     except BaseException:
@@ -111,7 +111,7 @@ def open_redis_index(
 
 
 def choose_redis_plan(bits: int, max_distance: int, expected_pages: int) -> TablePlan:
-    """Return the tables of a new index."""
+    """Return the tables of a new index. :raises PlanError: see `choose_plan`."""
     from scrapy_simhash.index.cost import choose_plan
     from scrapy_simhash.index.probing import typical_recall
 
@@ -126,9 +126,9 @@ def choose_redis_plan(bits: int, max_distance: int, expected_pages: int) -> Tabl
 
 @dataclass(frozen=True)
 class RedisAddress:
-    """The place of an index; `str` shows it without secrets.
+    """The server and the name of an index; `str` and `repr` show no secrets.
 
-    For the parameters see `open_redis_index`.
+    For the parameters see `open_redis_index`. :raises SchemeError: the URL is not valid.
     """
 
     url: str = field(repr=False)
@@ -137,7 +137,7 @@ class RedisAddress:
     parameters: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        masked(self.url)  # refuses other URLs
+        masked(self.url)  # raises SchemeError
 
     def __str__(self) -> str:
         return f"{masked(self.url)} {self.name}"
@@ -154,26 +154,20 @@ class RedisAddress:
         )
 
     def make(self, manifest: RedisManifest) -> RedisIndex:
-        """Make a new index.
-
-        :raises StorageError: there is one.
-        """
+        """Create an index, and open it. :raises StorageError: there is one of that name."""
         from scrapy_simhash.index.redis.layout import state_key
 
         server = _connected(self.url, self.name, self.parameters, cluster=self.cluster)
         try:
-            made = server.call("SET", state_key(self.name, "manifest"), manifest.to_json(), "NX")
+            is_new = server.call("SET", state_key(self.name, "manifest"), manifest.to_json(), "NX")
         finally:
             server.close()
-        if not made:
+        if not is_new:
             raise StorageError(str(self), "there is an index of that name: choose a new name")
         return self.open()
 
     def delete(self) -> bool:
-        """Delete the index, and no other key. Return False if there was none.
-
-        :raises IndexLocked: crawls use it.
-        """
+        """Delete the index; return False if there is none. :raises IndexLocked: crawls use it."""
         try:
             index = self.open()
         except IndexMissing:
@@ -186,8 +180,9 @@ class RedisAddress:
 def _connected(
     url: str, name: str, parameters: Mapping[str, Any] | None, *, cluster: bool
 ) -> Server:
+    """Return the server. :raises SchemeError: the name is not valid, or redis-py is missing."""
     if not name or "{" in name or "}" in name:
-        raise SchemeError(f"{name!r} is no name of an index in Redis: a text without braces is")
+        raise SchemeError(f"the name {name!r} of the index is empty or has braces: use another")
     try:
         from scrapy_simhash.index.redis.server import Server
     except ImportError as error:
@@ -198,8 +193,8 @@ def _connected(
     return Server(url, name, cluster=cluster, parameters=parameters)
 
 
-class _Wanted(NamedTuple):
-    """The arguments of `open_redis_index` that an index is made with."""
+class _Options(NamedTuple):
+    """The arguments of `open_redis_index` that decide how an index is created."""
 
     create: bool
     scheme: Scheme | None
@@ -209,47 +204,51 @@ class _Wanted(NamedTuple):
     confirmation: Confirmation | None
 
 
-def _manifest(server: Server, name: str, wanted: _Wanted) -> RedisManifest:
-    """Return the manifest of the index, which is made if there is none."""
+def _manifest(server: Server, name: str, options: _Options) -> RedisManifest:
+    """Return the manifest of the index, which is created if there is none and `create` is True."""
     from scrapy_simhash.index.redis.layout import state_key
     from scrapy_simhash.index.redis.manifest import RedisManifest
 
     key = state_key(name, "manifest")
     text = _text(server, key)
     if text is None:
-        if not wanted.create:
+        if not options.create:
             raise IndexMissing(server.location, "there is no index of that name")
-        made = new_redis_manifest(*wanted[1:])
-        # Another process may be faster.
-        server.call("SET", key, made.to_json(), "NX")
+        new = new_redis_manifest(*options[1:])
+        # NX: another process may have been faster, and then its manifest counts.
+        server.call("SET", key, new.to_json(), "NX")
         text = _text(server, key) or ""
-    made = RedisManifest.from_json(server.location, text)
-    for what, made_with, asked in (
-        ("scheme", made.scheme.id, wanted.scheme.id if wanted.scheme else None),
-        ("tables", repr(made.plan), repr(wanted.plan) if wanted.plan else None),
+    manifest = RedisManifest.from_json(server.location, text)
+    scheme, plan, max_distance = options.scheme, options.plan, options.max_distance
+    for part, stored, asked in (
+        ("scheme", manifest.scheme.id, scheme.id if scheme else None),
+        ("tables", repr(manifest.plan), repr(plan) if plan else None),
     ):
-        if asked is not None and made_with != asked:
+        if asked is not None and stored != asked:
             raise IndexMismatch(
                 server.location,
-                f"it was made with the {what} {made_with}, not {asked}: use these, or another "
-                "name; nothing was changed",
+                f"it was made with the {part} {stored}, not {asked}: use the same {part}, or "
+                "another name; nothing was changed",
             )
-    max_distance = wanted.max_distance
     if max_distance is not None:
-        if not 0 <= max_distance < made.scheme.bits:
+        bits = manifest.scheme.bits
+        if not 0 <= max_distance < bits:
             raise PlanError(
-                f"distance {max_distance} of {made.scheme.bits} bits: 0 to {made.scheme.bits - 1}"
+                f"max_distance is {max_distance}: use 0 to {bits - 1} for fingerprints of {bits} "
+                "bits"
             )
-        recall = made.plan.recall(max_distance) if max_distance > made.max_distance else 1.0
+        # The index may have been created with tables of lower recall on purpose.
+        recall = manifest.plan.recall(max_distance) if max_distance > manifest.max_distance else 1.0
         if recall < MIN_RECALL:
             raise PlanError(
-                f"{made.plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
-                f"{MIN_RECALL:.0%}: lower the distance, or start with another name"
+                f"{manifest.plan} find {recall:.0%} of the pairs at distance {max_distance}, less "
+                f"than {MIN_RECALL:.0%}: lower the distance, or start with another name"
             )
-    return made
+    return manifest
 
 
 def _text(server: Server, key: bytes) -> str | None:
+    """Return the text of the manifest, or None. :raises IndexForeign: the key holds no string."""
     if server.call("TYPE", key) not in {b"string", b"none"}:
         raise IndexForeign(server.location, "its manifest is not ours: choose another name")
     value = server.call("GET", key)
@@ -263,7 +262,7 @@ def new_redis_manifest(
     expected_pages: int = DEFAULT_EXPECTED_PAGES,
     confirmation: Confirmation | None = None,
 ) -> RedisManifest:
-    """Return the manifest of a new index. For the parameters see `open_redis_index`."""
+    """Return the manifest of a new index. See `open_redis_index` for parameters and errors."""
     from scrapy_simhash.index import check_plan, known_scheme, preset_confirmation
     from scrapy_simhash.index.redis.layout import ENTRIES_PER_GROUP, SHARD_BITS
     from scrapy_simhash.index.redis.manifest import RedisManifest
@@ -283,31 +282,31 @@ def new_redis_manifest(
     )
 
 
-def _began(
+def _crawl_start(
     server: Server,
     layout: Layout,
     crawl: str | None,
     crawl_start: int | None,
     settings: Mapping[str, Any],
 ) -> int:
-    """Return the first sequence number of a crawl, which the first of its processes decides."""
-    now = int(server.call("GET", layout.order[0]) or 0) + 1
-    first = now if crawl_start is None else min(crawl_start, now)
+    """Return the first sequence number of the crawl. The first process of a named crawl sets it."""
+    following = int(server.call("GET", layout.order.sequence) or 0) + 1
+    first = following if crawl_start is None else min(crawl_start, following)
     if crawl is None:
         return first
-    crawls, ours = layout.state("crawls"), json.dumps({"began": first, **settings})
-    server.call("HSETNX", crawls, crawl, ours)
+    crawls = layout.state("crawls")
+    server.call("HSETNX", crawls, crawl, json.dumps({"began": first, **settings}))
     recorded = json.loads(server.call("HGET", crawls, crawl))
     first = recorded.pop("began")
     if recorded != settings:
         changed = ", ".join(
-            f"{what}: {recorded.get(what)} → {value}"
-            for what, value in settings.items()
-            if recorded.get(what) != value
+            f"{name}: {recorded.get(name)} → {value}"
+            for name, value in settings.items()
+            if recorded.get(name) != value
         )
         raise IndexMismatch(
             server.location,
             f"the crawl {crawl!r} began with other settings ({changed}): give all of its processes "
-            "the same ones, or this crawl another name",
+            "the same settings, or this crawl another name",
         )
     return int(first)

@@ -1,11 +1,12 @@
-"""RedisContent: what an index in Redis holds, to read, load, expire, compact and delete it.
+"""RedisContent: read, load, expire, compact and delete the content of an index in Redis.
 
-All of it may be done while crawls use the index, but `load` and `delete`. Why `compact` is safe:
-docs/several-machines.md.
+Crawls may use the index at the same time, except during `load` and `delete`.
+docs/decisions/redis.md says why `compact` is safe.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from tempfile import TemporaryFile
 from threading import Event
 from typing import TYPE_CHECKING
@@ -45,9 +46,9 @@ _GROUPS_AT_ONCE = 64
 
 
 class RedisContent:
-    """The part of a `RedisIndex` that does not observe: pages, tables and near-duplicate log.
+    """The part of a `RedisIndex` that observes no pages. For its keys and values see `Layout`.
 
-    :param name: of the index.
+    :param name: name of the index.
     """
 
     def __init__(self, server: Server, manifest: RedisManifest, name: str) -> None:
@@ -74,10 +75,10 @@ class RedisContent:
     @property
     def next_sequence(self) -> int:
         """The number of the next observation."""
-        return int(self.server.call("GET", self.layout.order[0]) or 0) + 1
+        return int(self.server.call("GET", self.layout.order.sequence) or 0) + 1
 
     def entry(self, key: str) -> Entry | None:
-        """Return what is stored under a key, or None."""
+        """Return the stored entry of a page key, or None."""
         self._require_open()
         return self._read(key)[0]
 
@@ -93,19 +94,16 @@ class RedisContent:
             yield from self._groups(range(first, first + _GROUPS_AT_ONCE)).items()
 
     def pending_pages(self) -> int:
-        """Return the number of pages that crawls handle now; dead crawlers handle none."""
+        """Return the number of pending pages, without those whose lease has ended."""
         return sum(len(group.pending) for _, group in self.groups())
 
     def memory_bytes(self) -> int:
-        """Return the memory that the index takes in the server."""
-        found = self.server.each(self.layout.pattern(KINDS), "MEMORY USAGE")
-        return sum(size or 0 for _, (size,) in found)
+        """Return the bytes that the index takes in the server, without the keys in `STATES`."""
+        sizes = self.server.each(self.layout.pattern(KINDS), "MEMORY USAGE")
+        return sum(size or 0 for _, (size,) in sizes)
 
     def require_no_crawl(self) -> None:
-        """Raise an error if pages are pending.
-
-        :raises IndexLocked: there are some.
-        """
+        """Raise IndexLocked if pages are pending."""
         pending = self.pending_pages()
         if pending:
             raise IndexLocked(
@@ -114,23 +112,15 @@ class RedisContent:
             )
 
     def load(self, entries: Iterable[Entry]) -> int:
-        """Store entries of another index as they are, but those of pages that have one here.
-
-        No crawl may use this index meanwhile: entries are not compared.
-
-        :return: how many were stored.
+        """Store entries of another index unchanged, except those whose page key is stored. Return
+        the number of stored entries. No crawl may use this index, as entries are not compared.
         """
         self._require_open()
         loaded = last = 0
-        batch: list[Entry] = []
-        for entry in entries:
-            batch.append(entry)
-            last = max(last, entry.number, entry.met)
-            if len(batch) == _LOADED_AT_ONCE:
-                loaded += self._load(batch)
-                batch = []
-        if batch:
+        remaining = iter(entries)
+        while batch := list(islice(remaining, _LOADED_AT_ONCE)):
             loaded += self._load(batch)
+            last = max(last, *(max(entry.number, entry.met) for entry in batch))
         self.skip_to(last + 1)
         return loaded
 
@@ -138,21 +128,21 @@ class RedisContent:
         """Make the next sequence number at least this."""
         missing = next_sequence - self.next_sequence
         if missing > 0:
-            self.server.call("INCRBY", self.layout.order[0], missing)
+            self.server.call("INCRBY", self.layout.order.sequence, missing)
 
     def forget(self, key: str) -> bool:
-        """Remove the entry of a page, unless there is none or the page is pending. Return whether.
+        """Remove the entry of a page. Return False if there is none, or if the page is pending.
 
-        Its records stay until `compact` removes them, and lead to nothing.
+        The page's records stay in the tables until `compact` removes them. They find nothing.
         """
         self._require_open()
         entry, value = self._read(key)
-        return entry is not None and self._removed(entry, value)
+        return entry is not None and self._remove(entry, value)
 
     def expire(self, before_s: int, on_progress: Callable[[], object] = lambda: None) -> int:
-        """Remove the entries of pages that no crawl has seen since, and return how many.
+        """Remove the entries of pages that were last seen before a Unix time, except pending pages.
+        Return the number of removed entries.
 
-        :param before_s: Unix time.
         :param on_progress: called for each entry.
         """
         removed = 0
@@ -160,64 +150,66 @@ class RedisContent:
             for value in group.entries.values():
                 entry = self._decoded(value)
                 if entry.last_seen_s < before_s:
-                    removed += self._removed(entry, value)
+                    removed += self._remove(entry, value)
                 on_progress()
         return removed
 
     def expire_log(self, before_s: int) -> int:
-        """Remove older lines of the near-duplicate log, and return how many."""
+        """Remove the lines of the near-duplicate log before a Unix time; return their number."""
         removed = 0
         for line in self.lines():
             if line.seen_at_s < before_s:
-                removed += self.server.call("HDEL", self.layout.log(line.sequence), line.sequence)
+                key = self.layout.log_key(line.sequence)
+                removed += self.server.call("HDEL", key, line.sequence)
         return removed
 
     def compact(self) -> int:
-        """Remove records of pages that are gone from the tables, and return how many.
+        """Remove repeated records, and those of pages that are neither stored nor pending. Return
+        the number of removed records.
 
-        A bucket is replaced only if nobody has written to it since it was read, and after it was
-        read, all pages were.
+        First all buckets are read, then all pages. A bucket is replaced only if it still has the
+        value that was read.
         """
         layout, size = self.layout, self.layout.record_bytes
         kind = f"S{size}"
         removed = 0
         with TemporaryFile() as buckets:
-            for name, (value,) in self.server.each(layout.pattern("t"), "GET"):
-                head = len(name).to_bytes(4, "big") + len(value or b"").to_bytes(4, "big")
-                buckets.write(head + name + (value or b""))
+            for key, (value,) in self.server.each(layout.pattern("t"), "GET"):
+                head = len(key).to_bytes(4, "big") + len(value or b"").to_bytes(4, "big")
+                buckets.write(head + key + (value or b""))
             alive = np.unique(np.frombuffer(b"".join(self._records_of_pages()), kind))
             buckets.seek(0)
             while head := buckets.read(8):
-                name = buckets.read(int.from_bytes(head[:4], "big"))
+                key = buckets.read(int.from_bytes(head[:4], "big"))
                 value = buckets.read(int.from_bytes(head[4:], "big"))
                 packed = np.frombuffer(value, kind, len(value) // size)
-                rows, first = np.unique(packed, return_index=True)
-                at = np.searchsorted(alive, rows, "right") - 1
-                first = first[alive[at] == rows] if len(alive) else first[:0]
+                distinct, first = np.unique(packed, return_index=True)
+                at = np.searchsorted(alive, distinct, "right") - 1
+                first = first[alive[at] == distinct] if len(alive) else first[:0]
                 kept = b"".join(value[size * at : size * (at + 1)] for at in np.sort(first))
-                if kept != value and self.server.run(scripts.REPLACE, (name,), (value, kept)):
+                if kept != value and self.server.run(scripts.REPLACE, (key,), (value, kept)):
                     removed += -(-(len(value) - len(kept)) // size)
         return removed
 
     def delete(self) -> None:
-        """Delete the index, and no other key. Pages must not be pending.
+        """Delete all keys of the index, and no others.
 
-        :raises IndexLocked: some are.
+        :raises IndexLocked: pages are pending.
         """
         self.require_no_crawl()
         for _ in self.server.each(self.layout.pattern(KINDS), "UNLINK"):
             pass
-        # The manifest last: an interrupted deletion can be done again.
+        # The manifest is deleted last, so that an interrupted deletion can be repeated.
         for state in reversed(STATES):
             self.server.call("UNLINK", self.layout.state(state))
 
     def lines(self, since: int = 0) -> Iterator[NearDuplicate]:
-        """Yield the near-duplicate log from a number on, oldest first."""
+        """Yield the near-duplicate log from a sequence number on, oldest first."""
         self._require_open()
         for first in range(since - since % LOG_CHUNK, self.next_sequence, LOG_CHUNK):
             self._require_open()
-            found = self.server.call("HGETALL", self.layout.log(first))
-            for sequence, value in sorted((int(field), value) for field, value in found.items()):
+            chunk = self.server.call("HGETALL", self.layout.log_key(first))
+            for sequence, value in sorted((int(field), value) for field, value in chunk.items()):
                 if sequence >= since:
                     self._require_open()
                     yield self._decoded_line(sequence, value)
@@ -225,8 +217,8 @@ class RedisContent:
     def side_rows(self, kind: SideKind) -> list[tuple[str, bytes]]:
         """See `ObservingIndex.side_rows`."""
         self._require_open()
-        found = self.server.call("HGETALL", self.layout.state(kind))
-        return [(decode_key(name), row) for name, row in found.items()]
+        rows = self.server.call("HGETALL", self.layout.state(kind))
+        return [(decode_key(name), row) for name, row in rows.items()]
 
     def side_row(self, kind: SideKind, name: str) -> bytes | None:
         """See `ObservingIndex.side_row`."""
@@ -247,30 +239,30 @@ class RedisContent:
                 return
 
     def write_line(self, line: NearDuplicate) -> None:
-        """Write a line of the near-duplicate log, or replace that of its number."""
+        """Write a line of the near-duplicate log, or replace the line with its sequence number."""
         value = encode_near_duplicate(line, self.layout.width_bytes)
-        self.server.call("HSET", self.layout.log(line.sequence), line.sequence, value)
+        self.server.call("HSET", self.layout.log_key(line.sequence), line.sequence, value)
 
     def __len__(self) -> int:
         self._require_open()
-        return sum(int(value or 0) for value in self.server.values(self.layout.counts))
+        return sum(int(value or 0) for value in self.server.values(self.layout.count_keys))
 
     def _require_open(self) -> None:
         if self._closing.is_set():
             raise IndexClosed(self.location, "used after close()")
 
     def _groups(self, numbers: Sequence[int]) -> dict[int, Group]:
-        """Read groups."""
+        """Return groups by number."""
         layout = self.layout
         by_slot: dict[int, list[int]] = {}
         for number in numbers:
             slot = layout.shard_of(number) if self.server.cluster else 0
             by_slot.setdefault(slot, []).append(number)
         groups = {}
-        for some in by_slot.values():
-            keys = [name for number in some for name in layout.group_keys(number)[:2]]
+        for in_slot in by_slot.values():
+            keys = [key for number in in_slot for key in layout.group_keys(number)[:2]]
             answers = self.server.run(scripts.LOOK, keys)
-            for number, (packed, *pending) in zip(some, answers, strict=True):
+            for number, (packed, *pending) in zip(in_slot, answers, strict=True):
                 groups[number] = parsed_group(packed, pending)
         return groups
 
@@ -279,12 +271,13 @@ class RedisContent:
         return self._groups([number])[number]
 
     def _read(self, key: str) -> tuple[Entry | None, bytes]:
+        """Return (stored entry of a page key, its value); (None, b"") if there is none."""
         digest = digest_of(key)
         value = self._group(digest).entries.get(digest, b"")
         return (self._own(value, key) if value else None), value
 
-    def _removed(self, entry: Entry, value: bytes) -> bool:
-        """Remove an entry, unless it has changed or its page is pending. Return whether."""
+    def _remove(self, entry: Entry, value: bytes) -> bool:
+        """Remove an entry. Return False if its value has changed, or its page is pending."""
         digest = digest_of(entry.key)
         keys = self.layout.group_keys(self.layout.group_of(digest))
         removed = bool(self.server.run(scripts.REMOVE, keys, (digest, value)))
@@ -301,11 +294,12 @@ class RedisContent:
                 yield self.layout.record(page.digest, self._decoded(page.entry).fingerprint)
 
     def _load(self, entries: Sequence[Entry]) -> int:
+        """Store entries whose page key is not stored, and their records; return their number."""
         layout, keys, arguments = self.layout, list[bytes](), list[bytes]()
         for entry in entries:
             digest = digest_of(entry.key)
-            group, _, count = layout.group_keys(layout.group_of(digest))
-            keys += (group, count)
+            entries_key, _, count_key = layout.group_keys(layout.group_of(digest))
+            keys += (entries_key, count_key)
             arguments += (
                 digest,
                 encode_entry(entry, layout.width_bytes),
@@ -326,17 +320,17 @@ class RedisContent:
         """Append a record to packed buckets, table by table."""
         layout = self.layout
         for table, part in layout.by_table(buckets).items():
-            rows = (layout.head, part, layout.prefix_bytes, record)
-            self.server.run(scripts.APPEND, (layout.table(table),), rows)
+            arguments = (layout.head, part, layout.prefix_bytes, record)
+            self.server.run(scripts.APPEND, (layout.table_head(table),), arguments)
 
     def _own(self, value: bytes, key: str) -> Entry:
-        """Return the entry of a key."""
+        """Return an entry. :raises StorageError: it has another page key with the same digest."""
         entry = self._decoded(value)
         if entry.key != key:
             raise StorageError(
                 self.location,
-                f"the keys {key!r} and {entry.key!r} have the same digest: give one of the pages "
-                "another key",
+                f"the page keys {key!r} and {entry.key!r} have the same digest: give one of the "
+                "pages another key",
             )
         return entry
 

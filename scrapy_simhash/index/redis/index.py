@@ -1,22 +1,21 @@
 """RedisIndex: an `Index` that many processes share.
 
-It decides by the same rules as `ObservingIndex`. What lies in between is the protocol by which, of
-pages that are copies of each other and arrive at the same time, exactly one becomes the original:
+It decides by the same rules as `ObservingIndex`. `scrapy_simhash.index.redis.layout` defines terms.
+A protocol ensures that exactly one of several copies becomes the original, whenever they arrive:
 
-1. `begin` gives the page its sequence, and the number of the last admission whose records are in
-   all tables.
-2. The tables are searched, and the pages that are found are compared.
-3. A page that is to become pending asks for *admission*. The server compares it with all pages that
-   were admitted since 1. Those within k, which the search may have missed, are returned; the page
-   is decided again, and asks again, naming them as known.
-4. An admitted page's records are appended to the tables.
+1. `_begin` gives the page its sequence number, and the number of an admission up to which the
+   records of all admitted pages are in the tables.
+2. The tables are searched, and the page is compared with the pages that are found.
+3. A page that is to become pending asks for *admission*. The server compares it with the pages that
+   were admitted after the number of step 1. It returns those within k, which the search may have
+   missed. Then the page is decided and asks again, and names them as judged.
+4. The records of an admitted page are appended to the tables.
 
-Of two copies that are both admitted, take the later one. The earlier was admitted after the later
-one's beginning, and was compared in 3; or before, and then its records were in the tables before
-the search. docs/several-machines.md tells more.
+So the later of two admitted copies was compared with the earlier one: in step 2 if the records of
+the earlier one were in the tables, else in step 3. docs/decisions/redis.md has the proof.
 
-A pending page has a lease, which its crawler renews. A crawler that dies leaves pages whose lease
-ends; who finds such a page removes it, so that its crawler, should it live, can't confirm it.
+A pending page has a lease, which its process renews. If the process dies, the lease ends. The next
+reader of the page removes it, so that its process, should it still run, cannot confirm the page.
 """
 
 from __future__ import annotations
@@ -33,9 +32,7 @@ from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Match, NearDuplicate, Observation
 from scrapy_simhash.index.crawl_index import CrawlIndex, check_page, make_observation, matches
 from scrapy_simhash.index.probing import Prober, Probes
-from scrapy_simhash.index.records import (
-    encode_entry,
-)
+from scrapy_simhash.index.records import encode_entry
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.content import RedisContent
 from scrapy_simhash.index.redis.layout import (
@@ -59,9 +56,9 @@ if TYPE_CHECKING:
 DEFAULT_LEASE_S = 60.0
 _ADMITTED, _SEARCH_AGAIN = 1, 2
 _STORED, _LEASE_ENDED = 1, 2
-# A page that its lease's end robbed of its place is observed again; so often at most.
+# How often `confirm` tries to store a page whose lease ends again and again.
 _MAX_TRIES = 3
-# Records of pages whose crawler has not written them are written by others after so many more.
+# An admitted page may lack records for this many admissions. Then other processes write them.
 _MAX_LAG = 200
 
 logger = logging.getLogger(__name__)
@@ -71,11 +68,12 @@ logger = logging.getLogger(__name__)
 class _Pending:
     """A pending page of this process.
 
-    :param entry: as `confirm` stores it.
-    :param stored: the entry under its key when it was observed, as the server holds it.
-    :param similar: a page within k that it is no copy of.
-    :param outdated: entries of earlier crawls that it takes the place of.
-    :param supersedes: key of the representative whose place it takes.
+    :param entry: the entry that `confirm` stores.
+    :param stored: value of the stored entry with its page key when it was observed, or b"".
+    :param similar: the nearest page within k, of which it is not a copy.
+    :param outdated: entries of earlier crawls that it replaces.
+    :param supersedes: key of the representative that it replaces.
+    :param renewed_s: monotonic time when its lease was last renewed.
     """
 
     observation: Observation
@@ -90,7 +88,7 @@ class _Pending:
 
 
 class _Page(NamedTuple):
-    """A page that is observed."""
+    """The arguments of an observation, and its digest and sequence number."""
 
     key: str
     digest: bytes
@@ -101,11 +99,12 @@ class _Page(NamedTuple):
 
 
 @dataclass
-class _Seen:
-    """What an observation of a page knows of others, as of the last look.
+class _View:
+    """The entries that a page is compared with, as they were last read.
 
-    :param own: entry under the same key, as the server holds it; empty if there is none.
-    :param own_pending: admitted pages under the same key, oldest first.
+    :param own: value of the stored entry with the same page key, or b"".
+    :param own_pending: values of admitted pages with the same page key, oldest first.
+    :param stored: (distance, entry) of the other stored entries within k, as for `pending`.
     """
 
     own: bytes
@@ -115,12 +114,10 @@ class _Seen:
 
 
 class RedisIndex(CrawlIndex, RedisContent):
-    """An `Index` on a Redis server; see that protocol for the contract.
-
-    Methods may be called from several threads, and wait for the network.
+    """An `Index` on a Redis server or cluster. Methods wait for the network.
 
     :param crawl_start: the first sequence number of the crawl.
-    :param lease_s: how long a page stays pending after its crawler was last heard of.
+    :param lease_s: how long a page stays pending after its lease was last renewed.
     """
 
     def __init__(
@@ -143,7 +140,7 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._max_check_distance = self.layout.max_check_distance(rules.max_distance)
         self._lease_ms = max(int(1000 * lease_s), 1)
         self._lock = Lock()
-        self._mine: dict[int, _Pending] = {}
+        self._pending: dict[int, _Pending] = {}
         self._renewing: Thread | None = None
         self.lost_leases = 0
         """Pages whose lease had ended when they were confirmed."""
@@ -160,54 +157,56 @@ class RedisIndex(CrawlIndex, RedisContent):
         self._require_open()
         check_page(self.scheme, key, fingerprint)
         digest = digest_of(key)
-        buckets = self._buckets_to_ask(fingerprint, evidence)
-        sequence, since, own_group, records = self._begin(digest, buckets)
+        probes = self._prober.probes(fingerprint, evidence.certainty)
+        sequence, since, own_group, records = self._begin(digest, probes)
         page = _Page(key, digest, fingerprint, evidence, sequence, in_scope)
         candidates = self._candidates(records, fingerprint, digest)
-        known: set[int] = set()
+        judged: set[int] = set()
         while True:
-            seen = self._look(digest, fingerprint, candidates, known, own_group)
+            view = self._read_view(digest, fingerprint, candidates, judged, own_group)
             own_group = None
-            found = self._decided(page, seen)
-            if isinstance(found, Observation):
-                return found
-            # What is stored under its key has records already.
-            rows = not (
-                seen.own and self._own(seen.own, key).fingerprint == found.entry.fingerprint
+            decision = self._decide(page, view)
+            if isinstance(decision, Observation):
+                return decision
+            # A page with the fingerprint of its stored entry relies on the records of that entry.
+            with_records = not (
+                view.own and self._own(view.own, key).fingerprint == decision.entry.fingerprint
             )
-            answer = self._take(found, since, known, rows=rows)
+            answer = self._admit(decision, since, judged, with_records=with_records)
             if answer[0] == _ADMITTED:
-                if found.similar is not None:
-                    self._log(found.observation, found.similar)
-                return found.observation
+                if decision.similar is not None:
+                    self._log(decision.observation, decision.similar)
+                return decision.observation
             if answer[0] == _SEARCH_AGAIN:
-                _, since, _, records = self._begin(digest, buckets)
+                _, since, _, records = self._begin(digest, probes)
                 candidates |= self._candidates(records, fingerprint, digest)
-            for member in answer[1:] if answer[0] != _SEARCH_AGAIN else ():
-                known.add(int.from_bytes(member[:8], "big"))
+                continue
+            for member in answer[1:]:
+                judged.add(int.from_bytes(member[:8], "big"))
                 candidates.add(member[8:])
 
     def supersede(self, observed: Observation) -> None:
         """See `Index.supersede`."""
         self._require_open()
         digest = digest_of(observed.key)
-        raw = self._group(digest).entries.get(digest, b"")
         page = _Pending(
             observed,
             digest,
             self._new_entry(observed),
-            raw,
+            self._group(digest).entries.get(digest, b""),
             supersedes=observed.representative,
         )
-        # Its representative is there, so that copies of the page have one: nothing to compare.
-        since, distance = self._since(), -1
-        while self._take(page, since, (), rows=True, max_distance=distance)[0] != _ADMITTED:
-            since = self._since()
+        answer: list[Any] = [_SEARCH_AGAIN]
+        while answer[0] != _ADMITTED:
+            # -1 compares with no page, as the copies of this one have its representative.
+            since = self._last_written()
+            answer = self._admit(page, since, (), with_records=True, max_distance=-1)
 
     def confirm(self, observed: Observation | str) -> None:
         """See `Index.confirm`.
 
-        A page whose lease has ended is observed again, and stored if nothing took its place.
+        A page whose lease has ended is observed again, and stored if no other page has replaced it.
+        StorageError is raised if its lease ends three times.
         """
         self._require_open()
         for page in self._select(observed):
@@ -220,7 +219,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             self._release(page)
             if page.observation.similar_to is not None:
                 sequence = page.observation.sequence
-                self.server.call("HDEL", self.layout.log(sequence), sequence)
+                self.server.call("HDEL", self.layout.log_key(sequence), sequence)
 
     def acted(self, observed: Observation, action: Action) -> None:
         """See `Index.acted`."""
@@ -228,7 +227,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             return
         self._require_open()
         sequence = observed.sequence
-        value = self.server.call("HGET", self.layout.log(sequence), sequence)
+        value = self.server.call("HGET", self.layout.log_key(sequence), sequence)
         if value is not None:
             line = self._decoded_line(sequence, value)
             if line.key == observed.key:
@@ -238,23 +237,19 @@ class RedisIndex(CrawlIndex, RedisContent):
         """See `Index.query`."""
         self._require_open()
         self.scheme.check_fingerprint(fingerprint)
-        records = self._search(self._buckets_to_ask(fingerprint, evidence))
-        candidates = self._candidates(records, fingerprint, b"")
-        seen = self._look(b"", fingerprint, candidates, (), None)
-        return matches(self.rules.neighbours(evidence, seen.stored + seen.pending))
+        view = self._query_view(fingerprint, evidence.certainty)
+        return matches(self.rules.neighbours(evidence, view.stored + view.pending))
 
     def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
-        """Return (distance, entry) of the stored entries that the tables find within a distance of
-        at most k.
+        """Return (distance, entry) of the stored entries that the tables find within a distance,
+        and within k.
         """
         self._require_open()
-        records = self._search(self._buckets_to_ask(fingerprint, NO_EVIDENCE))
-        candidates = self._candidates(records, fingerprint, b"")
-        stored = self._look(b"", fingerprint, candidates, (), None).stored
-        return [found for found in stored if found[0] <= max_distance]
+        stored = self._query_view(fingerprint, b"").stored
+        return [(distance, entry) for distance, entry in stored if distance <= max_distance]
 
     def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
-        """Return the near-duplicate log, oldest first; of this crawl alone, or of all."""
+        """Return the near-duplicate log, oldest first: of this crawl, or of all crawls."""
         self._require_open()
         return self.lines(self.crawl_start if this_crawl else 0)
 
@@ -264,7 +259,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             if self._closing.is_set():
                 return
             self._closing.set()
-            pages = list(self._mine.values())
+            pages = list(self._pending.values())
         if self._renewing is not None:
             self._renewing.join()
         try:
@@ -273,24 +268,19 @@ class RedisIndex(CrawlIndex, RedisContent):
         finally:
             self.server.close()
 
-    # Deciding.
-
-    def _decided(self, page: _Page, seen: _Seen) -> Observation | _Pending:
-        """Return what a page is, or the pending page that it is to become."""
+    def _decide(self, page: _Page, view: _View) -> Observation | _Pending:
+        """Return the observation of a page that does not become pending, else the pending page."""
         fingerprint, evidence, in_scope = page.fingerprint, page.evidence, page.in_scope
-        stored = self._own(seen.own, page.key) if seen.own else None
-        last = self._own(seen.own_pending[-1], page.key) if seen.own_pending else stored
+        stored = self._own(view.own, page.key) if view.own else None
+        last = self._own(view.own_pending[-1], page.key) if view.own_pending else stored
         own = None if last is None else self.rules.own(fingerprint, evidence, last)
 
+        def neighbours_of(near: list[tuple[int, Entry]]) -> Sequence[Neighbour]:
+            allowed = [one for one in near if in_scope is None or in_scope(one[1].key)]
+            return self.rules.neighbours(evidence, allowed)
+
         def neighbours() -> tuple[Sequence[Neighbour], Sequence[Neighbour]]:
-            stored_others, pending_others = (
-                [one for one in some if in_scope is None or in_scope(one[1].key)]
-                for some in (seen.stored, seen.pending)
-            )
-            return (
-                self.rules.neighbours(evidence, stored_others),
-                self.rules.neighbours(evidence, pending_others),
-            )
+            return neighbours_of(view.stored), neighbours_of(view.pending)
 
         result = classify(own, neighbours, self._is_eligible)
         observation, entry = self._outcome(
@@ -305,118 +295,125 @@ class RedisIndex(CrawlIndex, RedisContent):
                 self._log(observation, nearest)
             return observation
         return _Pending(
-            observation, page.digest, entry, seen.own, nearest, result.outdated, in_scope
+            observation, page.digest, entry, view.own, nearest, result.outdated, in_scope
         )
 
-    # Searching.
-
-    def _buckets_to_ask(self, fingerprint: int, evidence: Evidence) -> Probes:
-        return self._prober.probes(fingerprint, evidence.certainty)
-
-    def _begin(self, digest: bytes, buckets: Probes) -> tuple[int, int, Group | None, bytes]:
-        """Return (sequence, number of the last admission before that is surely in the tables, own
-        group if it was read, of whose entries only the own one is there, records of the buckets).
+    def _begin(self, digest: bytes, probes: Probes) -> tuple[int, int, Group | None, bytes]:
+        """Return (sequence number; number of the last admission up to which all records are in the
+        tables; the page's group, with no entry but its own, or None if it was not read; records of
+        the probed buckets).
         """
         layout = self.layout
         sequence, admitted, _, unwritten = layout.order
         if not self.server.cluster:
             group = layout.group_keys(layout.group_of(digest))[:2]
-            (number, since, _, (value, *pending)), values = self.server.run_and_get(
+            (number, since, _, (value, *pending)), values = self.server.run_and_mget(
                 scripts.OBSERVE,
                 (sequence, admitted, unwritten, *group),
                 (digest,),
-                layout.get(buckets),
+                layout.mget_command(probes),
             )
             own = Group({digest: value} if value else {}, parsed_pages(pending))
             return number, since, own, b"".join(filter(None, values))
         number, since, last = self.server.run(scripts.BEGIN, (sequence, admitted, unwritten))
         if last - since > _MAX_LAG:
             self._write_records_of_others(since + _MAX_LAG // 2)
-        return number, since, None, self._search(buckets)
+        return number, since, None, self._search(probes)
 
-    def _since(self) -> int:
-        """Return the number that `_begin` returns, where nothing is searched."""
+    def _last_written(self) -> int:
+        """Return the number of the last admission up to which all records are in the tables."""
         sequence, admitted, _, unwritten = self.layout.order
         _, since, _ = self.server.run(scripts.BEGIN, (sequence, admitted, unwritten))
         return int(since)
 
-    def _search(self, buckets: Probes) -> bytes:
-        """Return the records of buckets."""
+    def _search(self, probes: Probes) -> bytes:
+        """Return the records of the probed buckets."""
         if not self.server.cluster:
-            return b"".join(filter(None, self.server.get(self.layout.get(buckets))))
+            values = self.server.mget(self.layout.mget_command(probes))
+            return b"".join(filter(None, values))
         # The buckets of a table are in one slot.
         return b"".join(
-            record
-            for names in self.layout.names(buckets).values()
-            for record in filter(None, self.server.call("MGET", *names))
+            value
+            for keys in self.layout.bucket_keys(probes).values()
+            for value in filter(None, self.server.call("MGET", *keys))
         )
 
-    def _candidates(self, records: bytes, fingerprint: int, own: bytes) -> set[bytes]:
+    def _candidates(self, records: bytes, fingerprint: int, own_digest: bytes) -> set[bytes]:
         """Return the first bytes of the digests of other pages that may be within k."""
         near = self.layout.near(records, fingerprint, self._max_check_distance)
-        near.discard(own[:RECORD_DIGEST_BYTES])
+        near.discard(own_digest[:RECORD_DIGEST_BYTES])
         return near
 
-    def _look(
+    def _query_view(self, fingerprint: int, certainty: bytes) -> _View:
+        """Return the entries within k of a fingerprint, for a query."""
+        records = self._search(self._prober.probes(fingerprint, certainty))
+        candidates = self._candidates(records, fingerprint, b"")
+        return self._read_view(b"", fingerprint, candidates, (), None)
+
+    def _read_view(
         self,
         digest: bytes,
         fingerprint: int,
         candidates: Iterable[bytes],
-        known: Iterable[int],
+        judged: Iterable[int],
         own_group: Group | None,
-    ) -> _Seen:
-        """Read a page's own group and those of candidates."""
+    ) -> _View:
+        """Read the groups of a page and of candidates, and return the entries within k.
+
+        :param digest: b"" for a query.
+        :param judged: sequence numbers of admitted pages whose records may be missing.
+        """
         layout = self.layout
         by_group: dict[int, list[bytes]] = {}
         for candidate in candidates:
             by_group.setdefault(layout.group_of(candidate), []).append(candidate)
         own_number = layout.group_of(digest) if digest else -1
-        wanted = set(by_group)
+        numbers = set(by_group)
         if digest and own_group is None:
-            wanted.add(own_number)
-        groups = self._groups(sorted(wanted))
+            numbers.add(own_number)
+        groups = self._groups(sorted(numbers))
         if own_group is not None:
             groups.setdefault(own_number, own_group)
-        seen = _Seen(b"", [], [], [])
+        view = _View(b"", [], [], [])
         if digest:
             group = groups[own_number]
-            seen.own = group.entries.get(digest, b"")
-            seen.own_pending = [
+            view.own = group.entries.get(digest, b"")
+            view.own_pending = [
                 page.entry
                 for page in group.pending
-                if page.digest == digest and (page.admitted or page.sequence in known)
+                if page.digest == digest and (page.admitted or page.sequence in judged)
             ]
-        for number, prefixes in by_group.items():
-            starts = tuple(prefixes)
-            group = groups[number]
+        for number, starts in by_group.items():
+            group, prefixes = groups[number], tuple(starts)
             for other, value in group.entries.items():
-                if other != digest and other.startswith(starts):
-                    self._add_near(seen.stored, value, fingerprint)
+                if other != digest and other.startswith(prefixes):
+                    self._add_if_near(view.stored, value, fingerprint)
             for page in group.pending:
-                if page.digest == digest or not page.digest.startswith(starts):
+                if page.digest == digest or not page.digest.startswith(prefixes):
                     continue
-                if page.admitted or page.sequence in known:
-                    self._add_near(seen.pending, page.entry, fingerprint)
-        return seen
+                if page.admitted or page.sequence in judged:
+                    self._add_if_near(view.pending, page.entry, fingerprint)
+        return view
 
-    def _add_near(self, to: list[tuple[int, Entry]], value: bytes, fingerprint: int) -> None:
+    def _add_if_near(self, near: list[tuple[int, Entry]], value: bytes, fingerprint: int) -> None:
         entry = self._decoded(value)
         distance = hamming_distance(entry.fingerprint, fingerprint)
         if distance <= self.max_distance:
-            to.append((distance, entry))
+            near.append((distance, entry))
 
-    # Taking and giving back a place.
-
-    def _take(
+    def _admit(
         self,
         page: _Pending,
         since: int,
-        known: Iterable[int],
+        judged: Iterable[int],
         *,
-        rows: bool,
+        with_records: bool,
         max_distance: int | None = None,
     ) -> list[Any]:
-        """Ask for admission; once admitted, the page is pending and in the tables."""
+        """Ask for admission. Return the answer of `admit` in `scrapy_simhash.index.redis.scripts`.
+
+        :param with_records: append the records of an admitted page.
+        """
         layout, observation = self.layout, page.observation
         sequence, digest, fingerprint = observation.sequence, page.digest, page.entry.fingerprint
         _, admitted, recent, unwritten = layout.order
@@ -425,15 +422,15 @@ class RedisIndex(CrawlIndex, RedisContent):
         entry = encode_entry(page.entry, layout.width_bytes)
         member = layout.member(sequence, digest, fingerprint)
         distance = self.max_distance if max_distance is None else max_distance
-        judged = b"".join(one.to_bytes(8, "big") for one in known)
-        buckets = layout.buckets(self.plan.prefixes(fingerprint)) if rows else b""
+        packed = b"".join(number.to_bytes(8, "big") for number in judged)
+        buckets = layout.buckets(self.plan.prefixes(fingerprint)) if with_records else b""
         if not self.server.cluster:
             record = layout.record(digest, fingerprint)
             answer: list[Any] = self.server.run(
                 scripts.TAKE,
                 (admitted, recent, pending),
                 (
-                    *(member, since, distance, judged, field, self._lease_ms, entry),
+                    *(member, since, distance, packed, field, self._lease_ms, entry),
                     *(layout.head, buckets, layout.prefix_bytes, record),
                 ),
             )
@@ -442,7 +439,7 @@ class RedisIndex(CrawlIndex, RedisContent):
             answer = self.server.run(
                 scripts.ADMIT,
                 (admitted, recent, unwritten),
-                (member, since, distance, judged),
+                (member, since, distance, packed),
             )
             if answer[0] == _ADMITTED:
                 self._write_records(member, buckets)
@@ -451,25 +448,25 @@ class RedisIndex(CrawlIndex, RedisContent):
         if answer[0] == _ADMITTED:
             page.renewed_s = time.monotonic()
             with self._lock:
-                self._mine[sequence] = page
+                self._pending[sequence] = page
                 if self._renewing is None and not self._closing.is_set():
                     self._renewing = Thread(target=self._renew, name="simhash-leases", daemon=True)
                     self._renewing.start()
         return answer
 
     def _write_records(self, member: bytes, buckets: bytes) -> None:
-        """Append the records of an admitted page, let it count, and say that all is written."""
+        """Append the records of an admitted page, and then mark it as admitted and written."""
         layout = self.layout
         sequence, digest, fingerprint = layout.parsed_member(member)
         self._append(buckets, layout.record(digest, fingerprint))
         pending = layout.group_keys(layout.group_of(digest))[1]
         self.server.run(scripts.MARK, (pending,), (field_of(sequence, digest),))
-        self.server.call("ZREM", layout.order[3], member)
+        self.server.call("ZREM", layout.order.unwritten, member)
 
     def _write_records_of_others(self, up_to: int) -> None:
-        """Write the records of pages whose crawlers have not."""
-        members = self.server.call("ZRANGEBYSCORE", self.layout.order[3], "-inf", up_to)
-        for member in members:
+        """Write the missing records of all pages that were admitted up to a number."""
+        key = self.layout.order.unwritten
+        for member in self.server.call("ZRANGEBYSCORE", key, "-inf", up_to):
             fingerprint = self.layout.parsed_member(member)[2]
             self._write_records(member, self.layout.buckets(self.plan.prefixes(fingerprint)))
 
@@ -479,14 +476,15 @@ class RedisIndex(CrawlIndex, RedisContent):
         sequence = page.observation.sequence
         self.server.call("HDEL", pending, field_of(sequence, page.digest))
         with self._lock:
-            self._mine.pop(sequence, None)
+            self._pending.pop(sequence, None)
 
     def _select(self, observed: Observation | str) -> list[_Pending]:
+        """Return the pending page of an observation, or all of a page key, oldest first."""
         with self._lock:
             if isinstance(observed, str):
-                found = [one for one in self._mine.values() if one.observation.key == observed]
-                return sorted(found, key=lambda one: one.observation.sequence)
-            page = self._mine.get(observed.sequence)
+                of_key = [one for one in self._pending.values() if one.observation.key == observed]
+                return sorted(of_key, key=lambda page: page.observation.sequence)
+            page = self._pending.get(observed.sequence)
         return [] if page is None or page.observation != observed else [page]
 
     def _renew(self) -> None:
@@ -495,46 +493,45 @@ class RedisIndex(CrawlIndex, RedisContent):
         while not self._closing.wait(every_s):
             before_s = time.monotonic() - every_s / 2
             with self._lock:
-                pages = [page for page in self._mine.values() if page.renewed_s < before_s]
+                pages = [page for page in self._pending.values() if page.renewed_s < before_s]
             by_key: dict[bytes, list[_Pending]] = {}
             for page in pages:
-                name = self.layout.group_keys(self.layout.group_of(page.digest))[1]
-                by_key.setdefault(name, []).append(page)
+                key = self.layout.group_keys(self.layout.group_of(page.digest))[1]
+                by_key.setdefault(key, []).append(page)
             try:
-                for name, some in by_key.items():
-                    fields = [field_of(one.observation.sequence, one.digest) for one in some]
-                    self.server.run(scripts.RENEW, (name,), (self._lease_ms, *fields))
-                    for page in some:
+                for key, of_group in by_key.items():
+                    fields = [field_of(page.observation.sequence, page.digest) for page in of_group]
+                    self.server.run(scripts.RENEW, (key,), (self._lease_ms, *fields))
+                    for page in of_group:
                         page.renewed_s = time.monotonic()
             except StorageError as error:
-                logger.warning("simhash: leases are not renewed: %s", error)
-
-    # Storing.
+                logger.warning("simhash: leases were not renewed, and are tried again: %s", error)
 
     def _store(self, page: _Pending) -> None:
+        """Store a page and remove the entries that it replaces. See `confirm`."""
         for _ in range(_MAX_TRIES):
-            stored = self._stored(page)
+            stored = self._try_to_store(page)
             if stored is None:
                 return
             if isinstance(stored, Entry):
-                self._settle_others(page, stored)
+                self._remove_replaced(page, stored)
                 return
             self.lost_leases += 1
             with self._lock:
-                self._mine.pop(page.observation.sequence, None)
-            again = self._observed_again(page)
+                self._pending.pop(page.observation.sequence, None)
+            again = self._observe_again(page)
             if again is None:
                 return
             page = again
         raise StorageError(
             self.location,
-            f"page {page.observation.key!r} lost its lease of {self._lease_ms / 1000:g} s "
-            f"{_MAX_TRIES} times while it was confirmed: make the lease longer",
+            f"the lease of {page.observation.key!r} ended {_MAX_TRIES} times before the page was "
+            f"confirmed: make the lease longer than {self._lease_ms / 1000:g} s",
         )
 
-    def _stored(self, page: _Pending) -> Entry | bool | None:
-        """Store an entry. Return it; None if a later observation of its page is stored; False if
-        the lease has ended.
+    def _try_to_store(self, page: _Pending) -> Entry | bool | None:
+        """Store the entry of a page and return it. Return None if a later observation of its page
+        key is stored, and False if the page was removed because its lease had ended.
         """
         layout, digest, key = self.layout, page.digest, page.observation.key
         keys = layout.group_keys(layout.group_of(digest))
@@ -550,18 +547,18 @@ class RedisIndex(CrawlIndex, RedisContent):
             answer = self.server.run(scripts.SETTLE, keys, (field, digest, expected, value))
             if answer[0] == _STORED:
                 with self._lock:
-                    self._mine.pop(page.observation.sequence, None)
+                    self._pending.pop(page.observation.sequence, None)
                 return entry
             if answer[0] == _LEASE_ENDED:
                 return False
             expected = answer[1]
-            # The page may have relied on the records of the entry that was here.
+            # The page may have relied on the records of an entry that is no longer stored.
             fingerprint = page.entry.fingerprint
             buckets = layout.buckets(self.plan.prefixes(fingerprint))
             self._append(buckets, layout.record(digest, fingerprint))
 
-    def _observed_again(self, page: _Pending) -> _Pending | None:
-        """Observe a page again whose lease has ended; None if it needs no place any more."""
+    def _observe_again(self, page: _Pending) -> _Pending | None:
+        """Observe a page whose lease has ended. Return it if it is pending again, else None."""
         before = page.observation
         observed = self.observe(
             before.key, before.fingerprint, before.evidence, in_scope=page.in_scope
@@ -569,21 +566,22 @@ class RedisIndex(CrawlIndex, RedisContent):
         if page.supersedes is not None and observed.representative is not None:
             self.supersede(observed)
         with self._lock:
-            again = self._mine.get(observed.sequence)
+            again = self._pending.get(observed.sequence)
+        kind, representative = observed.kind, observed.representative
         logger.warning(
             "simhash: the lease of %r had ended when it was confirmed: it is %s now",
             before.key,
-            "stored" if again else f"a {observed.kind} of {observed.representative}",
+            "stored" if again else f"{kind} of {representative}" if representative else kind,
         )
         return again
 
-    def _settle_others(self, page: _Pending, entry: Entry) -> None:
-        """Remove the entries whose place a stored page takes."""
+    def _remove_replaced(self, page: _Pending, entry: Entry) -> None:
+        """Remove the entries that a stored page replaces."""
         if page.supersedes is not None:
             other, value = self._read(page.supersedes)
             neighbour = None if other is None else self.rules.copy_of(entry, other)
-            if neighbour is not None and self._removed(neighbour.entry, value):
-                sequence = int(self.server.call("INCR", self.layout.order[0]))
+            if neighbour is not None and self._remove(neighbour.entry, value):
+                sequence = int(self.server.call("INCR", self.layout.order.sequence))
                 self.write_line(self._log_line(neighbour.entry, sequence, entry.key, neighbour))
             return
         if self.incremental:
@@ -597,9 +595,7 @@ class RedisIndex(CrawlIndex, RedisContent):
                 and not self._is_eligible(other)
                 and self.rules.copy_of(entry, other)
             ):
-                self._removed(other, value)
-
-    # The near-duplicate log, and decoding.
+                self._remove(other, value)
 
     def _log(self, observation: Observation, nearest: Neighbour) -> None:
         self.write_line(

@@ -1,4 +1,4 @@
-"""The manifest of an index in Redis: what it was made with, as JSON."""
+"""The manifest of an index in Redis: the parameters that it was created with, as JSON."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _FORMAT = "scrapy-simhash redis index"
 
 @dataclass(frozen=True)
 class RedisManifest:
-    """The properties that an index was created with.
+    """The parameters that an index was created with.
 
     :param max_distance: k at creation.
-    :param group_bits: see `scrapy_simhash.index.redis.layout`.
+    :param group_bits: see `Layout`.
     """
 
     scheme: Scheme
@@ -42,7 +42,7 @@ class RedisManifest:
         return Layout(name, self.plan, self.group_bits)
 
     def to_json(self) -> str:
-        """Return it as text."""
+        """Return the manifest as text."""
         content = {
             "format": _FORMAT,
             "format_version": FORMAT_VERSION,
@@ -56,10 +56,10 @@ class RedisManifest:
 
     @classmethod
     def from_json(cls, location: str, text: str) -> RedisManifest:
-        """Inverse of `to_json`.
+        """Return the manifest from its text.
 
         :raises IndexForeign: the text is not a manifest.
-        :raises IndexMismatch: its format version is not supported.
+        :raises IndexMismatch: this release does not support its format version.
         """
         try:
             content: Any = json.loads(text)
@@ -69,8 +69,8 @@ class RedisManifest:
             if version != FORMAT_VERSION:
                 raise IndexMismatch(
                     location,
-                    f"format version {version!r}, this release reads {FORMAT_VERSION}: use the "
-                    "release that made it, or another name; nothing was changed",
+                    f"it has format version {version!r}, this release reads {FORMAT_VERSION}: use "
+                    "the release that made it, or another name; nothing was changed",
                 )
             return cls(
                 Scheme.from_dict(content["scheme"]),

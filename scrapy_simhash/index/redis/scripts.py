@@ -1,8 +1,15 @@
-"""The Lua scripts that run in the server. Each is atomic, and harmless when it runs twice.
+"""The Lua scripts that run in the server. Each script is atomic.
 
-A command may be sent twice when its answer was lost; what a script has done before, it finds done.
-Scripts build names of buckets from a declared key's hash tag, so all keys of a call lie in one slot
-of a cluster; `OBSERVE` and `TAKE` join several calls and are sent to a single server alone.
+A client sends a script again if the answer was lost. This does no harm: the script finds what it
+did before, or adds another equal record, or skips a sequence number.
+
+Scripts make the keys of buckets themselves. In a cluster, these are in the slot of the key in KEYS.
+`OBSERVE`, `TAKE` and `LOAD_MANY` use several slots, so they run on single servers only.
+
+KEYS are those of `OrderKeys` and `Layout.group_keys`. In ARGV, `member` is an admission. It is
+compared with the admissions after the number `since`, except those in `judged` (8 bytes of sequence
+each); with none if `k` is -1. `field` and `entry` are a pending page; `lease` is in milliseconds.
+`head` is `Layout.head`; `buckets` are packed by `Layout.buckets`, with prefixes of `width` bytes.
 """
 
 from __future__ import annotations
@@ -16,8 +23,8 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- A string, then fields and values of a group's pending pages. Those whose lease has ended are
--- removed: who reads them as gone must be able to rely on it.
+-- Returns `first`, then the fields and values of a group's pending pages. Removes the pages whose
+-- lease has ended, so that a page which this call does not return can never be confirmed.
 local function with_pending(first, pending)
   local found = {first}
   local pages = redis.call('HGETALL', pending)
@@ -35,9 +42,9 @@ local function with_pending(first, pending)
   return found
 end
 
--- First and last byte of an entry with its head of 12 bytes, and its value.
+-- Returns the first and last byte of an entry with its head of 12 bytes, and its value, or ''.
 local function find(packed, digest)
-  -- Mostly it is not there, and a search is faster than the loop.
+  -- Most digests are not there, and this search is faster than the loop.
   if not string.find(packed, digest, 1, true) then return nil, nil, '' end
   local at, size = 1, #packed
   while at <= size do
@@ -50,6 +57,8 @@ local function find(packed, digest)
   return nil, nil, ''
 end
 
+-- Returns a new sequence number, the last admission up to which all records are written, and the
+-- last admission.
 local function begin(sequence, admitted, unwritten)
   local number = redis.call('INCR', sequence)
   local oldest = redis.call('ZRANGE', unwritten, 0, 0, 'WITHSCORES')
@@ -57,9 +66,9 @@ local function begin(sequence, admitted, unwritten)
   return number, oldest[2] and tonumber(oldest[2]) - 1 or last, last
 end
 
--- Names of buckets: packed numbers of tables, 2 bytes each, with prefixes.
-local function buckets(head, packed, width)
-  local names, heads, step = {}, {}, width + 2
+-- Returns the keys of packed buckets: for each, the number of the table in 2 bytes, and the prefix.
+local function bucket_keys(head, packed, width)
+  local keys, heads, step = {}, {}, width + 2
   for at = 1, #packed, step do
     local high, low = string.byte(packed, at, at + 1)
     local table_head = heads[high * 256 + low]
@@ -67,18 +76,18 @@ local function buckets(head, packed, width)
       table_head = head .. (high * 256 + low) .. '}'
       heads[high * 256 + low] = table_head
     end
-    names[#names + 1] = table_head .. string.sub(packed, at + 2, at + 1 + width)
+    keys[#keys + 1] = table_head .. string.sub(packed, at + 2, at + 1 + width)
   end
-  return names
+  return keys
 end
 
--- MSET, and not APPEND, which keeps room for as much again.
+-- Adds a record to each bucket by MSET, because APPEND would double the memory of a value.
 local function append(head, packed, width, record)
-  local names = buckets(head, packed, width)
-  if #names == 0 then return end
-  local values, pairs = redis.call('MGET', unpack(names)), {}
-  for at, name in ipairs(names) do
-    pairs[2 * at - 1] = name
+  local keys = bucket_keys(head, packed, width)
+  if #keys == 0 then return end
+  local values, pairs = redis.call('MGET', unpack(keys)), {}
+  for at, key in ipairs(keys) do
+    pairs[2 * at - 1] = key
     pairs[2 * at] = (values[at] or '') .. record
   end
   redis.call('MSET', unpack(pairs))
@@ -86,6 +95,7 @@ end
 
 local band, bxor, rshift = bit.band, bit.bxor, bit.rshift
 
+-- Returns the number of bits that are set.
 local function ones(x)
   x = x - band(rshift(x, 1), 0x55555555)
   x = band(x, 0x33333333) + band(rshift(x, 2), 0x33333333)
@@ -94,6 +104,7 @@ local function ones(x)
   return band(x + rshift(x, 16), 0x3f)
 end
 
+-- Returns true if the fingerprint of a member, from byte 17 on, is within k of the words.
 local function is_within(words, member, k)
   local distance, at = 0, 17
   for i = 1, #words do
@@ -105,7 +116,8 @@ local function is_within(words, member, k)
   return true
 end
 
--- member: sequence, digest, fingerprint. 1: admitted; 2: search again; 3: near, others follow.
+-- Returns {1, number} if the page is admitted, {1} if it was before, {2} if it must begin again, as
+-- `recent` does not reach back to `since`, or {3, sequence and digest of each page that is near}.
 local function admit(admitted, recent, member, since, k, judged)
   if redis.call('ZSCORE', recent, member) then return {1} end
   local last = tonumber(redis.call('GET', admitted) or 0)
@@ -114,20 +126,20 @@ local function admit(admitted, recent, member, since, k, judged)
     local oldest = redis.call('ZRANGE', recent, 0, 0, 'WITHSCORES')
     if not oldest[2] or tonumber(oldest[2]) > since + 1 then return {2} end
     if k >= 0 then
-      local known, words, found = {}, {}, {3}
-      for at = 1, #judged, 8 do known[string.sub(judged, at, at + 7)] = true end
+      local is_judged, words, near = {}, {}, {3}
+      for at = 1, #judged, 8 do is_judged[string.sub(judged, at, at + 7)] = true end
       for at = 17, #member, 4 do
         local a, b, c, d = string.byte(member, at, at + 3)
         words[#words + 1] = ((a * 256 + b) * 256 + c) * 256 + d
       end
       local digest = string.sub(member, 9, 16)
       for _, other in ipairs(redis.call('ZRANGEBYSCORE', recent, '(' .. since, '+inf')) do
-        if not known[string.sub(other, 1, 8)]
+        if not is_judged[string.sub(other, 1, 8)]
             and (string.sub(other, 9, 16) == digest or is_within(words, other, k)) then
-          found[#found + 1] = string.sub(other, 1, 16)
+          near[#near + 1] = string.sub(other, 1, 16)
         end
       end
-      if #found > 1 then return found end
+      if #near > 1 then return near end
     end
   end
   local number = redis.call('INCR', admitted)
@@ -136,7 +148,7 @@ local function admit(admitted, recent, member, since, k, judged)
   return {1, number}
 end
 
--- Store an entry as it is, unless its page has one.
+-- Stores an entry, and returns 1; returns 0 if its page has one.
 local function load(entries, count, digest, value)
   local packed = redis.call('GET', entries) or ''
   if find(packed, digest) then return 0 end
@@ -145,15 +157,16 @@ local function load(entries, count, digest, value)
   return 1
 end
 
-local function hold(pending, field, is_admitted, lease_ms, entry)
+-- Stores a pending page. `admitted` is '1' or '0'.
+local function hold(pending, field, admitted, lease_ms, entry)
   local deadline = struct.pack('>d', now_ms() + lease_ms)
-  redis.call('HSET', pending, field, is_admitted .. deadline .. entry)
+  redis.call('HSET', pending, field, admitted .. deadline .. entry)
 end
 """
 
 
 class Script(NamedTuple):
-    """A script with its SHA-1, by which the server knows it."""
+    """A script, and its SHA-1, which names it in EVALSHA."""
 
     source: str
     sha: str
@@ -164,9 +177,9 @@ def _script(body: str) -> Script:
     return Script(source, sha1(source.encode(), usedforsecurity=False).hexdigest())
 
 
-# KEYS: sequence, admitted, unwritten.
+# KEYS: sequence, admitted, unwritten. Returns what `begin` does.
 BEGIN = _script("return {begin(KEYS[1], KEYS[2], KEYS[3])}")
-# KEYS: entries and pending pages of each group.
+# KEYS: entries and pending, for each group. Returns what `with_pending` does, for each group.
 LOOK = _script("""
 local groups = {}
 for at = 1, #KEYS, 2 do
@@ -174,8 +187,8 @@ for at = 1, #KEYS, 2 do
 end
 return groups
 """)
-# KEYS: sequence, admitted, unwritten, entries, pending. ARGV: digest. Of the entries, only that of
-# the digest is returned.
+# BEGIN, and LOOK at the entry of a digest. KEYS: sequence, admitted, unwritten, entries, pending.
+# ARGV: digest.
 OBSERVE = _script("""
 local number, since, last = begin(KEYS[1], KEYS[2], KEYS[3])
 local _, _, own = find(redis.call('GET', KEYS[4]) or '', ARGV[1])
@@ -189,15 +202,15 @@ local answer = admit(KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV
 if answer[2] and answer[1] == 1 then redis.call('ZADD', KEYS[3], answer[2], ARGV[1]) end
 return answer
 """)
-# KEYS: any of a table. ARGV: head, buckets, width, record.
+# KEYS: any key in the slot of the table. ARGV: head, buckets, width, record.
 APPEND = _script("append(ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4])")
-# KEYS: pending. ARGV: field.
+# Marks a pending page as admitted. KEYS: pending. ARGV: field.
 MARK = _script("""
 local value = redis.call('HGET', KEYS[1], ARGV[1])
 if value then redis.call('HSET', KEYS[1], ARGV[1], '1' .. string.sub(value, 2)) end
 """)
-# KEYS: admitted, recent, pending. ARGV: member, since, k, judged, field, lease, entry, then as
-# APPEND.
+# HOLD, ADMIT, APPEND and MARK in one. KEYS: admitted, recent, pending. ARGV: member, since, k,
+# judged, field, lease, entry, head, buckets, width, record.
 TAKE = _script("""
 local answer = admit(KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4])
 if answer[2] and answer[1] == 1 then
@@ -206,21 +219,19 @@ if answer[2] and answer[1] == 1 then
 end
 return answer
 """)
-# KEYS: pending. ARGV: lease, fields. Returns how many of them are still there.
+# KEYS: pending. ARGV: lease, then fields. Renews the leases of the pages that were not removed.
 RENEW = _script("""
-local deadline, kept = struct.pack('>d', now_ms() + tonumber(ARGV[1])), 0
+local deadline = struct.pack('>d', now_ms() + tonumber(ARGV[1]))
 for at = 2, #ARGV do
   local value = redis.call('HGET', KEYS[1], ARGV[at])
   if value then
-    kept = kept + 1
     value = string.sub(value, 1, 1) .. deadline .. string.sub(value, 10)
     redis.call('HSET', KEYS[1], ARGV[at], value)
   end
 end
-return kept
 """)
-# KEYS: entries, pending, count. ARGV: field, digest, expected value, new value.
-# 1: stored; 2: the lease has ended; 3: another value is stored, which follows.
+# KEYS: entries, pending, count. ARGV: field, digest, expected value, new value. Returns {1} if the
+# new value is stored, {2} if the page was removed, {3, stored value} if another value is stored.
 SETTLE = _script("""
 local packed = redis.call('GET', KEYS[1]) or ''
 local first, last, current = find(packed, ARGV[2])
@@ -241,7 +252,7 @@ redis.call('SET', KEYS[1], packed)
 redis.call('HDEL', KEYS[2], ARGV[1])
 return {1}
 """)
-# KEYS: entries, pending, count. ARGV: digest, expected value. Returns 1 if it was removed.
+# KEYS: entries, pending, count. ARGV: digest, expected value. Returns 1 if the entry was removed.
 REMOVE = _script("""
 local now = now_ms()
 local pages = redis.call('HGETALL', KEYS[2])
@@ -259,13 +270,13 @@ if packed == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], 
 redis.call('DECR', KEYS[3])
 return 1
 """)
-# KEYS: bucket. ARGV: expected value, new value. Returns 1 if it was replaced.
+# KEYS: bucket. ARGV: expected value, new value; empty to delete it. Returns 1 if it was replaced.
 REPLACE = _script("""
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[2]) end
 return 1
 """)
-# KEYS: hash. ARGV: field, expected value, new value; empty for none. Returns 1 if it has that now.
+# KEYS: hash. ARGV: field, expected value, new value; '' for none. Returns 1 if it has that now.
 REPLACE_FIELD = _script("""
 local current = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 if current == ARGV[3] then return 1 end
@@ -274,10 +285,10 @@ if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1])
 else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
 return 1
 """)
-# KEYS: entries, count. ARGV: digest, value. Returns 1 if its page had no entry.
+# KEYS: entries, count. ARGV: digest, value.
 LOAD = _script("return load(KEYS[1], KEYS[2], ARGV[1], ARGV[2])")
-# KEYS: entries and count of each entry. ARGV: head, width; digest, value, buckets, record of each.
-# Returns how many pages had no entry.
+# KEYS: entries and count, for each entry. ARGV: head, width; digest, value, buckets and record for
+# each. Returns the number of stored entries.
 LOAD_MANY = _script("""
 local loaded = 0
 for at = 1, #KEYS / 2 do

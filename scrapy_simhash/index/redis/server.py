@@ -1,4 +1,4 @@
-"""Talk to a Redis server or cluster: connect, run scripts, translate errors."""
+"""Connect to a Redis server or cluster, run commands and scripts there, and translate errors."""
 
 from __future__ import annotations
 
@@ -19,12 +19,8 @@ from redis.exceptions import (
     RedisError,
     ResponseError,
 )
-from redis.exceptions import (
-    ConnectionError as NoConnection,
-)
-from redis.exceptions import (
-    TimeoutError as NoAnswer,
-)
+from redis.exceptions import ConnectionError as NoConnection
+from redis.exceptions import TimeoutError as NoAnswer
 from redis.retry import Retry
 
 from scrapy_simhash.errors import IndexUnreachable, StorageError
@@ -36,20 +32,22 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.scripts import Script
 
 _TIMEOUT_S = 10.0
-_RETRIES = 3
+_RETRIES = 3  # of methods of redis-py
+_TRIES = 3  # of packed commands
 _SCANNED_AT_ONCE = 1000
 
 
 class Server:
     """A Redis server or cluster that holds an index.
 
-    :param url: as redis-py takes it: ``redis://user:password@host:6379/0``, ``rediss://…`` or
-        ``unix://…``.
-    :param name: of the index; for messages.
+    All methods raise StorageError, or its subclass IndexUnreachable if the server does not answer.
+
+    :param url: ``redis://user:password@host:6379/0``, ``rediss://…`` or ``unix://…``.
+    :param name: name of the index, for messages.
     :param cluster: the server is one of a cluster.
-    :param parameters: further ones of redis-py's client.
-    :raises IndexUnreachable: it cannot be reached.
-    :raises StorageError: it refuses us, or may evict keys.
+    :param parameters: further parameters of redis-py's client.
+    :raises SchemeError: the URL is not that of a Redis server.
+    :raises StorageError: the server refuses access, or may evict keys.
     """
 
     def __init__(
@@ -62,7 +60,7 @@ class Server:
     ) -> None:
         self.location = f"{masked(url)} {name}"
         self.cluster = cluster
-        # Connections between two commands, of any thread.
+        # Connections that no thread is using.
         self._idle: list[Any] = []
         options = {
             "socket_timeout": _TIMEOUT_S,
@@ -86,41 +84,41 @@ class Server:
             raise
 
     def run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any] = ()) -> Any:
-        """Run a script, whose keys are in one slot, and return its answer."""
+        """Run a script and return its answer. In a cluster, its keys must be in one slot."""
         with self._translated():
             if not self.cluster:
-                [answer] = self._exchanged(script, keys, arguments)
+                [answer] = self._exchange(script, keys, arguments)
                 return answer
             try:
                 return self._client.evalsha(script.sha, len(keys), *keys, *arguments)
-            except NoScriptError:  # the server was started again, or SCRIPT FLUSH
+            except NoScriptError:  # a restart or SCRIPT FLUSH has removed it from the server
                 return self._client.eval(script.source, len(keys), *keys, *arguments)
 
-    def run_and_get(
-        self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any], get: bytes
+    def run_and_mget(
+        self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any], mget: bytes
     ) -> tuple[Any, list[bytes | None]]:
-        """Run a script and then a packed command, on a single server, in one round trip."""
+        """Run a script, then a packed MGET, in one round trip. Not in a cluster."""
         with self._translated():
-            answer, values = self._exchanged(script, keys, arguments, get)
+            answer, values = self._exchange(script, keys, arguments, mget)
             return answer, values
 
-    def get(self, get: bytes) -> list[bytes | None]:
-        """Carry out a packed command on a single server."""
+    def mget(self, mget: bytes) -> list[bytes | None]:
+        """Run a packed MGET, and return the values. Not in a cluster."""
         with self._translated():
-            [values] = self._sent(get, 1)
-            if isinstance(values, RedisError):
-                raise values
-            found: list[bytes | None] = values
-            return found
+            [answer] = self._send(mget, 1)
+            if isinstance(answer, RedisError):
+                raise answer
+            values: list[bytes | None] = answer
+            return values
 
-    def _exchanged(
-        self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any], get: bytes = b""
+    def _exchange(
+        self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any], mget: bytes = b""
     ) -> list[Any]:
-        """Run a script on a single server, and then the packed command if there is one."""
-        packed = pack("EVALSHA", script.sha, len(keys), *keys, *arguments) + get
+        """Run a script and, if given, a packed command. Return the answers; raise their errors."""
+        packed = pack("EVALSHA", script.sha, len(keys), *keys, *arguments) + mget
         while True:
-            answers = self._sent(packed, 2 if get else 1)
-            if isinstance(answers[0], NoScriptError):  # it was started again, or SCRIPT FLUSH
+            answers = self._send(packed, 2 if mget else 1)
+            if isinstance(answers[0], NoScriptError):  # a restart or SCRIPT FLUSH has removed it
                 self._client.script_load(script.source)
                 continue
             for answer in answers:
@@ -128,47 +126,47 @@ class Server:
                     raise answer
             return answers
 
-    def _sent(self, packed: bytes, answers: int) -> list[Any]:
-        """Send packed commands on one connection, and return the answers, errors included.
-
-        Commands that are packed here cost a fraction of what the methods of redis-py cost.
+    def _send(self, packed: bytes, count: int) -> list[Any]:
+        """Send packed commands on one connection, and return their answers, errors included. This
+        takes a fraction of the CPU time of redis-py's methods.
         """
-        for attempt in range(1, _RETRIES):
+        for attempt in range(1, _TRIES):
             with suppress(NoConnection, NoAnswer):
-                return self._sent_once(packed, answers)
+                return self._send_once(packed, count)
             time.sleep(0.05 * 2**attempt)
-        return self._sent_once(packed, answers)
+        return self._send_once(packed, count)
 
-    def _sent_once(self, packed: bytes, answers: int) -> list[Any]:
+    def _send_once(self, packed: bytes, count: int) -> list[Any]:
         connection = self._idle_connection() or self._client.connection_pool.get_connection()
         try:
             connection.send_packed_command([packed])
-            found = [_answer(connection) for _ in range(answers)]
+            answers = [_answer(connection) for _ in range(count)]
         except BaseException:
-            # An answer may be on its way; and where one connection is broken, the idle ones may be.
+            # A late answer would be taken for that of the next command, so the connection is
+            # closed; and so are the idle ones, which may be broken, too.
             while connection is not None:
                 connection.disconnect()
                 self._client.connection_pool.release(connection)
                 connection = self._idle_connection()
             raise
         self._idle.append(connection)
-        return found
+        return answers
 
     def _idle_connection(self) -> Any:
-        """Return a connection, or None. The pool takes as long to lend one as it takes to send."""
+        """Return an idle connection, or None. The pool would take as long as to send a command."""
         with suppress(IndexError):
             return self._idle.pop()
         return None
 
     def call(self, *command: Any) -> Any:
-        """Carry out a command on one key."""
+        """Run a command on one key, and return its answer."""
         with self._translated():
             return self._client.execute_command(*command)
 
     def each(self, pattern: bytes, *commands: str) -> Iterator[tuple[bytes, list[Any]]]:
-        """Yield all keys that match a pattern, with the answers to commands on each, such as GET.
+        """Yield (key, answers to commands on it, such as GET) for all keys that match a pattern.
 
-        A key may come twice; one that is made or deleted meanwhile may come, or not.
+        A key may be yielded twice. Keys that are created or deleted during the scan may be missing.
         """
         with self._translated():
             clients = [self._client]
@@ -176,8 +174,8 @@ class Server:
                 primaries = self._client.get_primaries()
                 clients = [self._client.get_redis_connection(node) for node in primaries]
             for client in clients:
-                found = client.scan_iter(match=pattern, count=_SCANNED_AT_ONCE)
-                while keys := list(islice(found, _SCANNED_AT_ONCE)):
+                scan = client.scan_iter(match=pattern, count=_SCANNED_AT_ONCE)
+                while keys := list(islice(scan, _SCANNED_AT_ONCE)):
                     with client.pipeline(transaction=False) as pipeline:
                         for key in keys:
                             for command in commands:
@@ -189,11 +187,9 @@ class Server:
     def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the values of keys, which may be in several slots."""
         with self._translated():
-            client = self._client
-            found: list[bytes | None] = (
-                client.mget_nonatomic(keys) if self.cluster else client.mget(keys)
-            )
-            return found
+            mget = self._client.mget_nonatomic if self.cluster else self._client.mget
+            values: list[bytes | None] = mget(keys)
+            return values
 
     def close(self) -> None:
         """Close all connections."""
@@ -212,46 +208,41 @@ class Server:
                 raise StorageError(
                     self.location,
                     f"the server's maxmemory-policy is {policy}, so it may drop parts of the "
-                    "index: `CONFIG SET maxmemory-policy noeviction`, or use a server of its own",
+                    "index: run `CONFIG SET maxmemory-policy noeviction`, or use another server",
                 )
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Turn errors of redis-py into our own, which name no secret."""
+        """Turn errors of redis-py into StorageError or IndexUnreachable, without secrets."""
         try:
             yield
         except (AuthenticationError, NoPermissionError) as error:
             raise StorageError(
                 self.location,
-                f"the server refuses us ({_words(error)}): check user and password in the URL, and "
-                "the user's rights (ACL)",
+                f"the server refuses access ({_line(error)}): check user and password in the URL, "
+                "and the user's rights (ACL)",
             ) from error
-        except OutOfMemoryError as error:
-            raise self._full(error) from error
         except (NoConnection, NoAnswer, RedisClusterException) as error:
             raise IndexUnreachable(
                 self.location,
-                f"the server cannot be reached ({_words(error)}): check that it runs, and the URL",
+                f"the server cannot be reached ({_line(error)}): check that it runs, and the URL",
             ) from error
         except RedisError as error:
-            if str(error).startswith("OOM"):
-                raise self._full(error) from error
-            raise StorageError(self.location, f"the server says: {_words(error)}") from error
+            if isinstance(error, OutOfMemoryError) or str(error).startswith("OOM"):
+                raise StorageError(
+                    self.location,
+                    f"the server's memory is full ({_line(error)}): raise maxmemory, or remove old "
+                    "pages; nothing was written",
+                ) from error
+            raise StorageError(self.location, f"the server answers: {_line(error)}") from error
         except OSError as error:
             raise IndexUnreachable(
-                self.location, f"the connection failed: {_words(error)}"
+                self.location, f"the connection failed: {_line(error)}"
             ) from error
-
-    def _full(self, error: RedisError) -> StorageError:
-        return StorageError(
-            self.location,
-            f"the server's memory is full ({_words(error)}): raise maxmemory, or remove old pages; "
-            "nothing was written",
-        )
 
 
 def disconnect(client: redis.Redis | RedisCluster) -> None:
-    """Close a client's connections, also those that a cluster's client forgets to close."""
+    """Close all connections of a client. The `close` of a cluster's client leaves some open."""
     client.close()
     if isinstance(client, RedisCluster):
         nodes = client.nodes_manager
@@ -263,10 +254,10 @@ def disconnect(client: redis.Redis | RedisCluster) -> None:
 
 
 def pack(*arguments: bytes | str | int) -> bytes:
-    """Return a command as Redis takes it."""
+    """Return a command in Redis's protocol."""
     packed = [b"*%d\r\n" % len(arguments)]
-    for one in arguments:
-        value = one if isinstance(one, bytes) else str(one).encode()
+    for argument in arguments:
+        value = argument if isinstance(argument, bytes) else str(argument).encode()
         packed.append(b"$%d\r\n%b\r\n" % (len(value), value))
     return b"".join(packed)
 
@@ -278,5 +269,5 @@ def _answer(connection: Any) -> Any:
         return error
 
 
-def _words(error: BaseException) -> str:
+def _line(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".partition("\n")[0]

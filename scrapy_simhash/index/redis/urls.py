@@ -1,4 +1,4 @@
-"""Check the URL of a Redis server, and hide what is secret in it."""
+"""Check the URL of a Redis server, and remove the secrets from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCHEMES = ("redis", "rediss", "unix")
 def masked(url: str) -> str:
     """Return the URL of a server without user, password and query.
 
-    :raises SchemeError: it is no URL of a Redis server.
+    :raises SchemeError: the URL is not that of a Redis server.
     """
     try:
         parts = urlsplit(url)
@@ -20,9 +20,9 @@ def masked(url: str) -> str:
             raise ValueError
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        # The URL may hold a password: it is not repeated.
+        # The message does not repeat the URL, because it may contain a password.
         raise SchemeError(
-            "the URL of the Redis server is not valid: redis://host:6379/0, rediss://… or unix://… "
-            "is needed"
+            "the URL of the Redis server is not valid: use redis://host:6379/0, rediss://… or "
+            "unix://…"
         ) from None
     return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
