@@ -104,8 +104,8 @@ class Prober:
                 np.arange(count).repeat(len(self._bare_tables)),
             )
         certainties = np.frombuffer(packed, np.uint8).reshape(count, self._bits)
-        certainties = certainties[:, : tables * width].reshape(count, tables, width)
-        uncertain, scores = self._scores(certainties)
+        in_tables = certainties[:, : tables * width].reshape(count, tables, width)
+        uncertain, scores = self._scores(in_tables)
         # Products of these floats are exact, and numpy is slow at products of integers.
         flips = (self._bit_values.take(uncertain) @ self._whole_subsets).ravel()
         chosen = (scores >= self._lowest_scores(scores)).ravel().nonzero()[0]
