@@ -1,1 +1,1 @@
-"""A Scrapy project that uses scrapy-simhash, and a site to try it on."""
+"""A Scrapy project that uses scrapy-simhash, and a demo site to try it on."""

@@ -1,10 +1,10 @@
 """Crawl the demo site with the plugin and without it: `python -m example.demo`.
 
-Three crawls of the same site: without the plugin, as the yardstick; with the plugin's defaults,
-which drop near-duplicates; and in tag mode, which only marks them. What was found is compared
-with what the site has planted. The exit status is 0 if the crawl that drops reported nothing
-wrongly, reached every article, and found at least 70 % of the near-duplicates that it fetched. The
-report of that crawl stays, to be opened in a browser.
+The site is crawled three times: without the plugin, for comparison; with the plugin's defaults,
+which drop near-duplicates; and in tag mode, which only tags them. The reported near-duplicates are
+compared with those that the site has planted. The exit status is 0 if the dropping crawl reported
+no wrong pair, lost no distinct page that the first crawl received, and found at least 70 % of the
+planted near-duplicates that it fetched. The report of the dropping crawl is kept.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .demosite.scoring import families_of
 PROJECT = Path(__file__).parents[1]
 REPORT = PROJECT / "simhash-report.html"
 SIMHASH = PROJECT / ".scrapy" / "simhash"
-DEPTH_LIMIT = 6  # the calendar has no end, but a crawl without the plugin needs one
+DEPTH_LIMIT = 6  # the calendar is endless, so a crawl without the plugin would not end
 LEAST_RECALL = 0.7
 
 
 @dataclass(frozen=True)
 class Crawl:
-    """The result of a crawl: pages fetched, pages its spider received, and the plugin's reports."""
+    """The URLs of a crawl: pages sent, pages with items, and (near-duplicate, representative)."""
 
     fetched: list[str]
     seen: list[str]
@@ -47,13 +47,13 @@ def crawl(
     simhash: Path | None = None,
     show_log: bool = False,
 ) -> Crawl:
-    """Run the spider in a process of its own, as `scrapy crawl` on the command line."""
+    """Run `scrapy crawl` in a process of its own, and return its result."""
     items, simhash = directory / "items.jsonl", simhash or directory / "simhash"
     command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={server.start_urls}"]
     for setting in (
         f"SIMHASH_DIR={simhash}",
         f"DEPTH_LIMIT={DEPTH_LIMIT}",
-        "DOWNLOAD_DELAY=0",  # it is our own server
+        "DOWNLOAD_DELAY=0",  # the server is our own
         "LOG_LEVEL=INFO",
         *settings,
     ):
@@ -67,9 +67,9 @@ def crawl(
     )
     lines = items.read_text(encoding="utf-8").splitlines()
     pairs, distances = [], {}
-    log = simhash / "spiders" / "site"
-    if log.exists():
-        with open_index(index_url(log)) as index:
+    index_directory = simhash / "spiders" / "site"
+    if index_directory.exists():
+        with open_index(index_url(index_directory)) as index:
             for pair in index.near_duplicates():
                 if pair.confirmed:
                     pairs.append((pair.key, pair.representative))
@@ -81,14 +81,14 @@ def report(site: Site, name: str, run: Crawl) -> Score:
     """Print what a crawl found, and return its score."""
     result = score(run.pairs, run.fetched, site)
     clusters = defaultdict(list)
-    for url, kept in run.pairs:
-        clusters[kept].append(url)
+    for url, representative in run.pairs:
+        clusters[representative].append(url)
     print(f"\n== {name}: {len(clusters)} clusters")
-    for kept, members in clusters.items():
-        print(kept)
+    for representative, members in clusters.items():
+        print(representative)
         for url in members:
             print(f"  distance {run.distances[url]:>2}  {url}")
-    missed = [(url, _kept_for(site, url, result, run)) for url in result.missed]
+    missed = [(url, _kept_page(site, url, result, run)) for url in result.missed]
     print(f"\n{name}: found {len(result.found)} of {len(result.planted)}")
     kinds = Counter(_kind(site, pair) for pair in result.found)
     missed_kinds = Counter(_kind(site, pair) for pair in missed)
@@ -97,14 +97,14 @@ def report(site: Site, name: str, run: Crawl) -> Score:
     for title, pairs in (("missed", missed), ("wrong", result.wrong)):
         print(f"{title}: {len(pairs)}")
         for pair in pairs:
-            print(f"  {_kind(site, pair)} {_alike(site, pair)}: {pair[0]}  <>  {pair[1]}")
+            print(f"  {_kind(site, pair)} {_resemblance(site, pair)}: {pair[0]}  <>  {pair[1]}")
     return result
 
 
 def is_good(site: Site, result: Score, expected: list[str], seen: list[str]) -> bool:
-    """Print what dropping has lost. Return True if the crawl lost nothing and found enough.
+    """Return True if a crawl lost no distinct page, reported no wrong pair, and found enough.
 
-    :param expected: the pages whose families the spider should have received.
+    :param expected: pages; the spider should have received one of the family of each.
     """
     lost = families_of(site, expected) - families_of(site, seen)
     print(f"distinct pages lost by dropping: {', '.join(sorted(lost)) or 'none'}")
@@ -112,22 +112,22 @@ def is_good(site: Site, result: Score, expected: list[str], seen: list[str]) -> 
 
 
 def _kind(site: Site, pair: tuple[str, str]) -> str:
-    """Return the kind of near-duplicates that two pages are, whichever of them came first."""
+    """Return the kind of a pair: that of its copy, whichever of the two pages came first."""
     kinds = [page.kind if (page := site.page_at(url)) else "unknown" for url in pair]
     return kinds[1] if kinds[0] == "article" else kinds[0]
 
 
-def _alike(site: Site, pair: tuple[str, str]) -> str:
-    """Return the resemblance of two pages' main texts."""
+def _resemblance(site: Site, pair: tuple[str, str]) -> str:
+    """Return the resemblance of two pages' main texts, or ``?`` if a page is unknown."""
     one, other = (site.page_at(url) for url in pair)
     return f"{resemblance(one.text, other.text, one.lang):.3f}" if one and other else "?"
 
 
-def _kept_for(site: Site, url: str, result: Score, run: Crawl) -> str:
-    """Return the member of a missed page's family that was kept."""
-    family, planted = families_of(site, [url]), set(result.planted)
-    kin = (other for other in run.fetched if families_of(site, [other]) == family)
-    return next(other for other in kin if other not in planted)
+def _kept_page(site: Site, missed: str, result: Score, run: Crawl) -> str:
+    """Return the fetched page of a missed page's family that does not count as planted."""
+    family, planted = families_of(site, [missed]), set(result.planted)
+    members = (url for url in run.fetched if families_of(site, [url]) == family)
+    return next(url for url in members if url not in planted)
 
 
 def main() -> int:
@@ -148,9 +148,9 @@ def main() -> int:
         f"{len(tagging.fetched)} when it tags (depth limit {DEPTH_LIMIT})"
     )
     good = is_good(site, dropped, without.seen, dropping.seen)
-    print(f"the report of the crawl that drops, to be opened in a browser: {REPORT}")
+    print(f"open the report of the dropping crawl in a browser: {REPORT}")
     scrapy = Path(sys.executable).with_name("scrapy")
-    print(f"its index can be asked, in {PROJECT}: {scrapy} simhash stats, or clusters")
+    print(f"look into its index, in {PROJECT}: {scrapy} simhash stats, or clusters")
     print("good" if good else "not good enough")
     return 0 if good else 1
 

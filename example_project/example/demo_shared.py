@@ -1,9 +1,9 @@
 """Crawl the demo site with two processes that share an index: `python -m example.demo_shared`.
 
-Starts a Redis server on a free port of this machine, and stops it. The processes also share a
-queue, that of scrapy-redis. What they found is compared with what the site has planted. The exit
-status is 0 if nothing was reported wrongly, no distinct page was lost, and at least 70 % of the
-near-duplicates were found.
+A Redis server is started on a free port of this machine, and stopped at the end. The processes also
+share the queue of scrapy-redis. The reported near-duplicates are compared with those that the site
+has planted. The exit status is 0 if no wrong pair was reported, no distinct page was lost, and at
+least 70 % of the planted near-duplicates were found.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ SETTINGS = {
     "SPIDER_MODULES": "example.shared",
     "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
     "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-    "SCHEDULER_PERSIST": "1",  # a process that ends leaves the queue to the others
+    "SCHEDULER_PERSIST": "1",  # a process that ends does not delete the queue
     "MAX_IDLE_TIME_BEFORE_CLOSE": "12",
-    # The index that both share. Its URL is that of the queue, REDIS_URL.
+    # The shared index. It is on the server of the queue, REDIS_URL.
     "SIMHASH_INDEX": "redis",
     "SIMHASH_REDIS_CRAWL": "demo",
     "DEPTH_LIMIT": str(DEPTH_LIMIT),
-    "DOWNLOAD_DELAY": "0",  # it is our own server
+    "DOWNLOAD_DELAY": "0",  # the server is our own
     "LOG_LEVEL": "INFO",
 }
 
 
 @contextmanager
 def redis_server(directory: Path) -> Iterator[str]:
-    """Run a Redis server on a free port. Return its URL."""
+    """Run a Redis server on a free port, and yield its URL."""
     program = shutil.which("redis-server")
     if program is None:
         sys.exit("redis-server is not installed: `apt-get install redis-server`, or see redis.io")
@@ -61,7 +61,7 @@ def redis_server(directory: Path) -> Iterator[str]:
                 with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                     break
                 if process.poll() is not None:
-                    sys.exit("redis-server ended at once")
+                    sys.exit(f"redis-server ended at once, with exit code {process.returncode}")
                 time.sleep(0.05)
             yield f"redis://127.0.0.1:{port}/0"
         finally:
@@ -69,7 +69,7 @@ def redis_server(directory: Path) -> Iterator[str]:
 
 
 def crawl(server: DemoServer, url: str, directory: Path) -> Crawl:
-    """Run the processes until the queue is empty."""
+    """Run the processes until the queue is empty, and return their joint result."""
     import redis
 
     with redis.Redis.from_url(url) as client:
@@ -93,7 +93,7 @@ def crawl(server: DemoServer, url: str, directory: Path) -> Crawl:
         lines = [line for line in text.splitlines() if "pages judged" in line]
         print(f"process {number}: {' '.join(lines).partition('simhash: ')[2]}")
     with open_redis_index(url, NAME) as index:
-        copies = [one for one in index.near_duplicates() if one.confirmed]
+        copies = [line for line in index.near_duplicates() if line.confirmed]
         print(f"index {index.location}: {len(index)} pages", flush=True)
     seen = [
         json.loads(line)["url"]
@@ -103,8 +103,8 @@ def crawl(server: DemoServer, url: str, directory: Path) -> Crawl:
     return Crawl(
         server.fetched(),
         seen,
-        [(one.key, one.representative) for one in copies],
-        {one.key: one.distance for one in copies},
+        [(copy.key, copy.representative) for copy in copies],
+        {copy.key: copy.distance for copy in copies},
     )
 
 

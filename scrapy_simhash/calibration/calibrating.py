@@ -1,4 +1,4 @@
-"""Choose the k and the least resemblance that fit a sample of documents, for each preset."""
+"""Choose the k and the least resemblance that fit a sample of documents best, for each preset."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SAMPLE = 2000
 _COPIES = 200
-# Copies whose edits change too much are discarded.
+# More are made than needed, because copies that were edited too much are discarded.
 _TRIES = 600
 
 
@@ -44,7 +44,8 @@ class PresentSettings(NamedTuple):
     """The present settings of a preset that is calibrated.
 
     :param name: name of the preset.
-    :param served_distance: the largest k that the tables of the existing indexes support.
+    :param max_distance: the present k.
+    :param served_distance: the largest k that the tables of existing indexes support, or None.
     """
 
     name: str
@@ -55,7 +56,7 @@ class PresentSettings(NamedTuple):
 
     @property
     def least_per_cent(self) -> int:
-        """Return the present least resemblance, in per cent."""
+        """Return the present least resemblance in per cent, rounded up."""
         return ceil(self.confirmation.min_resemblance * STEPS - 1e-9)
 
 
@@ -66,8 +67,8 @@ Preset = PresentSettings
 class EditedCopies(NamedTuple):
     """The counts of edited copies, which supplement a sample with few near-duplicates.
 
-    :param confirmable: numbers of copies by similarity in per cent, then by distance from their
-        pages.
+    :param confirmable: numbers of copies, first by their similarity to their pages in per cent,
+        then by their distance.
     """
 
     confirmable: list[list[int]]
@@ -82,11 +83,12 @@ class EditedCopies(NamedTuple):
 class Calibrated:
     """The calibration of one preset.
 
+    :param fingerprints: number of pages with a fingerprint.
+    :param skipped: number of pages without one, by reason.
     :param now: recall and precision of the present k and least resemblance.
-    :param rows: recall and precision at each k, including the edited copies.
-    :param choice: None if the sample is too small for a choice.
-    :param least: the least resemblance to choose; None without a choice, or if the preset has no
-        least resemblance.
+    :param rows: recall and precision at each k, including edited copies, after `least` is chosen.
+    :param choice: the chosen k; None if the sample has too few pairs.
+    :param least: the chosen least resemblance; None without a choice, or if the present one is 0.
     """
 
     preset: PresentSettings
@@ -118,7 +120,7 @@ class Calibrated:
 
     @property
     def chosen(self) -> Score | None:
-        """Return recall and precision of the chosen k and least resemblance."""
+        """Return recall and precision of the chosen k and least resemblance; None if not chosen."""
         return None if self.choice is None else self.rows[self.choice.max_distance]
 
     # Old names, for one release.
@@ -127,10 +129,10 @@ class Calibrated:
 
     @property
     def table_recall(self) -> float | None:
-        """Return the share of pairs within the chosen k that its tables are expected to find."""
+        """Return the share of pairs within the chosen k that its tables find; None if unknown."""
         if self.choice is None or self.choice.plan is None:
             return None
-        weight = _weight(self.counts, self.edited)
+        weight = fill_weight(self.near_duplicate_pairs, self.edited_copy_pairs)
         pairs = [
             near + weight * copies
             for near, copies in zip(self.counts.near_duplicate, self.edited.distances, strict=True)
@@ -140,7 +142,10 @@ class Calibrated:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """The calibration of a sample, by preset."""
+    """The calibration of a sample. Its first fields are those of `Sample`.
+
+    :param pairs: for each preset, the pairs to review; empty unless asked for.
+    """
 
     read: int
     sampled: int
@@ -153,9 +158,9 @@ class Calibration:
 
     @property
     def best(self) -> Calibrated | None:
-        """Return the preset with the highest F1 at its chosen k; the first of equal ones."""
-        chosen = [one for one in self.presets if one.chosen is not None]
-        return max(chosen, key=lambda one: one.chosen.f1 if one.chosen else 0.0, default=None)
+        """Return the first preset with the highest F1 at its chosen k; None if none has one."""
+        chosen = [preset for preset in self.presets if preset.chosen is not None]
+        return max(chosen, key=lambda each: each.chosen.f1 if each.chosen else 0.0, default=None)
 
 
 def calibrate(
@@ -171,9 +176,11 @@ def calibrate(
 ) -> Calibration:
     """Choose a k and a least resemblance for each preset.
 
-    :param presets: must share one extractor and the same selectors.
+    :param presets: all must have the same extractor and selectors.
+    :param min_tokens: pages with fewer tokens are skipped, as in a crawl.
     :param threshold: the least resemblance of two pages that are near-duplicates.
-    :param list_pairs: also return the pairs near k.
+    :param list_pairs: also return the pairs to review, see `Pairs.near`.
+    :param on_pairs_progress: called with (pages done, pages in all).
     """
     pages = sample.pages(
         [preset.scheme for preset in presets], min_tokens, on_progress=on_page_progress
@@ -183,19 +190,18 @@ def calibrate(
     pairs = Pairs(used, bits, threshold, [preset.confirmation for preset in presets])
     counted = pairs.count(on_progress=on_pairs_progress)
     is_few = [sum(counts.near_duplicate) < FEW_NEAR_DUPLICATES for counts in counted]
-    copies = _copies(used, seed, threshold) if any(is_few) else []
+    copies = _make_copies(used, seed, threshold) if any(is_few) else []
     calibrated = []
-    for place, (preset, counts) in enumerate(zip(presets, counted, strict=True)):
-        edited = _edited_copies(copies if is_few[place] else (), used, place, preset, min_tokens)
-        of_scheme = [page.fingerprints[place] for page in pages]
+    for number, (preset, counts) in enumerate(zip(presets, counted, strict=True)):
+        edited = _count_copies(copies if is_few[number] else (), used, number, preset, min_tokens)
+        of_scheme = [page.fingerprints[number] for page in pages]
         fingerprints = sum(page.fingerprint is not None for page in of_scheme)
         skipped = Counter(page.skipped for page in of_scheme if page.skipped is not None)
-        calibrated.append(_calibrated(preset, fingerprints, skipped, counts, edited))
+        calibrated.append(_calibrate_preset(preset, fingerprints, skipped, counts, edited))
     listed = []
-    if list_pairs:
-        for place, one in enumerate(calibrated):
-            k = one.choice.max_distance if one.choice else one.preset.max_distance
-            listed.append(pairs.near(place, k, one.confirmation))
+    for number, each in enumerate(calibrated if list_pairs else ()):
+        k = each.choice.max_distance if each.choice else each.preset.max_distance
+        listed.append(pairs.near(number, k, each.confirmation))
     return Calibration(
         read=sample.read,
         sampled=len(sample),
@@ -208,20 +214,20 @@ def calibrate(
     )
 
 
-def _copies(pages: Sequence[SampledPage], seed: int, threshold: float) -> list[tuple[int, str]]:
-    """Return edited copies whose resemblance to their pages reaches the threshold."""
+def _make_copies(
+    pages: Sequence[SampledPage], seed: int, threshold: float
+) -> list[tuple[int, str]]:
+    """Return at most 200 (page number, edited copy), whose resemblance reaches the threshold."""
     texts = [page.extraction.text for page in pages]
-    if not texts:
-        return []
     copies = (
-        (place, text)
-        for place, text in edited_copies(texts, _TRIES, seed)
-        if text != texts[place] and resemblance(text, texts[place]) >= threshold
+        (number, text)
+        for number, text in edited_copies(texts, _TRIES, seed)
+        if text != texts[number] and resemblance(text, texts[number]) >= threshold
     )
     return list(islice(copies, _COPIES))
 
 
-def _calibrated(
+def _calibrate_preset(
     preset: PresentSettings,
     fingerprints: int,
     skipped: Counter[str],
@@ -232,17 +238,17 @@ def _calibrated(
     import numpy as np
 
     near, different, loss = np.array(counts.confirmable)
-    weight = _weight(counts, edited)
     copies = np.array(edited.confirmable)
+    weight = fill_weight(sum(counts.near_duplicate), sum(edited.distances))
 
     def rows_at(least: int) -> list[Score]:
         """Return recall and precision at each k for a least resemblance in per cent."""
-        found = different[least:].sum(axis=0)
+        confirmed = different[least:].sum(axis=0)
         return figures(
             (near[least:].sum(axis=0) + weight * copies[least:].sum(axis=0)).tolist(),
-            found.tolist(),
+            confirmed.tolist(),
             total=sum(counts.near_duplicate) + weight * sum(edited.distances),
-            similar=(counts.different - found).tolist(),
+            similar=(counts.different - confirmed).tolist(),
         )
 
     now = preset.least_per_cent
@@ -274,25 +280,20 @@ def _calibrated(
     )
 
 
-def _weight(counts: Counts, edited: EditedCopies) -> float:
-    """Return the weight of one edited copy."""
-    return fill_weight(sum(counts.near_duplicate), sum(edited.distances))
-
-
-def _edited_copies(
+def _count_copies(
     copies: Sequence[tuple[int, str]],
     pages: Sequence[SampledPage],
-    place: int,
+    preset_number: int,
     preset: PresentSettings,
     min_tokens: int,
 ) -> EditedCopies:
-    """Count the edited copies by their distance and similarity to their pages."""
+    """Return the counts of the edited copies that have a fingerprint."""
     scheme = preset.scheme
     detector = Detector(scheme, min_tokens=min_tokens)
     confirmable = [[0] * (scheme.bits + 1) for _ in range(STEPS + 1)]
-    for number, text in copies:
-        page = pages[number]
-        original = page.fingerprints[place]
+    for page_number, text in copies:
+        page = pages[page_number]
+        original = page.fingerprints[preset_number]
         edited = detector.fingerprint_extraction(replace(page.extraction, text=text))
         if original.fingerprint is None or edited.fingerprint is None:
             continue

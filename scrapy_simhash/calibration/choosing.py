@@ -1,15 +1,15 @@
 """Choose k and the least resemblance from the distances and similarities of pairs.
 
-A crawl finds a pair that is within k and confirmed. It should find near-duplicate pairs, and should
-not find different pairs. Recall is the share of near-duplicate pairs that is found. Precision is
-the share of near-duplicates among all found pairs. The best k has the highest F1, the harmonic mean
-of both.
+A crawl *finds* a pair that is within k and confirmed. It should find the near-duplicate pairs, and
+no different pairs. Recall is the share of near-duplicate pairs that are found. Precision is the
+share of near-duplicate pairs among the found pairs. The best k has the highest F1, the harmonic
+mean of both.
 
-- Usually a range of consecutive k shares the highest F1. The present k is kept if it is in this
-  range; otherwise the middle is chosen.
+- Usually consecutive k share the highest F1. The middle of this range is chosen. With confirmation,
+  the present k is kept if it is in the range.
 - With confirmation, a large k may score as well as a small one, but costs more comparisons. So the
-  range ends where different pairs within k would outnumber the near-duplicates.
-- If k needs too many tables, a lower k of the range is chosen.
+  range ends where the rejected different pairs within k outnumber the found near-duplicate pairs.
+- If the k so chosen needs too many tables, a lower k of the range is chosen.
 
 The least resemblance is chosen from the pairs within k. A pair counts as wrong if its texts have
 less than half in common, because dropping either page would lose content. The present value is
@@ -30,20 +30,21 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.plan import TablePlan
 
-# With fewer near-duplicate pairs, edited copies are added.
+# If there are fewer near-duplicate pairs, edited copies are added.
 FEW_NEAR_DUPLICATES = 20
-# With fewer different pairs, no k is chosen.
+# If there are fewer different pairs, no k is chosen.
 LEAST_DIFFERENT = 100
-_MANY_TABLES = 100
+_MAX_TABLES = 100
 _Z95 = 1.959963984540054
+# Scores that differ by less are equal.
 _EQUAL = 1e-9
 
 
 class Score(NamedTuple):
     """The recall and precision of a crawl with this k, from counts of pairs.
 
-    Edited copies are weighted, so near-duplicates may be fractions.
-
+    :param near_duplicates: found near-duplicate pairs; a fraction if edited copies have weights.
+    :param different: different pairs that are found, too.
     :param similar: different pairs within k that confirmation rejects; their pages pass.
     """
 
@@ -55,14 +56,14 @@ class Score(NamedTuple):
 
     @property
     def recall(self) -> float:
-        """Return the share of near-duplicate pairs that is found; 1 if there are none."""
+        """Return the share of near-duplicate pairs that are found; 1 if there are none."""
         if not self.all_near_duplicates:
             return 1.0
         return self.near_duplicates / self.all_near_duplicates
 
     @property
     def precision(self) -> float:
-        """Return the share of near-duplicates among the found pairs; 1 if none is found."""
+        """Return the share of near-duplicates among the found pairs; 1 if no pair is found."""
         total = self.near_duplicates + self.different
         return self.near_duplicates / total if total else 1.0
 
@@ -74,20 +75,20 @@ class Score(NamedTuple):
 
     @property
     def recall_95(self) -> tuple[float, float]:
-        """Return the 95 % interval of recall, as if pairs were independent."""
+        """Return the 95 % confidence interval of recall, as if pairs were independent."""
         return wilson(self.near_duplicates, self.all_near_duplicates)
 
     @property
     def precision_95(self) -> tuple[float, float]:
-        """Return the 95 % interval of precision, as if pairs were independent."""
+        """Return the 95 % confidence interval of precision, as if pairs were independent."""
         return wilson(self.near_duplicates, self.near_duplicates + self.different)
 
 
 class Choice(NamedTuple):
     """The chosen k; all k from `low` to `high` score equally on the sample.
 
-    :param middle: the k that would be chosen regardless of tables and of the present k.
-    :param plan: the tables for this k; None if no plan supports it.
+    :param middle: the k that would be chosen without regard to tables and the present k.
+    :param plan: the tables for the chosen k; None if no plan supports it.
     """
 
     max_distance: int
@@ -106,9 +107,9 @@ class LeastResemblance(NamedTuple):
 
 
 def fill_weight(near_duplicates: int, copies: int) -> float:
-    """Return the weight of one edited copy, so that all copies together fill up to 20 pairs.
+    """Return the weight of one edited copy: pairs and copies together count as 20 pairs.
 
-    A larger weight would outweigh the real pairs and hide wrong ones.
+    With a larger weight, copies would outweigh the real pairs and hide wrong ones.
     """
     return max(FEW_NEAR_DUPLICATES - near_duplicates, 0) / copies if copies else 0.0
 
@@ -120,11 +121,11 @@ def figures(
     total: float | None = None,
     similar: Sequence[int] | None = None,
 ) -> list[Score]:
-    """Return the counts of found pairs for each k from 0.
+    """Return a score for each k from 0.
 
     :param near_duplicates: number of confirmed near-duplicate pairs at each distance.
     :param different: number of confirmed different pairs at each distance.
-    :param total: number of all near-duplicate pairs, including those that no k finds.
+    :param total: number of all near-duplicate pairs; None if all are confirmed.
     :param similar: number of different pairs at each distance that confirmation rejects.
     """
     total = sum(near_duplicates) if total is None else total
@@ -144,11 +145,11 @@ def figures(
 def choose(
     rows: Sequence[Score], bits: int, *, keep: int | None = None, most: int | None = None
 ) -> Choice | None:
-    """Return the k with the best F1; None if near-duplicates or different pairs are too few.
+    """Return the k with the best F1; None without near-duplicates or 100 different pairs.
 
     :param keep: the present k, kept if it is one of the best.
-    :param most: the largest k that the tables of existing indexes support; the choice does not
-        exceed it if it is one of the best.
+    :param most: the largest k that the tables of existing indexes support; chosen instead of a
+        larger k if it is one of the best.
     """
     if not rows[-1].all_near_duplicates or rows[-1].different + rows[-1].similar < LEAST_DIFFERENT:
         return None
@@ -161,7 +162,7 @@ def choose(
         chosen = most
     for k in range(chosen, low - 1, -1):
         plan = _plan(bits, k)
-        if plan is not None and len(plan.tables) <= _MANY_TABLES:
+        if plan is not None and len(plan.tables) <= _MAX_TABLES:
             return Choice(k, low, high, middle, plan)
     return Choice(chosen, low, high, middle, _plan(bits, chosen))
 
@@ -171,8 +172,8 @@ def choose_resemblance(
 ) -> LeastResemblance:
     """Return the least resemblance with the best F1 that is nearest to the present one.
 
-    :param near_duplicates: near-duplicate pairs within k, by similarity in per cent.
-    :param loss: pairs within k that lose content if one page is dropped, in the same way.
+    :param near_duplicates: number of near-duplicate pairs within k, by similarity in per cent.
+    :param loss: number of pairs within k that lose content if one page is dropped, likewise.
     :param now: the present least resemblance in per cent.
     """
     total = sum(near_duplicates)
@@ -190,13 +191,13 @@ def _best_runs(scores: Sequence[float]) -> list[list[int]]:
     """Return the positions of the best score, as runs of consecutive positions."""
     best = max(scores)
     positions = [at for at, score in enumerate(scores) if score >= best - _EQUAL]
-    # Within a run, position and rank grow together.
+    # In a run of consecutive positions, the difference of position and rank is constant.
     runs = groupby(enumerate(positions), lambda ranked: ranked[1] - ranked[0])
     return [[position for _, position in run] for _, run in runs]
 
 
 def table_recall(plan: TablePlan, near_duplicates: Sequence[float], max_distance: int) -> float:
-    """Return the share of pairs within k that the tables are expected to find."""
+    """Return the share of pairs within k that the tables are expected to find; 1 for no pairs."""
     within = near_duplicates[: max_distance + 1]
     found = sum(count * plan.expected_recall(d) for d, count in enumerate(within) if count)
     return found / sum(within) if sum(within) else 1.0
@@ -210,7 +211,7 @@ def _plan(bits: int, max_distance: int) -> TablePlan | None:
 
 
 def wilson(successes: float, trials: float) -> tuple[float, float]:
-    """Return the 95 % score interval of a share (Wilson 1927); 0 to 1 without trials."""
+    """Return the 95 % confidence interval of a share (Wilson 1927); 0 to 1 without trials."""
     if not trials:
         return 0.0, 1.0
     share = successes / trials

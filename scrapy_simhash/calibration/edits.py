@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.resemblance import TOKEN
@@ -10,45 +11,44 @@ from scrapy_simhash.resemblance import TOKEN
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_MOST_WORDS_SHARE = 0.02
-_MOST_RUN_SHARE = 0.18
+_MAX_WORDS_SHARE = 0.02
+_MAX_RUN_SHARE = 0.18
 
 
 def edited_copies(texts: Sequence[str], count: int, seed: int) -> Iterator[tuple[int, str]]:
-    """Yield `count` pairs of (number of the text, its edited copy), spread evenly over the texts.
+    """Yield up to `count` pairs of (number of a text, its edited copy), evenly over the texts.
 
     Three edits alternate: replace single words by words of any text, delete a run of words, or
-    insert a run of words from another text. The size of each edit is random.
+    insert a run of words of any text. The size of each edit is random. Texts without words are left
+    out. A copy may equal its text.
     """
     chance = random.Random(seed)  # noqa: S311 - no secret
-    cut = [_pieces(text) for text in texts]
-    words = sorted({piece.strip() for pieces in cut for piece in pieces if piece.strip()})
+    all_pieces = [_pieces(text) for text in texts]
+    words = sorted({piece.strip() for pieces in all_pieces for piece in pieces if piece.strip()})
     for number in range(count if words else 0):
-        place = number % len(texts)
-        pieces = list(cut[place])
+        text_number = number % len(texts)
+        pieces = list(all_pieces[text_number])
         if not pieces:
             continue
-        kind = (number // len(texts) + place) % 3
+        kind = (number // len(texts) + text_number) % 3
         if kind == 0:
-            most = max(1, round(_MOST_WORDS_SHARE * len(pieces)))
+            most = max(1, round(_MAX_WORDS_SHARE * len(pieces)))
             for at in chance.sample(range(len(pieces)), chance.randint(1, most)):
                 pieces[at] = f"{chance.choice(words)} "
         else:
-            length = max(1, round(chance.uniform(0, _MOST_RUN_SHARE) * len(pieces)))
+            length = max(1, round(chance.uniform(0, _MAX_RUN_SHARE) * len(pieces)))
             start = chance.randint(0, len(pieces) - length)
             if kind == 1:
                 del pieces[start : start + length]
             else:
-                other = cut[chance.randrange(len(cut))]
+                other = all_pieces[chance.randrange(len(all_pieces))]
                 begin = chance.randint(0, max(len(other) - length, 0))
                 pieces[start:start] = other[begin : begin + length]
-        yield place, "".join(pieces)
+        yield text_number, "".join(pieces)
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a text before each token except the first."""
+    """Split a text before each token except the first; return no pieces if it has no token."""
     starts = [match.start() for match in TOKEN.finditer(text)]
-    ends = [*starts[1:], len(text)]
-    return [text[start:end] for start, end in zip([0, *starts[1:]], ends, strict=True)] * bool(
-        starts
-    )
+    cuts = [0, *starts[1:], len(text)] if starts else []
+    return [text[start:end] for start, end in pairwise(cuts)]

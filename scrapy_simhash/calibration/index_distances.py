@@ -1,4 +1,4 @@
-"""Measure distances in an index. An index holds no texts, so resemblance is unknown."""
+"""Measure distances in an index, without texts: the resemblance of its pages is unknown."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _START_BYTES = 4096
 class IndexDistances:
     """The distances within an index.
 
-    :param logged: logged near-duplicates at each distance from their representatives.
-    :param similar: logged pages that confirmation rejected.
+    :param logged: number of logged near-duplicates at each distance from their representatives.
+    :param similar: number of logged pages that confirmation rejected.
+    :param representatives: number of representatives in the index.
     :param sampled: number of representatives in the random sample.
-    :param apart: number of pairs of the sample at each distance.
+    :param apart: number of pairs of sampled representatives at each distance.
     """
 
     directory: str
@@ -41,29 +42,29 @@ class IndexDistances:
 
     @property
     def late_share(self) -> float | None:
-        """Return the share of logged near-duplicates in the last quarter up to k, or None."""
+        """Return the share of logged near-duplicates in the last quarter up to k; None for none."""
         late_from = self.max_distance + 1 - round((self.max_distance + 1) * _LATE_SHARE)
         total = sum(self.logged)
         return sum(self.logged[late_from:]) / total if total else None
 
     @property
     def nearest(self) -> int | None:
-        """Return the least distance of two sampled representatives, or None."""
+        """Return the least distance of two sampled representatives; None if fewer were sampled."""
         return next((distance for distance, count in enumerate(self.apart) if count), None)
 
 
 def is_index(path: Path) -> bool:
-    """Return True if a directory is an index: its manifest is ours, or is next to a database.
+    """Return True if a directory has a manifest that names our format or is next to a database.
 
-    The name of the manifest is not proof enough: downloaded sites have files of that name, too.
+    The file name of the manifest is no proof, because downloaded sites have such files, too.
     """
     try:
         with (path / FILE_NAME).open("rb") as file:
             start = file.read(_START_BYTES)
     except OSError:
         return False
-    beside = (one for kind in DATABASES for one in path.glob(f"{kind}*"))
-    return b"scrapy-simhash index" in start or any(one.is_dir() for one in beside)
+    databases = (found for kind in DATABASES for found in path.glob(f"{kind}*"))
+    return b"scrapy-simhash index" in start or any(found.is_dir() for found in databases)
 
 
 def index_distances(
@@ -73,10 +74,10 @@ def index_distances(
     *,
     on_progress: Callable[[], object] = lambda: None,
 ) -> IndexDistances:
-    """Return the distances of an index, with a random sample of its representatives.
+    """Return the distances in the log of an index and in a sample of its representatives.
 
-    :param sample: number of representatives to draw.
-    :raises StorageError: the index is open elsewhere or cannot be read.
+    :param sample: largest number of representatives to draw.
+    :raises StorageError: the index is missing, open elsewhere, or cannot be read.
     """
     import numpy as np
 

@@ -1,8 +1,8 @@
-"""Compute the exact resemblance and distance of all pairs of a sample, in blocks of rows.
+"""Compute the resemblance and the distance of all pairs of a sample, as matrices.
 
-Shingles are compared by 64-bit hashes. An inverted index from shingle to texts counts what two
-texts share. Shingles of very many texts, such as those of a common notice, would make its lists
-long, so these are counted by a matrix product.
+The matrices are yielded in blocks of rows. Shingles are compared by 64-bit hashes. An inverted
+index from shingles to texts counts the shingles that two texts share. Shingles of very many texts,
+such as those of a common notice, would make its lists long. These are counted by a matrix product.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ _BLOCK_ROWS = 256
 # A shingle is common if it is in more than 1/32 of the texts, and in more than 64 texts.
 _COMMON_ONE_IN = 32
 _COMMON_TEXTS = 64
+# Columns of a block of the matrix of common shingles.
 _COMMON_AT_ONCE = 2048
 _SEED = 1
 _MULTIPLIER = 0x9E3779B97F4A7C15
@@ -28,7 +29,7 @@ _MULTIPLIER = 0x9E3779B97F4A7C15
 class Resemblances:
     """The resemblance matrix of some texts; see `scrapy_simhash.resemblance`.
 
-    Each text has its own shingle length; texts with different shingle lengths share nothing.
+    Each text has its own shingle length. Shingles of different lengths are never equal.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -36,20 +37,20 @@ class Resemblances:
 
         self._count = len(texts)
         hashes = _shingle_hashes(texts)
-        self._sizes = np.array([len(one) for one in hashes], dtype=np.int64)
-        owners = np.repeat(np.arange(self._count), self._sizes)
-        _, shingles, holders = np.unique(
+        self._sizes = np.array([len(of_text) for of_text in hashes], dtype=np.int64)
+        texts_of_shingles = np.repeat(np.arange(self._count), self._sizes)
+        _, shingles, text_counts = np.unique(
             np.concatenate([np.empty(0, dtype=np.uint64), *hashes]),
             return_inverse=True,
             return_counts=True,
         )
-        held = holders[shingles]
-        many = max(_COMMON_TEXTS, self._count // _COMMON_ONE_IN)
-        common = held > many
-        self._common = _dense(shingles[common], owners[common], self._count)
-        indexed = (held > 1) & (held <= many)
-        owners = owners[indexed]
-        _, self._shingles = np.unique(shingles[indexed], return_inverse=True)
+        text_counts = text_counts[shingles]
+        limit = max(_COMMON_TEXTS, self._count // _COMMON_ONE_IN)
+        is_common = text_counts > limit
+        self._common = _dense(shingles[is_common], texts_of_shingles[is_common], self._count)
+        is_indexed = (text_counts > 1) & ~is_common
+        owners = texts_of_shingles[is_indexed]
+        _, self._shingles = np.unique(shingles[is_indexed], return_inverse=True)
         # The shingles of the i-th text are _shingles[_ends[i - 1]:_ends[i]], and the texts that
         # have the i-th shingle are _holders[_starts[i]:_starts[i + 1]].
         self._ends = np.cumsum(np.bincount(owners, minlength=self._count))
@@ -57,7 +58,7 @@ class Resemblances:
         self._starts = np.append(0, np.cumsum(np.bincount(self._shingles)))
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
-        """Yield (first row, block of rows) in order; the diagonal is 1, or 0 for an empty text."""
+        """Yield (first row, block of rows) in order; the diagonal is 1, or 0 without tokens."""
         import numpy as np
 
         for start in range(0, self._count, _BLOCK_ROWS):
@@ -73,7 +74,7 @@ class Resemblances:
             yield start, shared / np.maximum(union, 1)
 
     def _shared_by(self, text: int) -> np.ndarray[Any, Any]:
-        """Return how many uncommon shingles each text shares with the given one."""
+        """Return the number of uncommon shingles that each text shares with the given one."""
         import numpy as np
 
         begin = self._ends[text - 1] if text else 0
@@ -87,39 +88,39 @@ class Resemblances:
 
 
 def _shingle_hashes(texts: Sequence[str]) -> list[np.ndarray[Any, Any]]:
-    """Return the distinct hashes of the shingles of each text."""
+    """Return the distinct hashes of the shingles of each text; none without tokens."""
     import numpy as np
 
-    words: dict[str, int] = {}
-    lengths, numbers = [], []
+    vocabulary: dict[str, int] = {}
+    lengths, numbered_texts = [], []
     for text in texts:
         tokens = shingle_tokens(text)
         lengths.append(min(shingle_length([tokens]), len(tokens)))
-        numbers.append(np.array([words.setdefault(one, len(words)) for one in tokens], dtype=int))
-    values = np.random.default_rng(_SEED).integers(1 << 64, size=len(words), dtype=np.uint64)
-    found = []
-    for length, known in zip(lengths, numbers, strict=True):
-        # An empty text has no shingle.
-        hashes = np.full(len(known) - length + 1 if length else 0, length, dtype=np.uint64)
+        numbers = [vocabulary.setdefault(token, len(vocabulary)) for token in tokens]
+        numbered_texts.append(np.array(numbers, dtype=int))
+    values = np.random.default_rng(_SEED).integers(1 << 64, size=len(vocabulary), dtype=np.uint64)
+    all_hashes = []
+    for length, numbered in zip(lengths, numbered_texts, strict=True):
+        hashes = np.full(len(numbered) - length + 1 if length else 0, length, dtype=np.uint64)
         for start in range(length):
-            hashes = hashes * _MULTIPLIER + values[known[start : start + len(hashes)]]
-        found.append(np.unique(hashes))
-    return found
+            hashes = hashes * _MULTIPLIER + values[numbered[start : start + len(hashes)]]
+        all_hashes.append(np.unique(hashes))
+    return all_hashes
 
 
 def _dense(
     shingles: np.ndarray[Any, Any], owners: np.ndarray[Any, Any], count: int
 ) -> list[np.ndarray[Any, Any]]:
-    """Return blocks of a matrix of texts by common shingles, with 1 if the text has the shingle."""
+    """Return blocks of columns of a matrix: 1 if the text (row) has the shingle (column), or 0."""
     import numpy as np
 
-    known, columns = np.unique(shingles, return_inverse=True)
+    distinct, columns = np.unique(shingles, return_inverse=True)
     blocks = []
-    for start in range(0, len(known), _COMMON_AT_ONCE):
+    for start in range(0, len(distinct), _COMMON_AT_ONCE):
         # float32 counts exactly up to 2**24.
-        block = np.zeros((count, min(_COMMON_AT_ONCE, len(known) - start)), dtype=np.float32)
-        inside = (columns >= start) & (columns < start + _COMMON_AT_ONCE)
-        block[owners[inside], columns[inside] - start] = 1
+        block = np.zeros((count, min(_COMMON_AT_ONCE, len(distinct) - start)), dtype=np.float32)
+        is_inside = (columns >= start) & (columns < start + _COMMON_AT_ONCE)
+        block[owners[is_inside], columns[is_inside] - start] = 1
         blocks.append(block)
     return blocks
 
@@ -127,7 +128,7 @@ def _dense(
 def distance_blocks(
     fingerprints: Sequence[int], bits: int
 ) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
-    """Yield (first row, block of rows) of the matrix of Hamming distances, in the same blocks."""
+    """Yield (first row, block of rows) of the Hamming distances, as `Resemblances.blocks` does."""
     import numpy as np
 
     words = -(-bits // 64)

@@ -28,13 +28,13 @@ class Sample:
 
     :param read: number of readable documents.
     :param unreadable: number of unreadable documents, by reason.
-    :param repeated: number of documents that were drawn but have the name of another one.
+    :param repeated: number of drawn documents that were left out as repeated names.
     """
 
     read: int = 0
     unreadable: Counter[str] = field(default_factory=Counter)
     repeated: int = 0
-    # Texts are compressed to save memory.
+    # (name, True for HTML, text); texts are compressed to save memory.
     _drawn: list[tuple[str, bool, bytes]] = field(default_factory=list)
 
     @classmethod
@@ -47,8 +47,9 @@ class Sample:
         on_progress: Callable[[], object] = lambda: None,
         on_skipped: Callable[[Skipped], object] = lambda _skipped: None,
     ) -> Sample:
-        """Return a uniform random sample in one pass (Vitter's algorithm R).
+        """Return a uniform random sample, drawn in one pass (Vitter's algorithm R).
 
+        :param size: largest number of documents to draw.
         :param on_progress: called for each readable document.
         :param on_skipped: called for each unreadable document.
         """
@@ -88,13 +89,14 @@ class Sample:
     ) -> list[SampledPage]:
         """Return the documents of the sample, extracted and fingerprinted.
 
-        :param schemes: must share one extractor and the same selectors.
+        :param schemes: at least one; all have the same extractor and selectors.
+        :param on_progress: called for each page.
         """
         detectors = [Detector(scheme, min_tokens=min_tokens) for scheme in schemes]
         pages = []
-        for name, html, packed in self._drawn:
+        for name, is_html, packed in self._drawn:
             text = zlib.decompress(packed).decode("utf-8", "surrogatepass")
-            pages.append(_page(name, text, detectors, html=html))
+            pages.append(_page(name, text, detectors, is_html=is_html))
             on_progress()
         return pages
 
@@ -102,9 +104,10 @@ class Sample:
 class SampledPage(NamedTuple):
     """A page of the sample.
 
-    :param content: whole content, independent of the extractor; the main text if there is no
-        better one.
+    :param content: what `segments` extracts, whatever the scheme's extractor is; the main text if
+        selectors found it, or if the document is plain text.
     :param fingerprints: one for each scheme.
+    :param extraction_ms: CPU time of the extraction; 0 for plain text, or if the extraction failed.
     """
 
     name: str
@@ -114,12 +117,10 @@ class SampledPage(NamedTuple):
     extraction_ms: float = 0.0
 
 
-def _page(name: str, text: str, detectors: Sequence[Detector], *, html: bool) -> SampledPage:
-    """Return a document of the sample, extracted and fingerprinted."""
-    if not html:
+def _page(name: str, text: str, detectors: Sequence[Detector], *, is_html: bool) -> SampledPage:
+    if not is_html:
         extraction = Extraction(text)
-        fingerprints = _fingerprints(name, extraction, detectors)
-        return SampledPage(name, extraction, text, fingerprints)
+        return SampledPage(name, extraction, text, _fingerprints(name, extraction, detectors))
     scheme = detectors[0].scheme
     started = time.thread_time()
     try:
@@ -129,15 +130,14 @@ def _page(name: str, text: str, detectors: Sequence[Detector], *, html: bool) ->
         return SampledPage(name, Extraction(""), "", failed)
     extraction_ms = (time.thread_time() - started) * 1000
     fingerprints = _fingerprints(name, extraction, detectors)
-    # With SIMHASH_CONTENT_SELECT, the selected text is the content.
-    selected = extraction.way == "selected"
-    content = extraction.text if selected else content_text(text, scheme.remove)
+    is_selected = extraction.way == "selected"
+    content = extraction.text if is_selected else content_text(text, scheme.remove)
     return SampledPage(name, extraction, content, fingerprints, extraction_ms)
 
 
 def _fingerprints(
     name: str, extraction: Extraction, detectors: Sequence[Detector]
 ) -> list[PageFingerprint]:
-    """Return the fingerprint of an extraction for each detector."""
+    """Return the fingerprint of an extraction, with its evidence, for each detector."""
     pages = [detector.fingerprint_extraction(extraction) for detector in detectors]
     return [replace(page, evidence=evidence_of(name, page)) for page in pages]

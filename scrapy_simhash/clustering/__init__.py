@@ -1,6 +1,6 @@
 """Find all near-duplicate pairs or clusters of a list of fingerprints.
 
-An index answers one fingerprint at a time, as a crawl needs it. For a complete list, sorting arrays
+A crawl looks up one fingerprint at a time in an index. If all fingerprints are known, sorting them
 by the prefix of each table takes a hundredth of the time. numpy is imported lazily.
 """
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["ClusterMethod", "cluster", "near_pairs"]
 
 ClusterMethod = Literal["leader", "connected"]
-"""How clusters are made. ``leader``, as in a crawl: in the order of the input, each fingerprint
-joins the nearest earlier representative within the distance, or becomes a representative.
-``connected``: chains of pairs within the distance form a cluster, whose earliest member is the
-representative.
+"""The rule that forms clusters. ``leader``, as in a crawl: in input order, each fingerprint joins
+the nearest earlier representative within k (the earliest of equally near ones), or becomes a
+representative. ``connected``: all fingerprints that chains of pairs within k connect form a
+cluster; its earliest member is the representative.
 """
 _METHODS = ("leader", "connected")
 
@@ -46,26 +46,26 @@ def cluster(
 ) -> Clustering:
     """Group fingerprints into clusters, each with a representative.
 
-    All pairs up to ``plan.guaranteed_distance`` are found; `Clustering.recall` is the share of the
-    others. Memory is at most about ten times that of the fingerprints as an array, or fifty times
-    if many fingerprints are within `max_distance` of many others.
+    Tables may miss pairs farther apart than ``plan.guaranteed_distance``, see `Clustering.recall`.
+    Memory is at most about ten times that of the fingerprints as an array, or fifty times if many
+    fingerprints are within `max_distance` of many others; certainties come on top.
 
-    :param fingerprints: a sequence of ints, or of `Fingerprint` with their certainties; or an
-        array, of shape (n,) and any unsigned type for 64 bits or fewer, of shape (n, bits / 8) and
-        uint8, or of shape (n, bits / 64) and uint64: the most significant byte or word comes first.
+    :param fingerprints: a sequence of ints; a list or tuple of `Fingerprint`; or an array: of any
+        integer type and shape (n,) for 64 bits or fewer, of uint8 and shape (n, bits / 8), or of
+        uint64 and shape (n, bits / 64), with the most significant byte or word first.
     :param bits: width of the fingerprints, a multiple of 8 from 8 to 512.
     :param max_distance: k, inclusive.
-    :param method: see `ClusterMethod`.
-    :param plan: the tables that find pairs; None to choose the fastest ones, or to compare all with
-        all if that is cheap.
-    :param certainties: how certain the bits are, see `Fingerprint`: an array of shape (n, bits) and
-        uint8, or ``bytes`` for each fingerprint; the most significant bit comes first. They make
-        the search among many wide fingerprints several times as fast. They are ignored if another
-        way is faster, or if those of one fingerprint are empty (unknown).
+    :param plan: the tables that find pairs; None chooses the fastest ones, or compares all
+        fingerprints with all if that is fast enough.
+    :param certainties: see `Fingerprint`: a uint8 array of shape (n, bits), or ``bytes`` for each
+        fingerprint. They override those of `Fingerprint` objects. With them, a search among many
+        wide fingerprints takes less than half the time. They are ignored if another search is
+        faster or `plan` has no probes, and if one fingerprint has none.
     :param min_recall: least share of the pairs at `max_distance` that a chosen plan finds; 1.0 for
-        all, however long it takes.
-    :raises SchemeError: a fingerprint, an array or `method` is not valid.
-    :raises PlanError: `max_distance`, `min_recall` or the plan does not fit the width.
+        all pairs, even if the search is slow. Ignored if `plan` is given.
+    :raises SchemeError: a fingerprint, an array, `bits`, `method` or `certainties` is invalid.
+    :raises PlanError: `max_distance` or `min_recall` is out of range, the plan is for another
+        width, or it has probes and a fingerprint has no certainties.
     """
     from scrapy_simhash.clustering.clusters import by_connection, by_leader
     from scrapy_simhash.clustering.result import Clustering
@@ -76,7 +76,7 @@ def cluster(
         fingerprints, bits, max_distance, plan, min_recall, certainties=certainties
     )
     assign = by_leader if method == "leader" else by_connection
-    recall = _recall(search.plan, max_distance)
+    recall = _expected_recall(search.plan, max_distance)
     return Clustering(*assign(search, distinct), method, bits, max_distance, search.plan, recall)
 
 
@@ -95,7 +95,7 @@ def near_pairs(
     search, distinct = _search(
         fingerprints, bits, max_distance, plan, min_recall, certainties=certainties
     )
-    return NearPairs(search, distinct, _recall(search.plan, max_distance))
+    return NearPairs(search, distinct, _expected_recall(search.plan, max_distance))
 
 
 def _search(
@@ -107,18 +107,20 @@ def _search(
     *,
     certainties: Any,
 ) -> tuple[PairSearch, Distinct]:
-    """Return a search among the distinct fingerprints, and where these are in the input."""
+    """Return a search among the distinct fingerprints, and their positions in the input."""
     from scrapy_simhash.clustering.distinct import distinct
     from scrapy_simhash.clustering.pairs import PairSearch
     from scrapy_simhash.clustering.plans import batch_plan
     from scrapy_simhash.clustering.words import certainty_rows, columns_of, split, take
 
-    bits = _whole("bits", bits, SchemeError)
+    bits = _whole_number("bits", bits, SchemeError)
     if not MIN_BITS <= bits <= MAX_BITS or bits % 8:
         raise SchemeError(f"bits = {bits}: a multiple of 8 from {MIN_BITS} to {MAX_BITS} is needed")
-    max_distance = _whole("max_distance", max_distance, PlanError)
+    max_distance = _whole_number("max_distance", max_distance, PlanError)
     if not 0 <= max_distance < bits:
-        raise PlanError(f"distance {max_distance} of {bits} bits: 0 to {bits - 1}")
+        raise PlanError(
+            f"max_distance is {max_distance}: use 0 to {bits - 1} for fingerprints of {bits} bits"
+        )
     if plan is not None and not isinstance(plan, TablePlan):
         raise PlanError(f"plan = {plan!r}: a TablePlan, or None, is needed")
     if plan is not None and plan.bits != bits:
@@ -128,23 +130,23 @@ def _search(
     rows = certainty_rows(certainties, len(columns[0]), bits)
     if plan is not None and plan.probes and rows is None:
         raise PlanError(f"{plan}: the certainties of all fingerprints are needed")
-    found = distinct(columns)
-    if len(found.inputs) < len(columns[0]):
-        columns = take(columns, found.inputs)
-        rows = None if rows is None else rows[found.inputs]
+    items = distinct(columns)
+    if len(items.first_positions) < len(columns[0]):
+        columns = take(columns, items.first_positions)
+        rows = None if rows is None else rows[items.first_positions]
     if plan is None:
         certain = rows is not None
         plan = batch_plan(bits, max_distance, len(columns[0]), min_recall, certain=certain)
-    return PairSearch(columns, bits, max_distance, plan, rows), found
+    return PairSearch(columns, bits, max_distance, plan, rows), items
 
 
-def _whole(name: str, value: Any, error: type[SchemeError | PlanError]) -> int:
+def _whole_number(name: str, value: Any, error: type[SchemeError | PlanError]) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise error(f"{name} = {value!r}: a whole number is needed")
     return index(value)
 
 
-def _recall(plan: TablePlan | None, max_distance: int) -> float:
+def _expected_recall(plan: TablePlan | None, max_distance: int) -> float:
     from scrapy_simhash.clustering.probed import typical_recall
 
     if plan is None:

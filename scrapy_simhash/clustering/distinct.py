@@ -1,6 +1,6 @@
-"""Find equal fingerprints: only the first of them is searched for pairs.
+"""Find equal fingerprints, so that only the first of them is searched for pairs.
 
-100,000 equal fingerprints would make five billion useless pairs.
+Otherwise, 100,000 equal fingerprints would make five billion useless pairs.
 """
 
 from __future__ import annotations
@@ -14,28 +14,26 @@ if TYPE_CHECKING:
 
 
 class Distinct(NamedTuple):
-    """The distinct fingerprints of an input, numbered in the order in which they first occur.
+    """The distinct fingerprints of an input: the items, in the order in which they first occur.
 
-    :param inputs: position in the input of the first occurrence of each.
-    :param numbers: for each position in the input, the number of its fingerprint.
+    :param first_positions: for each item, the position in the input where it first occurs.
+    :param items: for each position in the input, the number of its item.
     """
 
-    inputs: Positions
-    numbers: Positions
+    first_positions: Positions
+    items: Positions
 
     def copies(self) -> Positions:
-        """Return the positions of fingerprints that occurred before, sorted by their number."""
-        copies = np.flatnonzero(self.inputs[self.numbers] != np.arange(len(self.numbers)))
-        return copies[np.argsort(self.numbers[copies], kind="stable")]
+        """Return the positions of repeated fingerprints, sorted by item, then position."""
+        copies = np.flatnonzero(self.first_positions[self.items] != np.arange(len(self.items)))
+        return copies[np.argsort(self.items[copies], kind="stable")]
 
 
 def distinct(columns: Columns) -> Distinct:
     """Return the distinct fingerprints."""
     count = len(columns[0])
     order = np.lexsort(columns)  # stable: the first of equal ones is the earliest
-    is_new = np.ones(count, dtype=bool)
-    if count:
-        is_new[1:] = False
+    is_new = np.arange(count) == 0
     for column in columns:
         is_new[1:] |= column[order[1:]] != column[order[:-1]]
     if is_new.all():
@@ -43,6 +41,6 @@ def distinct(columns: Columns) -> Distinct:
         return Distinct(everyone, everyone)
     is_first = np.zeros(count, dtype=bool)
     is_first[order[is_new]] = True
-    numbers = np.cumsum(is_first) - 1
-    numbers[order] = numbers[order[is_new]][np.cumsum(is_new) - 1]
-    return Distinct(np.flatnonzero(is_first), numbers)
+    items = np.cumsum(is_first) - 1
+    items[order] = items[order[is_new]][np.cumsum(is_new) - 1]
+    return Distinct(np.flatnonzero(is_first), items)

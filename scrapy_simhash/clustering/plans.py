@@ -1,7 +1,7 @@
-"""Choose the fastest tables for a list of fingerprints, or to compare all with all.
+"""Choose between the fastest tables for a list of fingerprints and comparing all with all.
 
-A table costs one more pass of sorting, and each candidate a comparison. The constants are
-nanoseconds of CPU time on one machine; only their ratios matter.
+Each table is one more pass of sorting. Each *candidate*, a pair with one prefix, is compared. The
+constants are nanoseconds of CPU time on one machine; only their ratios matter.
 """
 
 from __future__ import annotations
@@ -11,24 +11,25 @@ from math import comb
 
 import numpy as np
 
-from scrapy_simhash.clustering.probed import entries_of, probed_plan, typical_recall
+from scrapy_simhash.clustering.probed import entries_per_table, probed_plan, typical_recall
 from scrapy_simhash.clustering.words import WORD_BITS, telling_words
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index.plan import MAX_TABLES, MIN_RECALL, TablePlan, fewest_tables
 
 TABLE_NS = 200_000.0
-# A fingerprint in a table, once for each probe.
+# For each prefix under which a table has a fingerprint.
 ENTRY_NS = 40.0
-# A candidate pair of a table, and a pair if all are compared with all, for each compared word.
+# For each compared word of a candidate, or of a pair if all are compared with all.
 PAIR_NS = 3.5
 COMPARED_NS = 1.3
 # A search that finds all pairs is chosen if it takes no longer than this.
 EXACT_S = 2.0
+# Numbers of blocks in a prefix to try.
 _CHOSEN = range(1, 5)
 
 
 def cost_s(plan: TablePlan | None, bits: int, max_distance: int, count: int) -> float:
-    """Return the CPU time to find all pairs among `count` random fingerprints.
+    """Return the estimated CPU seconds to search `count` random fingerprints for pairs.
 
     :param plan: None compares all with all.
     """
@@ -36,7 +37,7 @@ def cost_s(plan: TablePlan | None, bits: int, max_distance: int, count: int) -> 
     pairs = count * (count - 1) / 2
     if plan is None:
         return pairs * words * COMPARED_NS / 1e9
-    entries = entries_of(plan)
+    entries = entries_per_table(plan)
     candidates = entries**2 * sum(pairs / (1 << width) for width in plan.prefix_widths_bits)
     tables_ns = len(plan.tables) * (TABLE_NS + count * entries * ENTRY_NS)
     return (tables_ns + candidates * words * PAIR_NS) / 1e9
@@ -53,9 +54,9 @@ def batch_plan(
 ) -> TablePlan | None:
     """Return the fastest tables for `count` fingerprints; None to compare all with all.
 
-    Tables that find all pairs are preferred if they take at most two seconds. Otherwise, faster
-    tables need to find at least `min_recall` of the pairs at `max_distance`, and probed tables this
-    share of real near-duplicates within it.
+    A search that finds all pairs is preferred if it takes at most two seconds. Otherwise, tables
+    that find at least `min_recall` of the pairs at `max_distance` compete with it, and probed
+    tables that find this share of the real near-duplicates within `max_distance`.
 
     :param certain: the certainties of the bits are known, so probed tables are possible.
     :raises PlanError: `min_recall` is outside its range.
@@ -74,10 +75,8 @@ def batch_plan(
     exact = min([None, *complete], key=cost)
     if min_recall == 1 or cost(exact) <= EXACT_S:
         return exact
-    plans = [exact]
-    for chosen in _CHOSEN:
-        plan = fewest_tables(bits, max_distance, chosen, min_recall)
-        plans += [plan] if plan is not None else []
+    fewest = (fewest_tables(bits, max_distance, chosen, min_recall) for chosen in _CHOSEN)
+    plans = [exact, *(plan for plan in fewest if plan is not None)]
     probed = probed_plan(bits, max_distance) if certain else None
     if probed is not None and typical_recall(probed, max_distance) >= min_recall:
         plans.append(probed)

@@ -1,13 +1,13 @@
-"""Find pairs by tables with long prefixes, using the certainties of the bits.
+"""Find pairs by *probed* tables: long prefixes, with the least certain bits flipped.
 
 Near-duplicates differ in bits that are uncertain in both of them (`scrapy_simhash.index.probing`).
-So each fingerprint is entered in each table several times: under its own prefix, and under those
-with some of its least certain bits flipped. A pair is found where any two of these are equal. With
-8 entries each, a table finds what an index finds with up to 64 probes.
+So each fingerprint is entered in each table several times: under its own prefix, and under prefixes
+with some of its least certain bits flipped. A pair is found if both are entered under one prefix.
+With 8 entries each, a table finds what an index finds with up to 64 probes.
 
-Example, prefixes of 4 bits, two flips. 0b1011 with the certainties 9, 200, 3, 90 is entered under
-0b1011, 0b1001 and 0b0011. 0b0001 with 5, 90, 8, 200 is entered under 0b0001, 0b1001 and 0b0011.
-They differ in two bits, and share 0b1001 and 0b0011.
+Example, prefixes of 4 bits, three entries. 0b1011 with the certainties 9, 200, 3, 90 is entered
+under 0b1011, 0b1001 and 0b0011. 0b0001 with 5, 90, 8, 200 is entered under 0b0001, 0b1001 and
+0b0011. The two differ in two bits, and both are under 0b1001 and 0b0011.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from scrapy_simhash.clustering.words import HASH_BITS, WORD_BITS
+from scrapy_simhash.clustering.words import WORD_BITS
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.probing import CERTAINTY_SCALE, typical_distances
 
@@ -32,23 +32,25 @@ if TYPE_CHECKING:
     Prefixes: TypeAlias = NDArray[np.uint32]
 
 PREFIX_BITS = 22
-_MOST_TABLES = 11
+_MAX_TABLES = 11
 _ENTRIES = 8
-# Sets of bits to flip, by rank of certainty; those with the least sum of ranks come first.
+# Sets of at most 4 of the 8 least certain bits, which are ranked from 0; least sum of ranks first.
 _RANKED = 8
 _FLIPS = sorted(
     (ranks for size in range(5) for ranks in combinations(range(_RANKED), size)),
     key=lambda ranks: (sum(ranks) + len(ranks), len(ranks)),
 )
+# Real near-duplicates differ in at most this share of the bits.
 _MAX_SHARE = 1 / 4
 _SEED = 1
 
 
 def probed_plan(bits: int, max_distance: int) -> TablePlan | None:
-    """Return the probed tables for a width; None if it is too narrow, or if `max_distance` is above
-    the distances of real near-duplicates.
+    """Return the probed tables for a width.
+
+    Return None below 22 bits, or if `max_distance` is above a quarter of the bits.
     """
-    tables = min(_MOST_TABLES, bits // PREFIX_BITS)
+    tables = min(_MAX_TABLES, bits // PREFIX_BITS)
     if not tables or max_distance > _MAX_SHARE * bits:
         return None
     return TablePlan(bits, tables, prefix_bits=PREFIX_BITS, probes=tables * _ENTRIES)
@@ -63,35 +65,33 @@ def probed_prefixes(
     own = columns[column] >> np.uint64(inside)
     if inside + width > WORD_BITS:
         own |= columns[column + 1] << np.uint64(WORD_BITS - inside)
-    known = certainties[:, table * width : (table + 1) * width]
     own = (own & np.uint64((1 << width) - 1)).astype(np.uint32)
-    # `equal_prefixes` splits 32-bit hashes by their first bits.
-    left = np.uint32(HASH_BITS - width)
-    return [prefix << left for prefix in flipped(own, known, entries_of(plan))]
+    certainties = certainties[:, table * width : (table + 1) * width]
+    return list(flipped(own, certainties, entries_per_table(plan)))
 
 
-def flipped(prefixes: Prefixes, known: NDArray[np.uint8], count: int) -> Iterator[Prefixes]:
-    """Yield up to `count` prefixes of each fingerprint, its own first.
+def flipped(prefixes: Prefixes, certainties: NDArray[np.uint8], count: int) -> Iterator[Prefixes]:
+    """Yield at most `count` arrays of prefixes: the given ones, then those with flipped bits.
 
-    :param known: certainty of the prefixes' bits, a row for each, most significant bit first.
+    :param certainties: a row for each prefix, with one byte for each bit, most significant first.
     """
-    width = known.shape[1]
-    ranked = known.astype(np.uint16) << 8 | np.arange(width, dtype=np.uint16)
+    width = certainties.shape[1]
+    ranked = certainties.astype(np.uint16) << 8 | np.arange(width, dtype=np.uint16)
     ranked.sort(axis=1)
     usable = min(width, _RANKED)
     bits = np.uint32(1) << (np.uint32(width - 1) - (ranked[:, :usable] & 0xFF).T.astype(np.uint32))
     for ranks in [ranks for ranks in _FLIPS if max(ranks, default=0) < usable][:count]:
-        found = prefixes
+        entries = prefixes
         for rank in ranks:
-            found = found ^ bits[rank]
-        yield found
+            entries = entries ^ bits[rank]
+        yield entries
 
 
 @lru_cache(maxsize=256)
 def typical_recall(plan: TablePlan, max_distance: int) -> float:
     """Return the expected share of real near-duplicates within a distance that the tables find.
 
-    Their distances and the model of certainties are those of `scrapy_simhash.index.probing`.
+    The share is simulated, with the distances and the model of `scrapy_simhash.index.probing`.
     """
     random = np.random.default_rng(_SEED)
     distances = typical_distances(plan.bits, max_distance)
@@ -99,23 +99,23 @@ def typical_recall(plan: TablePlan, max_distance: int) -> float:
     correlation = np.cos(np.pi * distances / plan.bits)[:, None, None]
     sums = random.standard_normal(shape)
     others = correlation * sums + np.sqrt(1 - correlation**2) * random.standard_normal(shape)
-    found = np.zeros(len(distances), dtype=bool)
+    is_found = np.zeros(len(distances), dtype=bool)
     weights = np.uint32(1) << np.arange(plan.prefix_bits, dtype=np.uint32)[::-1]
     for table in range(plan.blocks):
         one, other = (
             flipped(
-                ((of_text[:, table] > 0) * weights).sum(axis=1, dtype=np.uint32),
-                np.minimum(abs(of_text[:, table]) * CERTAINTY_SCALE, 255).astype(np.uint8),
-                entries_of(plan),
+                ((bit_sums[:, table] > 0) * weights).sum(axis=1, dtype=np.uint32),
+                np.minimum(abs(bit_sums[:, table]) * CERTAINTY_SCALE, 255).astype(np.uint8),
+                entries_per_table(plan),
             )
-            for of_text in (sums, others)
+            for bit_sums in (sums, others)
         )
-        theirs = np.array(list(other))
+        other_prefixes = np.array(list(other))
         for prefixes in one:
-            found |= (prefixes == theirs).any(axis=0)
-    return float(found.mean())
+            is_found |= (prefixes == other_prefixes).any(axis=0)
+    return float(is_found.mean())
 
 
-def entries_of(plan: TablePlan) -> int:
-    """Return the number of prefixes under which a fingerprint is entered in each table."""
+def entries_per_table(plan: TablePlan) -> int:
+    """Return the number of prefixes under which each table has a fingerprint."""
     return max(plan.probes // plan.blocks, 1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_simhash.clustering.pairs import Pairs, gathered, together
+from scrapy_simhash.clustering.pairs import Pairs, concatenate, merge_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Cluster(NamedTuple):
-    """A cluster as positions in the input: its representative, and all members including it."""
+    """A cluster by positions in the input: the representative, and all members, ascending."""
 
     representative: int
     members: NDArray[np.intp]
@@ -28,18 +28,18 @@ class Cluster(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """The clusters of fingerprints; positions in the input count from 0.
+    """The clusters of fingerprints, which are given by their positions in the input, from 0.
 
-    Iteration yields the clusters, largest first, then oldest; ``len()`` is their number.
+    Iteration yields the clusters as `clusters` does; ``len()`` is their number.
 
-    :param representative: position of each input's representative; a representative has its own.
+    :param representative: position of each input's representative; its own for a representative.
     :param distance: distance of each input to its representative.
     :param method: ``leader`` or ``connected``.
     :param plan: the tables that found the pairs; None if all were compared with all.
-    :param recall: expected share of the pairs at `max_distance` that the tables find, if any bits
+    :param recall: expected share of the pairs at `max_distance` that the tables find, if all bits
         are equally likely to differ; 1.0 if all are found. Nearer pairs are found more often, and
         always up to ``plan.guaranteed_distance``. If certainties were used (``plan.probes``), the
-        share of real near-duplicates within `max_distance`.
+        expected share of real near-duplicates within `max_distance` instead.
     """
 
     representative: NDArray[np.intp]
@@ -57,7 +57,7 @@ class Clustering:
 
     @property
     def near_duplicate_count(self) -> int:
-        """Return the number of inputs that are not representatives, which a crawl would drop."""
+        """Return the number of inputs that are not representatives."""
         return len(self.representative) - len(self)
 
     def sizes(self) -> NDArray[np.intp]:
@@ -66,7 +66,7 @@ class Clustering:
         return counts[counts > 0]
 
     def clusters(self, smallest: int = 1) -> Iterator[Cluster]:
-        """Yield the clusters with at least `smallest` members, largest first, then oldest."""
+        """Yield the clusters of at least `smallest` members, by falling size and representative."""
         members = np.argsort(self.representative, kind="stable")
         representatives, sizes = self.representatives, self.sizes()
         ends = np.cumsum(sizes)
@@ -87,10 +87,10 @@ class NearPairs:
 
     Iteration yields batches of pairs in any order, with the arrays ``first``, ``second`` and
     ``distance``. Positions in the input count from 0, and ``first < second``. Each iteration
-    searches again. Of equal fingerprints, pairs contain only the first; `first_of` tells which are
-    equal.
+    searches again. Pairs contain only the first of several equal fingerprints; `first_of` maps
+    every input to it.
 
-    For `plan` and `recall`, see `Clustering`.
+    `plan` and `recall` are those of `Clustering`.
     """
 
     def __init__(self, search: PairSearch, distinct: Distinct, recall: float) -> None:
@@ -103,14 +103,14 @@ class NearPairs:
     @property
     def first_of(self) -> NDArray[np.intp]:
         """Return, for each input, the position of the first fingerprint that equals it."""
-        return self._distinct.inputs[self._distinct.numbers]
+        return self._distinct.first_positions[self._distinct.items]
 
     def __iter__(self) -> Iterator[Pairs]:
-        inputs = self._distinct.inputs
-        for found in gathered(self._search.pairs()):
-            yield Pairs(inputs[found.first], inputs[found.second], found.distance)
+        positions = self._distinct.first_positions
+        for batch in merge_batches(self._search.pairs()):
+            yield Pairs(positions[batch.first], positions[batch.second], batch.distance)
 
     def arrays(self) -> Pairs:
-        """Return all pairs in memory, sorted by first and second."""
-        pairs = together(list(self))
+        """Return all pairs in one batch, sorted by `first`, then `second`."""
+        pairs = concatenate(list(self))
         return pairs.where(np.lexsort((pairs.second, pairs.first)))

@@ -1,4 +1,4 @@
-"""Convert fingerprints to columns of 64-bit words; column 0 has the lowest 64 bits of each."""
+"""Convert fingerprints to columns: arrays of 64-bit words. Column 0 has the lowest 64 bits."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 WORD_BITS = 64
 HASH_BITS = 32
-# Unrelated fingerprints differ in 32 of 64 bits on average, and rarely in fewer than this.
+# Unrelated fingerprints differ in 32 of 64 bits on average, rarely in fewer than this.
 _UNRELATED_BITS = 20
 # An odd number with about as many bits set as not.
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def columns_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Columns:
-    """Return the columns of fingerprints in any form that `cluster` takes.
+    """Return the columns of fingerprints.
 
-    :raises SchemeError: a fingerprint is not an int, is negative or wider than `bits`, or an array
-        has a wrong shape or type.
+    :raises SchemeError: `fingerprints` is not a sequence, a fingerprint is not an int, is negative
+        or wider than `bits`, or an array has a wrong shape or type.
     """
     if isinstance(fingerprints, np.ndarray) and (
         fingerprints.dtype != object or fingerprints.ndim != 1
@@ -54,7 +54,10 @@ def columns_of(fingerprints: Sequence[int] | NDArray[Any], bits: int) -> Columns
 
 
 def split(fingerprints: Any, certainties: Any) -> tuple[Any, Any]:
-    """Return the values of `Fingerprint` objects, and their certainties unless others are given."""
+    """Return (fingerprints, certainties) with each `Fingerprint` replaced by its value.
+
+    Unless certainties are given, they are those of the objects; None if some are plain ints.
+    """
     if isinstance(fingerprints, (list, tuple)) and any(
         isinstance(one, Fingerprint) for one in fingerprints
     ):
@@ -67,9 +70,9 @@ def split(fingerprints: Any, certainties: Any) -> tuple[Any, Any]:
 def certainty_rows(
     certainties: Sequence[bytes] | NDArray[Any] | None, count: int, bits: int
 ) -> NDArray[np.uint8] | None:
-    """Return a row of certainties for each fingerprint; None if some are unknown.
+    """Return an array with a row for each fingerprint; None if some certainties are unknown.
 
-    :raises SchemeError: there is not one row for each fingerprint, or not one byte for each bit.
+    :raises SchemeError: there is not one row for each fingerprint or not one byte for each bit.
     """
     if certainties is None:
         return None
@@ -88,12 +91,12 @@ def certainty_rows(
 
 
 def take(columns: Columns, positions: Positions) -> Columns:
-    """Return the columns of some of the fingerprints."""
+    """Return the columns of the fingerprints at some positions."""
     return [column.take(positions) for column in columns]
 
 
 def distances(ones: Columns, others: Columns, first: Positions, second: Positions) -> Distances:
-    """Return the Hamming distances of ones[first] to others[second]."""
+    """Return the Hamming distances of ones[first] and others[second], pair by pair."""
     total = np.zeros(len(first), dtype=np.uint16)
     for one, other in zip(ones, others, strict=True):
         total += np.bitwise_count(one[first] ^ other[second])
@@ -101,34 +104,32 @@ def distances(ones: Columns, others: Columns, first: Positions, second: Position
 
 
 def word_masks(blocks: Sequence[Block], words: int) -> list[np.uint64]:
-    """Return, for each column, the bits that lie in some blocks."""
+    """Return, for each column, a mask of the bits of some blocks."""
     chosen = sum((1 << width) - 1 << shift for shift, width in blocks)
-    return [
-        np.uint64(chosen >> WORD_BITS * number & (1 << WORD_BITS) - 1) for number in range(words)
-    ]
+    return [np.uint64(chosen >> WORD_BITS * at & (1 << WORD_BITS) - 1) for at in range(words)]
 
 
 def hashed(columns: Columns, blocks: Sequence[Block]) -> NDArray[np.uint32]:
     """Return a 32-bit hash of some blocks of each fingerprint."""
-    found = np.zeros(len(columns[0]), dtype=np.uint64)
-    for column, bits in zip(columns, word_masks(blocks, len(columns)), strict=True):
-        if bits:
-            found ^= found >> np.uint64(29)
-            found ^= column & bits
-            found *= _MULTIPLIER
-    found >>= np.uint64(WORD_BITS - HASH_BITS)
-    return found.astype(np.uint32)
+    hashes = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column, mask in zip(columns, word_masks(blocks, len(columns)), strict=True):
+        if mask:
+            hashes ^= hashes >> np.uint64(29)
+            hashes ^= column & mask
+            hashes *= _MULTIPLIER
+    hashes >>= np.uint64(WORD_BITS - HASH_BITS)
+    return hashes.astype(np.uint32)
 
 
 def telling_words(words: int, max_distance: int) -> int:
-    """Return how many words are enough to reject most unrelated pairs."""
+    """Return the number of words whose distance is enough to reject most unrelated pairs."""
     return min(words, max_distance // _UNRELATED_BITS + 1)
 
 
 def varying(columns: Columns, bits: int) -> tuple[Columns, int]:
     """Return the fingerprints without the bits that all share, and the number of bits left.
 
-    Distances stay the same.
+    Distances stay the same. If no bit varies, or each does, the fingerprints are returned whole.
     """
     differing = [int(np.bitwise_or.reduce(column ^ column[0])) for column in columns]
     kept = [at for at in range(bits) if differing[at // WORD_BITS] >> at % WORD_BITS & 1]
@@ -142,7 +143,7 @@ def varying(columns: Columns, bits: int) -> tuple[Columns, int]:
 
 
 def _columns(rows: NDArray[Any]) -> Columns:
-    """Return the columns of rows of words, of which the lowest comes first."""
+    """Return the columns of rows of words; the first word of a row is the lowest."""
     return [np.ascontiguousarray(column, dtype=np.uint64) for column in rows.T]
 
 
@@ -174,14 +175,14 @@ def _from_array(array: NDArray[Any], bits: int) -> Columns:
         if item_bits != WORD_BITS:
             array = np.pad(array, ((0, 0), (words * 8 - bits // 8, 0))).view(">u8")
         return _columns(array[:, ::-1])
-    wanted = [f"(n, {bits // 8}) uint8"]
+    accepted = [f"(n, {bits // 8}) uint8"]
     if bits <= WORD_BITS:
-        wanted.append("(n,) uint64")
+        accepted.append("(n,) uint64")
     if bits % WORD_BITS == 0:
-        wanted.append(f"(n, {bits // WORD_BITS}) uint64")
+        accepted.append(f"(n, {bits // WORD_BITS}) uint64")
     raise SchemeError(
         f"an array of shape {array.shape} and type {array.dtype}: for {bits} bits, "
-        f"{' or '.join(wanted)} is needed"
+        f"{' or '.join(accepted)} is needed"
     )
 
 

@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
         options.wrong_usage("give pages or indexes, not both")
     if options.pairs is not None:
         if indexes:
-            options.wrong_usage("--pairs needs pages: an index has no texts to compare")
+            options.wrong_usage("--pairs needs pages: texts of an index are not read")
         writable(options.pairs)
     return _run_indexes(indexes, options) if indexes else _run_pages(paths, options)
 

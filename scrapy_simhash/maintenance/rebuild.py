@@ -45,7 +45,10 @@ def rebuild(
     if plan.bits != made.plan.bits:
         raise PlanError(f"tables for {plan.bits} bits don't fit fingerprints of {made.plan.bits}")
     if not 0 <= max_distance < plan.bits:
-        raise PlanError(f"distance {max_distance} of {plan.bits} bits: 0 to {plan.bits - 1}")
+        raise PlanError(
+            f"max_distance is {max_distance}: use 0 to {plan.bits - 1} for fingerprints of "
+            f"{plan.bits} bits"
+        )
     if (recall := plan.recall(max_distance)) < MIN_RECALL:
         raise PlanError(
             f"{plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "

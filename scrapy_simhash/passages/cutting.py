@@ -1,9 +1,9 @@
 # ruff: noqa: RUF001 - the punctuation of other scripts is what this module handles
-"""Split a text into passages.
+"""Split a text into passages: sentences, or shorter *runs*.
 
 Passages end at boundaries of the text itself: at the end of a sentence, at a comma or between
-words. So a passage that is copied to another text is split in the same way there. Runs of fixed
-length would match only if they began at the same offset.
+words. So a passage that is copied to another text is split in the same way there. Passages of a
+fixed length would match only if they began at the same character of the copied text.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Cutting:
     """The way to split a text into passages.
 
     :param unit: ``sentences``, or ``runs`` of about `characters` characters.
-    :param characters: target length of a run, 5 to 1000; runs have two to four thirds of it.
-    :param overlapping: begin each run in the middle of the previous one.
-    :raises SchemeError: a value is outside its range.
+    :param characters: target length of a run, 5 to 1000; most runs have two to four thirds of it.
+    :param overlapping: begin each run in the middle of the previous one of the same sentence.
+    :raises SchemeError: a value is outside its range, or sentences are to overlap.
     """
 
     unit: Unit = "sentences"
@@ -77,14 +77,14 @@ class Cutting:
     def spans(self, text: str) -> list[Span]:
         """Return the passages of a text, sorted by start.
 
-        They cover all of the text except white space. None is empty, or begins or ends with white
-        space.
+        They cover all of the text except white space. No passage is empty, and none begins or ends
+        with white space.
         """
-        spans = self._runs(text) if self.unit == "runs" else _short_sentences(text)
-        return [span for span in (_stripped(text, *span) for span in spans) if span is not None]
+        spans = self._runs(text) if self.unit == "runs" else _sentence_parts(text)
+        return [span for span in (_strip(text, *span) for span in spans) if span is not None]
 
     def _runs(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield runs. Each sentence is split independently, so earlier text has no influence."""
+        """Yield runs. Each sentence starts a new run, so the text before has no influence."""
         shortest = max(self.characters * 2 // 3, 1)
         longest = max(self.characters * 4 // 3, shortest + 1)
         for sentence_start, sentence_end in _sentences(text):
@@ -98,7 +98,7 @@ class Cutting:
                     start = min(_run_end(text, (start + end) // 2, end - 1), end)
                 else:
                     start = end
-                start = _next_shown(text, start, sentence_end)
+                start = _skip_space(text, start, sentence_end)
             if start < sentence_end:
                 yield start, sentence_end
 
@@ -107,13 +107,13 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for match in _SENTENCE_END.finditer(text):
         end = match.end()
-        start = _next_shown(text, start, end)
+        start = _skip_space(text, start, end)
         if start < end:
             yield start, end
         start = end
 
 
-def _short_sentences(text: str) -> Iterator[tuple[int, int]]:
+def _sentence_parts(text: str) -> Iterator[tuple[int, int]]:
     for start, end in _sentences(text):
         if end - start <= _LONG_SENTENCE_CHARACTERS:
             yield start, end
@@ -130,14 +130,14 @@ def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         while at - start > _LONG_SENTENCE_CHARACTERS:
             cut = _run_end(text, start + _PART_CHARACTERS, start + _LONG_SENTENCE_CHARACTERS)
             yield start, cut
-            start = _next_shown(text, cut, at)
+            start = _skip_space(text, cut, at)
         if at > start:
             yield start, at
-        start = _next_shown(text, at, end)
+        start = _skip_space(text, at, end)
 
 
 def _run_end(text: str, earliest: int, latest: int) -> int:
-    """Return the first position in the range at which a run may end, or `latest`."""
+    """Return the first position from `earliest` at which a run may end, at most `latest`."""
     latest = min(latest, len(text))
     for at in range(earliest, latest):
         if text[at - 1] in _RUN_ENDS or text[at].isspace():
@@ -145,14 +145,14 @@ def _run_end(text: str, earliest: int, latest: int) -> int:
     return latest
 
 
-def _next_shown(text: str, start: int, end: int) -> int:
-    """Return the first position from `start` that is not white space, or `end`."""
+def _skip_space(text: str, start: int, end: int) -> int:
+    """Return the first position from `start` that is not white space, at most `end`."""
     while start < end and text[start].isspace():
         start += 1
     return start
 
 
-def _stripped(text: str, start: int, end: int) -> Span | None:
+def _strip(text: str, start: int, end: int) -> Span | None:
     passage = text[start:end]
     start += len(passage) - len(passage.lstrip())
     end -= len(passage) - len(passage.rstrip())

@@ -1,7 +1,7 @@
 """Store documents in a passage index, and look up passages of other texts in it.
 
-The directory holds ``passages.json`` (the manifest), ``index/`` (fingerprints, in the format of a
-page index, so `scrapy simhash check` works on it) and ``documents/``.
+The directory holds ``passages.json`` (the manifest), ``documents/`` (the document database) and
+``index/`` (the fingerprints, in the format of a page index: `scrapy simhash check` works on it).
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from scrapy_simhash.passages.store import PassageStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class _Shared:
-    """An open index with its user count. A database can be opened only once per process."""
+    """An open index with the number of its users: a process can open a database only once."""
 
     store: PassageStore
     manifest: PassagesManifest
@@ -56,7 +55,8 @@ _opening = threading.Lock()
 class PassageIndex:
     """An open passage index, created by `open_passages`.
 
-    Methods may be called from any thread, one at a time.
+    Methods may be called from several threads; calls that read or write documents wait for each
+    other. After `close`, they raise IndexClosed.
     """
 
     def __init__(self, shared: _Shared) -> None:
@@ -67,25 +67,25 @@ class PassageIndex:
     @property
     def documents(self) -> int:
         """Return the number of documents."""
-        return self._open().documents
+        return self._require_open().documents
 
     @property
     def passages(self) -> int:
-        """Return the number of distinct passages."""
-        return self._open().passages
+        """Return the number of distinct passages, including those of removed documents."""
+        return self._require_open().passages
 
     def __contains__(self, name: str) -> bool:
         with self._shared.lock:
-            return self._open().number(name) is not None
+            return self._require_open().number(name) is not None
 
     def add(self, name: str, text: str) -> int | None:
         """Add a document, replacing one of the same name.
 
         :return: number of its passages that can be found; None if it was stored with this text.
-        :raises StorageError: the index fails.
+        :raises StorageError: the disk fails, the text is too long, or there are too many documents.
         """
         with self._shared.lock:
-            if self._open().has(name, text):
+            if self._require_open().has(name, text):
                 return None
         scheme = self.manifest.scheme
         pairs = (
@@ -93,12 +93,12 @@ class PassageIndex:
         )
         passages = [(span, fingerprint) for span, fingerprint in pairs if fingerprint is not None]
         with self._shared.lock:
-            return len(passages) if self._open().put(name, text, passages) else None
+            return len(passages) if self._require_open().put(name, text, passages) else None
 
     def remove(self, name: str) -> bool:
-        """Remove a document. Return False if there is none of that name."""
+        """Remove a document. Return False if no document has this name."""
         with self._shared.lock:
-            return self._open().remove(name)
+            return self._require_open().remove(name)
 
     def check(
         self,
@@ -114,11 +114,11 @@ class PassageIndex:
         :param name: name of the text, for the report.
         :param exclude: name of a document to exclude, such as the text itself.
         :param on_progress: called with (passages done, passages in all).
-        :raises StorageError: the index fails.
+        :raises StorageError: the index cannot be read.
         """
         with self._shared.lock:
             matcher = Matcher(
-                self._open(),
+                self._require_open(),
                 self.manifest.scheme,
                 options or CheckOptions(),
                 verify=self.manifest.keep_text,
@@ -126,8 +126,8 @@ class PassageIndex:
             return matcher.check(name, text, exclude=exclude, on_progress=on_progress)
 
     def sync(self) -> None:
-        """Sync added documents to disk; may run at the same time as other calls."""
-        self._open().sync()
+        """Sync all writes to disk. May run at the same time as other calls."""
+        self._require_open().sync()
 
     def close(self) -> None:
         """Close the index. May be called repeatedly."""
@@ -139,15 +139,10 @@ class PassageIndex:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _open(self) -> PassageStore:
+    def _require_open(self) -> PassageStore:
         if self._closed:
             raise IndexClosed(self._shared.location, "used after close()")
         return self._shared.store
@@ -165,14 +160,16 @@ def open_passages(
 ) -> PassageIndex:
     """Open a passage index, or create it.
 
-    :param scheme: scheme of a new index; an existing index must have the same one.
-    :param keep_text: store the texts of documents to verify matches on them; None accepts the
+    :param scheme: scheme of the index; None accepts that of an existing index, or is the default.
+    :param keep_text: store the texts of documents, to compare passages with them; None accepts the
         choice of an existing index.
-    :param keep_text_of_new: `keep_text` of a new index if that is None.
+    :param keep_text_of_new: `keep_text` of a new index if `keep_text` is None.
     :param create: create the index if it is missing.
-    :param kind: kind of database of a new index: ``leveldb`` or ``rocksdb``.
-    :param sync: see `SyncPolicy`.
-    :raises IndexMismatch: the index has another scheme, or another choice of `keep_text`.
+    :param kind: kind of database of a new index: ``leveldb`` or ``rocksdb``; None for the default.
+    :param sync: see `SyncPolicy`, for fingerprints; `sync` and `close` alone sync documents.
+    :raises IndexMismatch: the index has another scheme, choice of `keep_text` or format version.
+    :raises PlanError: no tables support the distance of a new index.
+    :raises SchemeError: the kind of database is unknown, or its driver is not installed.
     :raises StorageError: it is missing, locked, foreign, corrupt, or cannot be read or written.
     """
     directory = Path(directory).absolute()
@@ -180,17 +177,16 @@ def open_passages(
     with _opening:
         shared = _shared.get(name)
         if shared is None:
-            new = PassagesManifest(
+            manifest_of_new = PassagesManifest(
                 scheme or PassageScheme(),
                 keep_text_of_new if keep_text is None else keep_text,
                 kind or default_kind_name(),
             )
-            shared = _open_shared(
-                directory, new if create else None, scheme, keep_text=keep_text, sync=sync
-            )
+            new = manifest_of_new if create else None
+            shared = _open_shared(directory, new, scheme, keep_text=keep_text, sync=sync)
             _shared[name] = shared
         else:
-            _check_same(shared.location, shared.manifest, scheme, keep_text=keep_text)
+            _require_same(shared.location, shared.manifest, scheme, keep_text=keep_text)
         shared.users += 1
     return PassageIndex(shared)
 
@@ -217,7 +213,7 @@ def _open_shared(
             manifest.write(directory)
         else:
             opener = database_kind(manifest.database)
-            _check_same(location, manifest, scheme, keep_text=keep_text)
+            _require_same(location, manifest, scheme, keep_text=keep_text)
         bits = manifest.scheme.scheme.bits
         with ExitStack() as opened:
             tables = open_tables(
@@ -249,7 +245,7 @@ def _open_shared(
     return _Shared(store, manifest, location, os.path.realpath(directory))
 
 
-def _check_same(
+def _require_same(
     location: str,
     manifest: PassagesManifest,
     scheme: PassageScheme | None,
@@ -257,20 +253,20 @@ def _check_same(
     keep_text: bool | None,
 ) -> None:
     if scheme is not None and scheme != manifest.scheme:
-        was, asked = manifest.scheme.to_dict(), scheme.to_dict()
-        was["scheme"], asked["scheme"] = manifest.scheme.scheme.id, scheme.scheme.id
+        old, new = manifest.scheme.to_dict(), scheme.to_dict()
+        old["scheme"], new["scheme"] = manifest.scheme.scheme.id, scheme.scheme.id
         differing = [
-            f"{name} {was[name]}, not {asked[name]}" for name in was if was[name] != asked[name]
+            f"{name} {old[name]}, not {new[name]}" for name in old if old[name] != new[name]
         ]
         raise IndexMismatch(
             location,
-            f"it was made with {'; '.join(differing)}: leave that out, or choose another "
-            "directory; nothing was changed",
+            f"it was made with {'; '.join(differing)}: use the values of the index, or choose "
+            "another directory; nothing was changed",
         )
     if keep_text is not None and keep_text != manifest.keep_text:
         does = "keeps texts" if manifest.keep_text else "keeps no texts"
         raise IndexMismatch(
             location,
-            f"it {does}, as it was created: leave that out, or choose another directory; nothing "
-            "was changed",
+            f"it {does} since it was created: use it as it is, or choose another directory; "
+            "nothing was changed",
         )

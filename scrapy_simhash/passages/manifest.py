@@ -22,7 +22,7 @@ _FORMAT_NAME = "scrapy-simhash passages"
 
 @dataclass(frozen=True)
 class PassagesManifest:
-    """The properties that a passage index was created with."""
+    """The scheme, the choice to keep texts, and the kind of database of a passage index."""
 
     scheme: PassageScheme
     keep_text: bool
@@ -47,17 +47,17 @@ class PassagesManifest:
     def read(cls, directory: Path) -> PassagesManifest | None:
         """Return the manifest of a directory; None if the directory is missing or empty.
 
-        :raises IndexForeign: the directory holds other files.
-        :raises IndexMismatch: it has another format version.
-        :raises IndexCorrupt: it is invalid.
-        :raises OSError: it cannot be read.
+        :raises IndexForeign: `directory` is a file, or holds other files.
+        :raises IndexMismatch: the index has another format version.
+        :raises IndexCorrupt: the manifest is invalid.
+        :raises OSError: the manifest cannot be read.
         """
         location = str(directory)
         try:
             content: Any = json.loads((directory / FILE_NAME).read_text(encoding="utf-8"))
             if not isinstance(content, dict) or content.get("format") != _FORMAT_NAME:
                 raise IndexForeign(
-                    location, f"its {FILE_NAME} is not ours: choose another directory"
+                    location, f"its {FILE_NAME} is of another program: choose another directory"
                 )
             if content["format_version"] != FORMAT_VERSION:
                 raise IndexMismatch(
@@ -70,10 +70,10 @@ class PassagesManifest:
             database_kind(content["database"])
             return cls(PassageScheme.from_dict(content), content["keep_text"], content["database"])
         except FileNotFoundError:
-            _check_empty(directory)
+            _require_empty(directory)
             return None
         except NotADirectoryError:
-            raise IndexForeign(location, "it is no directory: choose another one") from None
+            raise IndexForeign(location, "it is no directory, but a file: choose another") from None
         except (IndexForeign, IndexMismatch):
             raise
         except (KeyError, TypeError, ValueError, RecursionError, SimhashError) as error:
@@ -84,8 +84,8 @@ class PassagesManifest:
             ) from error
 
 
-def _check_empty(directory: Path) -> None:
-    """Raise IndexForeign if a directory holds other files."""
+def _require_empty(directory: Path) -> None:
+    """Raise IndexForeign if a directory holds more than our temporary files."""
     names = {entry.name for entry in directory.iterdir()} if directory.exists() else set()
     if PAGES_FILE_NAME in names:
         raise IndexForeign(

@@ -1,7 +1,8 @@
-"""Find sentences of a text that also appear in stored documents, verbatim or nearly so.
+"""Find passages of a text that also appear in stored documents, verbatim or nearly so.
 
-*Exact* mode looks a passage up in all tables and keeps its most similar sources. *Fast* mode stops
-at the first source that is similar enough.
+A *neighbour* of a passage is a stored fingerprint within the distance. A *source* is a similar
+enough passage in a document. *Exact* mode looks a passage up in all tables and keeps its most
+similar sources. *Fast* mode stops at the first neighbour with a source.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ Mode = Literal["exact", "fast"]
 
 _MAX_SOURCES = 5
 # A boilerplate passage may have thousands of neighbours in thousands of documents. Only the nearest
-# neighbours and their first documents are checked.
+# neighbours, and the first documents of each, are compared.
 _MAX_NEIGHBOURS = 64
 _MAX_DOCUMENTS = 32
-# A text of thousands of similar sentences has millions of pairs. After this many neighbours, the
-# first neighbours of each further passage are checked, not the nearest.
+# A text of thousands of similar sentences may have millions of neighbours. After this many, the
+# neighbours that the tables find first are compared, not the nearest.
 _MAX_NEIGHBOURS_OF_TEXT = 100_000
 
 
@@ -86,7 +87,8 @@ class Matcher:
         self._scheme = scheme
         self._options = options
         self._verify = verify
-        self._found = 0
+        self._neighbour_count = 0
+        self._excluded: int | None = None
 
     def check(
         self,
@@ -98,16 +100,16 @@ class Matcher:
     ) -> PassageReport:
         """Return the report that `PassageIndex.check` describes."""
         options = self._options
-        self._found = 0
-        own = None if exclude is None else self._store.number(exclude)
+        self._neighbour_count = 0
+        self._excluded = None if exclude is None else self._store.number(exclude)
         spans = self._scheme.cutting.spans(text)
-        known: dict[str, CheckedPassage] = {}
+        by_text: dict[str, CheckedPassage] = {}
         passages = []
         for done, (start, end) in enumerate(spans, 1):
             passage = text[start:end]
-            checked = known.get(passage)
+            checked = by_text.get(passage)
             if checked is None:
-                checked = known[passage] = self._checked(start, end, passage, own)
+                checked = by_text[passage] = self._check_passage(start, end, passage)
             elif checked.start != start:
                 checked = replace(checked, start=start, end=end)
             passages.append(checked)
@@ -123,7 +125,7 @@ class Matcher:
             ignore_common=options.ignore_common,
         )
 
-    def _checked(self, start: int, end: int, passage: str, own: int | None) -> CheckedPassage:
+    def _check_passage(self, start: int, end: int, passage: str) -> CheckedPassage:
         fingerprint = self._scheme.fingerprint(passage)
         if fingerprint is None:
             return CheckedPassage(start=start, end=end, text=passage, level="none", short=True)
@@ -131,18 +133,18 @@ class Matcher:
         fast = self._options.mode == "fast"
         neighbours = self._neighbours(fingerprint, max_distance, fast=fast)
         sources: list[Source] = []
-        documents = checked = 0
+        documents = compared = 0
         for distance, entry in neighbours:
-            # The index keeps fingerprints that no document has any more.
+            # The index keeps fingerprints of replaced and removed documents.
             if not self._store.passage(entry.ordinal, entry.fingerprint).documents:
                 continue
-            checked += 1
-            if checked > _MAX_NEIGHBOURS:
+            compared += 1
+            if compared > _MAX_NEIGHBOURS:
                 break
-            count, found = self._sources(passage, distance, entry, own)
-            documents += count
-            sources += found
-            if fast and found:
+            document_count, new_sources = self._sources(passage, distance, entry)
+            documents += document_count
+            sources += new_sources
+            if fast and new_sources:
                 break
         sources.sort(key=lambda source: (-source.similarity, source.distance))
         best: dict[str, Source] = {}
@@ -161,48 +163,46 @@ class Matcher:
         self, fingerprint: int, max_distance: int, *, fast: bool
     ) -> Iterable[tuple[int, Entry]]:
         # Two changed characters move a short passage beyond the distance of the tables.
-        further = max_distance > self._scheme.max_distance
-        if (fast and not further) or self._found > _MAX_NEIGHBOURS_OF_TEXT:
+        is_beyond = max_distance > self._scheme.max_distance
+        if (fast and not is_beyond) or self._neighbour_count > _MAX_NEIGHBOURS_OF_TEXT:
             return self._store.within_in_turn(fingerprint, max_distance)
-        found = self._store.within(fingerprint, max_distance, flipped=further)
-        self._found += len(found)
-        return found
+        neighbours = self._store.within(fingerprint, max_distance, flipped=is_beyond)
+        self._neighbour_count += len(neighbours)
+        return neighbours
 
     def _level(self, sources: list[Source], documents: int) -> Level:
         if not sources:
             return "none"
-        common = self._options.common_documents
-        if common and documents >= common:
+        least_common = self._options.common_documents
+        if least_common and documents >= least_common:
             return "common"
-        high = sources[0].similarity >= self._options.high_similarity
-        return "high" if high else "medium"
+        is_high = sources[0].similarity >= self._options.high_similarity
+        return "high" if is_high else "medium"
 
-    def _sources(
-        self, passage: str, distance: int, entry: Entry, own: int | None
-    ) -> tuple[int, list[Source]]:
-        """Return (number of documents with the passage, its sources in the first of them)."""
-        store = self._store
-        documents = store.passage(entry.ordinal, entry.fingerprint).documents
-        if own is not None and store.is_in_document(entry.ordinal, entry.fingerprint, own):
+    def _sources(self, passage: str, distance: int, entry: Entry) -> tuple[int, list[Source]]:
+        """Return (number of documents with a neighbour, the sources in the first 32 of them)."""
+        store, excluded = self._store, self._excluded
+        neighbour = entry.ordinal, entry.fingerprint
+        documents = store.passage(*neighbour).documents
+        if excluded is not None and store.is_in_document(*neighbour, excluded):
             documents -= 1
         sources: list[Source] = []
-        equal = 0
-        for places in islice(store.places(entry.ordinal, entry.fingerprint), _MAX_DOCUMENTS):
-            number = places[0].document
-            if number == own:
+        equal_sources = 0
+        for places in islice(store.places(*neighbour), _MAX_DOCUMENTS):
+            if places[0].document == excluded:
                 continue
-            found = self._best(passage, distance, places)
-            if found is None:
-                documents -= 1
+            source = self._best_source(passage, distance, places)
+            if source is None:
+                documents -= 1  # its passage is too different
                 continue
-            sources.append(found)
-            equal += found.similarity == 1
-            if equal >= _MAX_SOURCES:
+            sources.append(source)
+            equal_sources += source.similarity == 1
+            if equal_sources >= _MAX_SOURCES:
                 break  # no source can be better, and loading texts is slow
         return (max(documents, len(sources)) if sources else 0), sources
 
-    def _best(self, passage: str, distance: int, places: Sequence[Place]) -> Source | None:
-        """Return the most similar place in a document, or None."""
+    def _best_source(self, passage: str, distance: int, places: Sequence[Place]) -> Source | None:
+        """Return the most similar of the places in a document; None if none is similar enough."""
         document = self._store.document(places[0].document)
         if document is None:
             return None
@@ -232,14 +232,14 @@ class Matcher:
 def similarity_of(one: str, other: str) -> float:
     """Return 1 - edits / length of the longer text, ignoring case and differences in white space.
 
-    Edits are insertions, deletions and substitutions (Levenshtein 1966).
+    Edits are insertions, deletions and substitutions of characters (Levenshtein 1966).
     """
     from rapidfuzz.distance import Levenshtein
 
-    similarity: float = Levenshtein.normalized_similarity(_compared(one), _compared(other))
+    similarity: float = Levenshtein.normalized_similarity(_folded(one), _folded(other))
     return similarity
 
 
 @lru_cache(maxsize=1024)  # a passage is compared with all of its sources
-def _compared(text: str) -> str:
+def _folded(text: str) -> str:
     return " ".join(normalize(text).split())

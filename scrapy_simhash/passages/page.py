@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 MAX_BARS = 500
 _SHOWN_SOURCES = 5
-# Notes are at the top of a row. A long paragraph is split into rows to keep them near their
-# passages.
-_MOST_HITS_IN_ROW = 3
-_MOST_CHARACTERS_TO_HIT = 250
-_MOST_CHARACTERS_FROM_HIT = 450
-_MOST_TICKS = 6
+# A hit is a passage with a source. Its note is at the top of its row, so long paragraphs are split
+# into rows to keep notes near their hits. A row that reaches one of these limits ends.
+_MAX_HITS_IN_ROW = 3
+_MAX_CHARACTERS_TO_HIT = 250
+_MAX_CHARACTERS_FROM_HIT = 450
+_MAX_TICKS = 6
 
 # Characters that are invalid in HTML or UTF-8.
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -91,7 +91,7 @@ def _address(document: str) -> str:
 
 
 def _fraction(value: float) -> float:
-    return min(max(value, 0.0), 1.0) if value == value else 0.0  # noqa: PLR0124 (not a number)
+    return min(max(value, 0.0), 1.0) if value == value else 0.0  # noqa: PLR0124 (NaN)
 
 
 def _percent(similarity: float) -> str:
@@ -106,7 +106,7 @@ def _share(share: float) -> str:
 
 
 def _digest(style: str) -> str:
-    """Return the hash of a style as the Content-Security-Policy writes it."""
+    """Return the hash of a style in the form of the Content-Security-Policy."""
     return f"sha256-{b64encode(sha256(style.encode()).digest()).decode()}"
 
 
@@ -123,6 +123,7 @@ class _Row:
     """A row of text with the notes next to it.
 
     :param joined: the row continues a paragraph.
+    :param characters_to_hit: number of characters before the first hit.
     """
 
     joined: bool
@@ -141,24 +142,24 @@ class _Row:
         else:
             self.characters_to_hit += len(piece.passage.text)
 
-    def takes(self, passage: CheckedPassage) -> bool:
+    def has_room(self, passage: CheckedPassage) -> bool:
         if self.characters_from_hit:
             return (
-                self.characters_from_hit < _MOST_CHARACTERS_FROM_HIT
-                and len(self.hits) < _MOST_HITS_IN_ROW
+                self.characters_from_hit < _MAX_CHARACTERS_FROM_HIT
+                and len(self.hits) < _MAX_HITS_IN_ROW
             )
-        return passage.level == "none" or self.characters_to_hit < _MOST_CHARACTERS_TO_HIT
+        return passage.level == "none" or self.characters_to_hit < _MAX_CHARACTERS_TO_HIT
 
 
 def _rows(passages: Sequence[CheckedPassage], text: str) -> Iterator[_Row]:
     """Yield rows of the text by paragraph; one row for each passage if passages overlap."""
-    overlapping = any(after.start < before.end for before, after in pairwise(passages))
+    are_overlapping = any(after.start < before.end for before, after in pairwise(passages))
     row = _Row(joined=False)
     end = 0
     for number, passage in enumerate(passages, start=1):
         space = text[end : passage.start] if text else _guessed_space(passage.start - end)
-        ends_paragraph = "\n" in space or "\r" in space or overlapping
-        if row.pieces and (ends_paragraph or not row.takes(passage)):
+        ends_paragraph = "\n" in space or "\r" in space or are_overlapping
+        if row.pieces and (ends_paragraph or not row.has_room(passage)):
             yield row
             row = _Row(joined=not ends_paragraph)
         row.add(_Piece(space if row.pieces else "", number, passage))
@@ -172,7 +173,7 @@ def _guessed_space(characters: int) -> str:
 
 
 class Bar(NamedTuple):
-    """A bar of the chart: a range of characters, and the passage that it stands for."""
+    """A bar of the chart: a range of characters, and the passage that it represents."""
 
     start: float
     end: float
@@ -182,21 +183,21 @@ class Bar(NamedTuple):
 
 
 def bars(report: PassageReport) -> list[Bar]:
-    """Return a bar for each passage with a source.
+    """Return a bar for each passage with a source, in the order of the text.
 
-    With more than `MAX_BARS` passages, the text is divided into `MAX_BARS` equal parts, and each
-    shows its most similar passage.
+    If the text has more than `MAX_BARS` passages, it is divided into `MAX_BARS` equal parts. Each
+    part with a source has a bar, that of its most similar passage.
     """
-    found = [
+    hits = [
         Bar(passage.start, passage.end, _fraction(passage.similarity), passage.level, number)
         for number, passage in enumerate(report.passages, start=1)
         if passage.level != "none"
     ]
     if len(report.passages) <= MAX_BARS:
-        return found
-    width = max(report.characters, found[-1].end if found else 0) / MAX_BARS
+        return hits
+    width = max(report.characters, hits[-1].end if hits else 0) / MAX_BARS
     highest: dict[int, Bar] = {}
-    for bar in found:
+    for bar in hits:
         last = min(int((bar.end - 1) / width), MAX_BARS - 1)
         for part in range(int(bar.start / width), last + 1):
             if part not in highest or bar.similarity > highest[part].similarity:
@@ -205,10 +206,10 @@ def bars(report: PassageReport) -> list[Bar]:
 
 
 def _ticks(characters: int) -> list[int]:
-    """Return round positions from the beginning to the end of the text."""
+    """Return at most seven round positions, the first at the beginning of the text."""
     step, factors = 1, (2, 2.5, 2)
     turn = 0
-    while characters / step > _MOST_TICKS:
+    while characters / step > _MAX_TICKS:
         step = int(step * factors[turn % len(factors)])
         turn += 1
     return list(range(0, characters + 1, step))

@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Level = Literal["none", "medium", "high", "common"]
+"""``none``: no source was found. ``common``: very many documents have the passage. ``high``: its
+most similar source is highly similar. ``medium``: all other passages with a source.
+"""
 
 DEFAULT_HIGH_SIMILARITY = 0.9
-# Digits of shares in reports and items, and of those that are shown to people (0.1 %).
+# Decimal places of shares in reports and items, and of shares shown to people (0.1 %).
 SHARE_DIGITS = 4
 SHOWN_DIGITS = 3
 _MAX_SOURCES = 100
@@ -39,8 +42,8 @@ class Source:
 class CheckedPassage:
     """A passage of the checked text: its characters from `start` to `end`.
 
-    :param sources: most similar sources first; fast mode and limits may omit some.
-    :param documents: number of documents with the passage; a lower bound in fast mode.
+    :param sources: at most one for each document, the most similar first; limits may omit some.
+    :param documents: about the number of documents with the passage; fast mode counts some only.
     :param short: the passage is too short for a fingerprint and was not looked up.
     """
 
@@ -60,7 +63,7 @@ class CheckedPassage:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceShare:
-    """The share of the text's characters, and the number of passages, found in one document."""
+    """A document, with the share of the checked text and the number of passages found in it."""
 
     document: str
     share: float
@@ -72,14 +75,14 @@ class PassageReport:
     """The result of a passage check.
 
     :param document: name of the checked text.
+    :param characters: length of the text, including white space; shares are without white space.
     :param mode: ``fast`` or ``exact``.
     :param verified: similarities are computed from texts (1 - edits / length); otherwise they are
         estimated from the fingerprints.
     :param high_similarity: least similarity of a passage with level ``high``.
-    :param known_share: share of the characters in passages with a source.
+    :param known_share: share in passages with a source; without common passages if ignored.
     :param similar_share: the same, with each passage weighted by its similarity.
-    :param common_share: share of the characters in common passages. If these were ignored,
-        `known_share` does not include them.
+    :param common_share: share in common passages.
     :param sources: at most 100 documents, the largest share first.
     """
 
@@ -118,8 +121,8 @@ class PassageReport:
         units = [math.floor(share * unit + 1e-6) for share in shares]
         missing = max(round(self.known_share * unit) - sum(units), 0)
         # The missing units go to the shares that lost most by rounding.
-        lost = sorted(range(len(shares)), key=lambda at: units[at] - shares[at] * unit)
-        for at in lost[:missing]:
+        most_lost_first = sorted(range(len(shares)), key=lambda at: units[at] - shares[at] * unit)
+        for at in most_lost_first[:missing]:
             units[at] += 1
         return [count / unit or share for count, share in zip(units, shares, strict=True)]
 
@@ -145,10 +148,8 @@ def summed_up(
 
     Passages may overlap; each character counts once. White space does not count.
     """
-    shown = _shown(text)
-    known = _Coverage(text, shown)
-    similar = _Coverage(text, shown)
-    common = _Coverage(text, shown)
+    length = _length(text)
+    known, similar, common = (_Coverage(text, length) for _ in range(3))
     by_source: dict[str, _Coverage] = {}
     counts: dict[str, int] = {}
     for passage in passages:
@@ -159,7 +160,7 @@ def summed_up(
         known.add(passage)
         similar.add(passage, passage.similarity)
         for name in {source.document for source in passage.sources}:
-            by_source.setdefault(name, _Coverage(text, shown)).add(passage)
+            by_source.setdefault(name, _Coverage(text, length)).add(passage)
             counts[name] = counts.get(name, 0) + 1
     shares = [
         SourceShare(document=name, share=coverage.share, passages=counts[name])
@@ -187,23 +188,23 @@ def _rounded(share: float, digits: int) -> float:
 class _Coverage:
     """A count of the characters covered by passages, which must be added in order of start."""
 
-    def __init__(self, text: str, shown: int) -> None:
+    def __init__(self, text: str, length: int) -> None:
         self._text = text
-        self._shown = shown
+        self._length = length
         self._end = 0
         self._covered = 0.0
 
     def add(self, passage: CheckedPassage, weight: float = 1.0) -> None:
         start = max(passage.start, self._end)
         if passage.end > start:
-            self._covered += weight * _shown(self._text[start : passage.end])
+            self._covered += weight * _length(self._text[start : passage.end])
             self._end = passage.end
 
     @property
     def share(self) -> float:
-        return self._covered / self._shown if self._shown else 0.0
+        return self._covered / self._length if self._length else 0.0
 
 
-def _shown(text: str) -> int:
+def _length(text: str) -> int:
     """Return the number of characters that are not white space."""
     return sum(map(len, text.split()))

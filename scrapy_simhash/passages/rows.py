@@ -3,21 +3,23 @@
 ======  =====================  ==========================================================
 first   rest of the key        value
 ======  =====================  ==========================================================
-``S``                          state: number of the next document (4 bytes), documents (4), next
-                               sequence of the index of fingerprints (8), number below which
-                               documents may have lost fingerprints (4)
-``N``   digest of a name (16)  number of the document of that name (4)
-``D``   number (4)             document: digest of its text (16), characters (8), passages
-                               (4), their ordinals (4 each, in the order of the text), name
-``T``   number (4)             text: zlib, UTF-8
+``S``                          state: number of the next document (4 bytes), number of documents
+                               (4), next sequence number of the fingerprint index (8), number
+                               below which documents may have lost fingerprints (4)
+``N``   digest of a name (16)  number of the document with this name (4)
+``D``   number (4)             document: digest of its text (16), number of characters (8), number
+                               of passages (4), ordinals of the passages in text order (4 each),
+                               name (UTF-8)
+``T``   number (4)             text (UTF-8, zlib)
 ``P``   ordinal (4)            passage: check (4), number of documents that have it (4)
-``W``   ordinal (4), number    where a document has a passage: check (4); start (4) and end (4)
-        of a document (4)      of the first places
+``W``   ordinal (4), number    places of a passage in a document: check (4), then start (4) and
+        of a document (4)      end (4) of at most the first four
 ======  =====================  ==========================================================
 
-Numbers are big-endian. An ordinal is that of the passage's entry in the fingerprint index. The
-check is the lowest 32 bits of the fingerprint: after a power loss, one database may be older than
-the other, and an ordinal may refer to another passage.
+Numbers are big-endian. A document gets a new number whenever its text changes. A passage has the
+*ordinal* of its entry in the fingerprint index. After a power loss, one database may be older than
+the other, so an ordinal may refer to another passage. The *check* reveals this: the lowest 32 bits
+of the fingerprint.
 """
 
 from __future__ import annotations
@@ -36,11 +38,11 @@ STATE = struct.Struct(">IIQI")
 PASSAGE = struct.Struct(">II")
 _DOCUMENT = struct.Struct(">16sQI")
 _PAIR = struct.Struct(">II")
-# What decoding raises if a value is invalid.
+# The exceptions that decoding raises if a value is invalid.
 INVALID = (ValueError, struct.error, zlib.error)
 # Upper limit for stored places of a passage in one document.
 KEPT_PLACES = 4
-MAX_CHARACTERS = (1 << 32) - 1
+MAX_NUMBER = (1 << 32) - 1
 
 
 class Place(NamedTuple):
@@ -52,7 +54,7 @@ class Place(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A passage, with the number of documents that have it."""
+    """The check of a passage, and the number of documents that have it."""
 
     check: int
     documents: int = 0
@@ -71,7 +73,8 @@ class State(NamedTuple):
     """The state of the document database.
 
     :param next_number: number of the next document.
-    :param next_sequence: that of the fingerprint index when the state was written.
+    :param documents: number of documents.
+    :param next_sequence: next sequence number of the fingerprint index when the state was written.
     :param suspect_below: documents with lower numbers may have lost fingerprints.
     """
 
@@ -87,7 +90,7 @@ def digest(text: str) -> bytes:
 
 
 def name_row(name: str) -> bytes:
-    """Return the key of the row with the number of the named document."""
+    """Return the key of the number of the document with a name."""
     return b"N" + digest(name)
 
 
@@ -107,7 +110,7 @@ def passage_row(ordinal: int) -> bytes:
 
 
 def places_row(ordinal: int, number: int = 0) -> bytes:
-    """Return the key of the places of a passage in a document, sorted by passage, then document."""
+    """Return the key of the places of a passage in a document; keys sort by passage first."""
     return b"W" + _PAIR.pack(ordinal, number)
 
 
@@ -120,7 +123,7 @@ def encode_document(document: Document) -> bytes:
 
 
 def decode_document(value: bytes) -> Document:
-    """Decode the row of a document, or raise one of `INVALID`."""
+    """Return the document of a value, or raise one of `INVALID`."""
     text_digest, characters, count = _DOCUMENT.unpack_from(value)
     passages = struct.unpack_from(f">{count}I", value, _DOCUMENT.size)
     name = value[_DOCUMENT.size + 4 * count :].decode("utf-8", "surrogatepass")
@@ -133,7 +136,7 @@ def encode_text(text: str) -> bytes:
 
 
 def decode_text(value: bytes) -> str:
-    """Decode the row of a text, or raise one of `INVALID`."""
+    """Return the text of a value, or raise one of `INVALID`."""
     return zlib.decompress(value).decode("utf-8", "surrogatepass")
 
 
@@ -148,7 +151,7 @@ def encode_places(check: int, spans: Iterable[tuple[int, int]]) -> bytes:
 
 
 def decode_places(key: bytes, value: bytes) -> tuple[int, list[Place]]:
-    """Return the (check, places) of a row, or raise one of `INVALID`."""
+    """Return (check, places) of a row, or raise one of `INVALID`."""
     _, number = _PAIR.unpack(key[1:])
     if len(value) <= NUMBER.size:
         raise ValueError(f"places of {len(value)} bytes")

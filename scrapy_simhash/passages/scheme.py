@@ -23,8 +23,8 @@ _SHORT_REACH = 1.4
 def default_scheme() -> Scheme:
     """Return the default scheme: single characters and pairs, each counted once, in 256 bits.
 
-    A sentence has too few words for stable word counts, while an edit changes at most three of
-    these features. With 256 bits, tables need no overlapping blocks at such distances.
+    A sentence has too few words for word features: an edited word changes too many of them. An
+    edited character changes at most three of these features. 256 bits need the fewest tables.
     """
     return Scheme(bits=256, tokenizer="characters-and-pairs", weighting="uniform")
 
@@ -35,8 +35,8 @@ class PassageScheme:
 
     :param scheme: scheme of the fingerprints.
     :param max_distance: k, inclusive, in bits.
-    :param min_characters: passages with fewer letters and digits are not looked up.
-    :raises PlanError: the distance is outside the width of the fingerprints.
+    :param min_characters: passages with fewer letters and digits are neither stored nor looked up.
+    :raises PlanError: `max_distance` is not a number of bits below the width of the fingerprints.
     :raises SchemeError: `min_characters` is below 1.
     """
 
@@ -62,19 +62,19 @@ class PassageScheme:
             return None
 
     def reach(self, passage: str) -> int:
-        """Return the distance within which a passage is looked up where texts are compared, too.
+        """Return the distance within which a passage is looked up if texts are compared, too.
 
-        It is larger for short passages, where two changed characters move more bits.
+        It is larger for short passages, where two changed characters change more bits.
         """
         letters = sum(map(str.isalnum, passage))
-        further = _SHORT_REACH if letters < _SHORT_CHARACTERS else 1.0
-        return min(round(self.max_distance * further), self.scheme.bits - 1)
+        factor = _SHORT_REACH if letters < _SHORT_CHARACTERS else 1.0
+        return min(round(self.max_distance * factor), self.scheme.bits - 1)
 
     def estimated_similarity(self, distance: int) -> float:
         """Return the similarity of two passages as estimated from their distance.
 
-        It is the cosine of the angle between their feature vectors; the expected share of
-        different bits is the angle divided by 180° (Charikar 2002, section 3).
+        It is the cosine of the angle between their feature vectors, but at least 0; the expected
+        share of different bits is the angle divided by 180° (Charikar 2002, section 3).
         """
         return max(math.cos(math.pi * distance / self.scheme.bits), 0.0)
 
@@ -93,7 +93,7 @@ class PassageScheme:
     def from_dict(cls, values: Mapping[str, Any]) -> PassageScheme:
         """Return the scheme from the values of `to_dict`.
 
-        :raises KeyError, TypeError, SimhashError: the values are invalid.
+        :raises KeyError, TypeError, SimhashError: a value is missing or invalid.
         """
         return cls(
             scheme=Scheme.from_dict(values["scheme"]),

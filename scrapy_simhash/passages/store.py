@@ -1,8 +1,9 @@
 """Store the fingerprints of passages, their places, and the documents.
 
-There are two databases: a fingerprint index with one entry for each distinct fingerprint, and the
-document database. A document is one atomic write to the document database. Its fingerprints are
-written first; after a crash, fingerprints without a document are ignored.
+The fingerprint index has an entry for each distinct fingerprint. The document database has all
+else, in the rows of `scrapy_simhash.passages.rows`, where *ordinal* and *check* are defined. A
+document is one atomic write to the document database. Its fingerprints are written first; after a
+crash, fingerprints without a document are ignored.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ _Decoded = TypeVar("_Decoded")
 
 
 class PassageStore:
-    """A store of passages and documents. Its methods are not thread-safe.
+    """A store of passages and documents. Its methods are not thread-safe, except `sync`.
+
+    All methods raise StorageError if a database fails, and IndexCorrupt if a row is invalid.
 
     :param index: the fingerprint index, which this store closes.
     :param database: the document database, which this store closes.
-    :param keep_text: store the texts of documents.
     :param location: directory of the index, for errors.
-    :raises IndexCorrupt: the state row cannot be decoded.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class PassageStore:
         state = self._read(rows.STATE_KEY, rows.STATE.unpack)
         self._state = State() if state is None else State(*state)
         if index.next_sequence < self._state.next_sequence:
-            # A power loss has removed fingerprints of stored documents.
+            # After a power loss: the fingerprint index is older than the document database.
             logger.warning(
                 "simhash: the passage index %s has lost fingerprints: some documents cannot be "
                 "found until they are added again",
@@ -80,12 +81,12 @@ class PassageStore:
         return len(self._index)
 
     def number(self, name: str) -> int | None:
-        """Return the number of the document of that name, or None."""
-        found = self._read(rows.name_row(name), rows.NUMBER.unpack)
-        return None if found is None else found[0]
+        """Return the number of the document with a name, or None."""
+        unpacked = self._read(rows.name_row(name), rows.NUMBER.unpack)
+        return None if unpacked is None else unpacked[0]
 
     def document(self, number: int) -> Document | None:
-        """Return the document with that number; None if it was replaced or removed."""
+        """Return the document with a number; None if it was replaced or removed."""
         if number in self._documents:
             self._documents.move_to_end(number)
             return self._documents[number]
@@ -113,21 +114,21 @@ class PassageStore:
         return text
 
     def passage(self, ordinal: int, fingerprint: int) -> Passage:
-        """Return the passage of an entry; one of 0 documents if none is stored."""
+        """Return the passage of an entry of the index; without documents if none is stored."""
         check = rows.check(fingerprint)
         passage = self._passage(ordinal)
         return passage if passage is not None and passage.check == check else Passage(check)
 
     def places(self, ordinal: int, fingerprint: int) -> Iterator[list[Place]]:
-        """Yield the places that are kept of a passage in each document, oldest document first."""
-        stop = rows.places_row(ordinal + 1) if ordinal < rows.MAX_CHARACTERS else b"X"
+        """Yield the stored places of a passage, one list for each document, by its number."""
+        stop = rows.places_row(ordinal + 1) if ordinal < rows.MAX_NUMBER else b"X"
         for key, value in self._database.rows(rows.places_row(ordinal), stop):
             check, places = self._decoded(partial(rows.decode_places, key), value)
             if check == rows.check(fingerprint):
                 yield places
 
     def has(self, name: str, text: str) -> bool:
-        """Return True if the document of that name has that text, and all of its fingerprints."""
+        """Return True if a document is stored with this text and has lost no fingerprints."""
         number = self.number(name)
         if number is None or number < self._state.suspect_below:
             return False
@@ -135,43 +136,43 @@ class PassageStore:
         return document is not None and document.digest == rows.digest(text)
 
     def is_in_document(self, ordinal: int, fingerprint: int, number: int) -> bool:
-        """Return True if a document contains the passage of an entry."""
+        """Return True if a document contains the passage of an entry of the index."""
         return self._check_at(ordinal, number) == rows.check(fingerprint)
 
     def within(
         self, fingerprint: int, max_distance: int, *, flipped: bool = False
     ) -> list[tuple[int, Entry]]:
-        """Return (distance, entry) of the passages within the distance, nearest first.
+        """Return (distance, entry) of fingerprints within a distance, by distance, then age.
 
         :param flipped: also look up each prefix with one bit flipped, which is slower, but finds
-            passages beyond the guaranteed distance.
+            more fingerprints beyond the distance of the tables.
         """
-        found = self._index.within(fingerprint, max_distance, flipped=flipped)
-        return sorted(found, key=_distance_and_age)
+        neighbours = self._index.within(fingerprint, max_distance, flipped=flipped)
+        return sorted(neighbours, key=_distance_and_age)
 
     def within_in_turn(self, fingerprint: int, max_distance: int) -> Iterator[tuple[int, Entry]]:
-        """Do the same as `within`, but lazily, in the order of the tables."""
+        """Yield the results of `within`, each as soon as a table finds it."""
         return self._index.within_in_turn(fingerprint, max_distance)
 
     def put(self, name: str, text: str, passages: Sequence[tuple[Span, int]]) -> bool:
-        """Add a document, replacing one of the same name. Return False if it has the same text.
+        """Add a document, replacing one of the same name. Return False if `has` is True.
 
         :param passages: spans of the text, and their fingerprints.
-        :raises StorageError: the disk fails, or there are too many documents.
+        :raises StorageError: the disk fails, the text is too long, or there are too many documents.
         """
         if self.has(name, text):
             return False
-        before = self.number(name)
-        old = None if before is None else self.document(before)
+        old_number = self.number(name)
+        old = None if old_number is None else self.document(old_number)
         number = self._state.next_number
-        if number > rows.MAX_CHARACTERS:
+        if number > rows.MAX_NUMBER:
             raise StorageError(self._location, "it has had too many documents: start another")
-        if len(text) > rows.MAX_CHARACTERS:
+        if len(text) > rows.MAX_NUMBER:
             raise StorageError(self._location, f"the document {name!r} is too long")
         changed: dict[int, Passage] = {}
-        gone: list[bytes] = []
-        if old is not None and before is not None:
-            gone = self._take_away(before, old, changed)
+        deletes: list[bytes] = []
+        if old is not None and old_number is not None:
+            deletes = self._subtract(old_number, old, changed)
         spans: dict[int, list[Span]] = {}
         ordinals = []
         by_fingerprint: dict[int, int] = {}
@@ -204,24 +205,24 @@ class PassageStore:
             documents=self._state.documents + (1 if old is None else 0),
             next_sequence=self._index.next_sequence,
         )
-        self._write(puts, changed, before, state, gone)
+        self._write(puts, changed, old_number, state, deletes)
         self._remember(number, document)
         return True
 
     def remove(self, name: str) -> bool:
-        """Remove a document. Return False if there is none of that name."""
+        """Remove a document. Return False if no document has this name."""
         number = self.number(name)
         document = None if number is None else self.document(number)
         if number is None or document is None:
             return False
         changed: dict[int, Passage] = {}
-        gone = self._take_away(number, document, changed)
+        deletes = [*self._subtract(number, document, changed), rows.name_row(name)]
         state = self._state._replace(documents=self._state.documents - 1)
-        self._write([], changed, number, state, [*gone, rows.name_row(name)])
+        self._write([], changed, number, state, deletes)
         return True
 
     def sync(self) -> None:
-        """Sync all writes to disk."""
+        """Sync all writes to disk; with the policy ``no``, those of documents alone."""
         self._index.sync()
         self._database.sync()
 
@@ -243,32 +244,30 @@ class PassageStore:
             entry = self._index.write(put, None, (), number + 1)
         return entry.ordinal
 
-    def _take_away(
-        self, number: int, document: Document, changed: dict[int, Passage]
-    ) -> list[bytes]:
-        """Lower the counts of a document's passages, in `changed`; return the keys to delete."""
-        gone = []
-        for ordinal in dict.fromkeys(document.passages):
+    def _subtract(self, number: int, old: Document, changed: dict[int, Passage]) -> list[bytes]:
+        """Put an old document's passages in `changed`, with lower counts; return keys to delete."""
+        deletes = []
+        for ordinal in dict.fromkeys(old.passages):
             check = self._check_at(ordinal, number)
             if check is None:
                 continue
-            gone.append(rows.places_row(ordinal, number))
+            deletes.append(rows.places_row(ordinal, number))
             passage = self._passage(ordinal)
             if passage is not None and passage.check == check:
                 changed[ordinal] = Passage(passage.check, max(passage.documents - 1, 0))
-        return gone
+        return deletes
 
     def _write(
         self,
         puts: list[Row],
         changed: dict[int, Passage],
-        replaced: int | None,
+        old_number: int | None,
         state: State,
-        gone: Sequence[bytes],
+        deletes: list[bytes],
     ) -> None:
-        deletes = list(gone)
-        if replaced is not None:
-            deletes += [rows.document_row(replaced), rows.text_row(replaced)]
+        """Write rows, changed passages and the state, and delete rows and the old document."""
+        if old_number is not None:
+            deletes += [rows.document_row(old_number), rows.text_row(old_number)]
         for ordinal, passage in changed.items():
             row = rows.passage_row(ordinal)
             if passage.documents:
@@ -278,19 +277,19 @@ class PassageStore:
         puts.append((rows.STATE_KEY, rows.STATE.pack(*state)))
         self._database.write(puts, deletes)
         self._state = state
-        if replaced is not None:
-            self._documents.pop(replaced, None)
-            self._text_characters -= len(self._texts.pop(replaced, ""))
+        if old_number is not None:
+            self._documents.pop(old_number, None)
+            self._text_characters -= len(self._texts.pop(old_number, ""))
 
     def _passage(self, ordinal: int) -> Passage | None:
-        found = self._read(rows.passage_row(ordinal), rows.PASSAGE.unpack)
-        return None if found is None else Passage(*found)
+        unpacked = self._read(rows.passage_row(ordinal), rows.PASSAGE.unpack)
+        return None if unpacked is None else Passage(*unpacked)
 
     def _check_at(self, ordinal: int, number: int) -> int | None:
-        """Return the check of a passage's places in a document; None if it has none there."""
+        """Return the check of a passage in a document; None if the document does not have it."""
         row = rows.places_row(ordinal, number)
-        found = self._read(row, partial(rows.decode_places, row))
-        return None if found is None else found[0]
+        decoded = self._read(row, partial(rows.decode_places, row))
+        return None if decoded is None else decoded[0]
 
     def _read(self, key: bytes, decode: Callable[[bytes], _Decoded]) -> _Decoded | None:
         value = self._database.get(key)
@@ -303,5 +302,5 @@ class PassageStore:
             raise corrupt(self._location, error) from error
 
 
-def _distance_and_age(found: tuple[int, Entry]) -> tuple[int, int]:
-    return found[0], found[1].number
+def _distance_and_age(neighbour: tuple[int, Entry]) -> tuple[int, int]:
+    return neighbour[0], neighbour[1].number

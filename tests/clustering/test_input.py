@@ -68,7 +68,7 @@ def test_widths_that_no_scheme_has_are_refused(bits):
 
 @pytest.mark.parametrize("max_distance", [-1, 64, 1000])
 def test_distances_that_cannot_be_are_refused(max_distance):
-    with pytest.raises(PlanError, match=f"distance {max_distance} of 64 bits: 0 to 63"):
+    with pytest.raises(PlanError, match=f"max_distance is {max_distance}: use 0 to 63 for"):
         near_pairs([1], bits=64, max_distance=max_distance)
 
 

@@ -1,4 +1,4 @@
-"""Serve the demo site, or check how it is planted: `python -m example.demosite [--check]`."""
+"""Serve the demo site, or check its near-duplicates: `python -m example.demosite [--check]`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .server import DemoServer
 
 
 def main() -> int:
-    """Run the command line."""
+    """Run the command line, and return the exit code: 1 if the site breaks a rule."""
     parser = argparse.ArgumentParser(prog="python -m example.demosite", description=__doc__)
     parser.add_argument("--check", action="store_true", help="check the rules of the site")
-    parser.add_argument("--write", action="store_true", help="rewrite manifest.json")
+    parser.add_argument("--write", action="store_true", help="rewrite manifest.json, then check")
     parser.add_argument("--port", type=int, default=0, help="main port; the mirror has the next")
     options = parser.parse_args()
     if options.check or options.write:

@@ -1,4 +1,4 @@
-"""Building the site: every article, its near-duplicates, the listings and the other pages."""
+"""Build the site: articles, their near-duplicates, listings and other pages."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from .plants import Plant
 
 PLANTS = PLANTS_EN + PLANTS_ZH
-MONTHS_LISTED = 6  # of the endless calendar; the server makes the others when asked
+MONTHS_LISTED = 6  # of the endless calendar; the server makes further months on request
 
 _LISTINGS = (
-    # path, title, the page to turn to, label
+    # path, title, path of the next or previous page, label of the link to it
     ("/", "Top stories", "/news/", "All news"),
     ("/news/", "News", "/news/page/2", "Older news"),
     ("/news/page/2", "News, page 2", "/news/", "Newer news"),
@@ -64,7 +64,7 @@ def plant_text(plant: Plant, article: Article) -> Text:
 
 
 def build_site(main_port: int, mirror_port: int) -> Site:
-    """Build all pages for two hosts on the given ports, which appear only in links."""
+    """Return the site of two hosts on the given ports. The ports appear only in links."""
     articles = load_articles()
     sessions: dict[str, str] = {}
     views: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -122,10 +122,10 @@ def _plant_page(frames: Frames, plant: Plant) -> Page:
 
 def _listing_pages(frames: Frames) -> list[Page]:
     pages = []
-    for path, title, turn, label in _LISTINGS:
+    for path, title, other, label in _LISTINGS:
         entries = [a for a in frames.articles.values() if a.section == path]
         zh = path.startswith("/zh/")
-        html = frames.listing(path, title, entries, zh=zh, turn=[(turn, label)], short=path == "/")
+        html = frames.listing(path, title, entries, zh=zh, turn=[(other, label)], short=path == "/")
         pages.append(_listing(MAIN, path, html, zh=zh))
     copies = [
         (
@@ -167,11 +167,11 @@ def _house_pages(frames: Frames) -> list[Page]:
 
 
 def _endless_samples(frames: Frames) -> list[Page]:
-    """Return the missing pages that are linked to, and the first months of the calendar."""
+    """Return the soft 404s that pages link to, and the first months of the calendar."""
     dead = [path for targets in DEAD_LINKS.values() for path, _label in targets]
-    found = [endless_page(frames, path) for path in dead]
+    pages = [endless_page(frames, path) for path in dead]
     month = FIRST_MONTH
     for _ in range(MONTHS_LISTED):
-        found.append(calendar_page(frames, *month))
+        pages.append(calendar_page(frames, *month))
         month = next_month(*month)
-    return [page for page in found if page is not None]
+    return [page for page in pages if page is not None]

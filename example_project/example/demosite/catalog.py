@@ -1,4 +1,4 @@
-"""The articles of the demo site: where each appears, when, and under whose line."""
+"""The articles of the demo site: their listing pages, dates and bylines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Article:
-    """An article as the site first published it."""
+    """An article as first published. `section` is the path of the listing page that links to it."""
 
     name: str
     slug: str
@@ -23,14 +23,14 @@ class Article:
 
     @property
     def lang(self) -> str:
-        """The language as HTML wants it; one article is in traditional characters."""
+        """The language for the ``lang`` attribute; one article is in traditional characters."""
         if self.name == "zh-bridge":
             return "zh-Hant"
         return "zh-Hans" if self.name.startswith("zh") else "en"
 
     @property
     def path(self) -> str:
-        """The address under which the article was published."""
+        """The path at which the article was published."""
         return f"/news/{self.slug}.html" if self.lang == "en" else f"/zh/news/{self.slug}.html"
 
 

@@ -1,4 +1,4 @@
-"""The rules by which the site is planted, checked against the pages as built."""
+"""Check the rules of the site. A *plant* is a near-duplicate that was made from an article."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .resemblance import jaccard, shingles
 if TYPE_CHECKING:
     from .model import Page, Site
 
-LOWEST, HIGHEST = 0.80, 0.99  # the resemblance of a plant with its original
+LOWEST, HIGHEST = 0.80, 0.99  # resemblance of a plant and its original
 BANDS = ((0.80, 0.85), (0.85, 0.90), (0.90, 0.95), (0.95, 0.991))
 PLANTS_PER_BAND, PLANTS_PER_KIND = 4, 3
-STRANGERS = 0.20  # pages of different families stay below this
-LISTINGS_ALIKE = 0.50  # and whole listing pages, template and all, below that
+STRANGERS = 0.20  # pages of different families resemble each other less
+LISTINGS_ALIKE = 0.50  # listing pages resemble each other less, including their templates
 LEAST_LISTINGS, LEAST_HIDDEN_ARTICLES = 6, 5
 PAGES_FEWEST, PAGES_MOST = 60, 80
 
 
 def broken_rules(site: Site) -> list[str]:
-    """Return a sentence for each rule that the site breaks; none if all is well."""
+    """Return a sentence for each violation of a rule."""
     manifest = Manifest.of(site)
     return [
         *_plants_out_of_range(manifest),
@@ -39,7 +39,7 @@ def broken_rules(site: Site) -> list[str]:
 
 
 def resemblance_table(site: Site) -> str:
-    """Return the plants' resemblances as a table: a summary per kind, then each plant."""
+    """Return a table of the plants' resemblances: a summary of each kind, then each plant."""
     plants = Manifest.of(site).plants()
     lines = [f"{'kind':<12}{'count':>6}{'min':>8}{'median':>8}{'max':>8}"]
     for kind in PLANTED_KINDS:
@@ -54,7 +54,7 @@ def resemblance_table(site: Site) -> str:
 
 
 def visible_text(html: str) -> str:
-    """Return all text of a page that a browser shows, template included."""
+    """Return all text of a page that a browser shows, including that of the template."""
     body = re.sub(r"(?s)<(script|style|head)\b.*?</\1>", " ", html)
     return unescape(re.sub(r"<[^>]*>", " ", body))
 
@@ -92,7 +92,7 @@ def _families_overlap(site: Site) -> list[str]:
 
 
 def _loose_families(manifest: Manifest) -> list[str]:
-    """Soft 404s and calendar pages have no original: any two of a family have to be alike."""
+    """Check each two members of a family without an original: soft 404s and calendar pages."""
     broken = []
     for family, members in manifest.families.items():
         if members[0].kind in {"soft-404", "calendar"}:
@@ -132,7 +132,7 @@ def _reachability(site: Site) -> list[str]:
 
 
 def _links(site: Site) -> dict[str, list[Page]]:
-    """Crawl the site from the front page: which pages link to which URL; the calendar left out."""
+    """Return, for each URL that can be reached, the pages that link to it, without the calendar."""
     linked_from: dict[str, list[Page]] = {site.main_url: []}
     queue = [site.main_url]
     while queue:
@@ -141,8 +141,8 @@ def _links(site: Site) -> dict[str, list[Page]]:
             continue
         for href in set(re.findall(r'<a\b[^>]*\bhref="([^"]*)"', page.html)):
             target = urldefrag(urljoin(site.url(page), unescape(href))).url
-            found = site.page_at(target)
-            if found is None or found is page or found.kind == "calendar":
+            linked = site.page_at(target)
+            if linked is None or linked is page or linked.kind == "calendar":
                 continue
             if target not in linked_from:
                 linked_from[target] = []
@@ -153,4 +153,5 @@ def _links(site: Site) -> dict[str, list[Page]]:
 
 def _outdated(manifest: Manifest) -> list[str]:
     current = MANIFEST_FILE.read_text(encoding="utf-8") if MANIFEST_FILE.exists() else ""
-    return [] if current == manifest.dumps() else [f"{MANIFEST_FILE.name} is out of date: --write"]
+    message = f"{MANIFEST_FILE.name} is out of date: run with --write"
+    return [] if current == manifest.dumps() else [message]

@@ -1,4 +1,4 @@
-"""The two parts of the site that have no end: missing pages that answer 200, and the calendar."""
+"""The endless parts of the site: the calendar, and soft 404s (missing pages with status 200)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def next_month(year: int, month: int) -> tuple[int, int]:
 
 
 def endless_page(frames: Frames, path: str) -> Page | None:
-    """Return a calendar page or a soft 404; None for what the server knows to be missing."""
+    """Return a calendar page or a soft 404; None if the server should answer 404."""
     match = _CALENDAR_PATH.fullmatch(path)
     if match:
         return calendar_page(frames, int(match[1]), int(match[2]))
@@ -47,11 +47,11 @@ def endless_page(frames: Frames, path: str) -> Page | None:
 
 
 def calendar_page(frames: Frames, year: int, month: int) -> Page:
-    """Return a month: the explanation that each of them carries, and a grid with few events."""
+    """Return the page of a month: the text of all months, and a grid with at most one event."""
     path, following = month_path(year, month), next_month(year, month)
     text = read_text(HERE / "pages" / "calendar.txt")
     name = f"{_MONTHS[month - 1]} {year}"
-    event_day = 1 + number_for(path, 90)  # two months out of three have none
+    event_day = 1 + number_for(path, 90)  # about two months out of three have no event
     event = _EVENTS[number_for(name, len(_EVENTS))]
     rows, words = [], [name]
     for week in Calendar().monthdayscalendar(year, month):
@@ -68,7 +68,7 @@ def calendar_page(frames: Frames, year: int, month: int) -> Page:
 
 
 def soft_404_page(frames: Frames, path: str) -> Page:
-    """Return what the site says instead of 404: an apology, and suggestions that vary by URL."""
+    """Return a soft 404: an apology, and suggested articles that vary by URL."""
     zh = path.startswith("/zh/")
     text = read_text(HERE / "pages" / f"soft-404-{'zh' if zh else 'en'}.txt")
     names = sorted(MOST_READ_ZH if zh else MOST_READ_EN, key=lambda n: number_for(path + n, 2**32))

@@ -1,4 +1,4 @@
-"""The site's page frames: sidebars, article heads and listings in the templates' own manners."""
+"""Fill the page templates of the site: sidebars, article heads and listings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from .catalog import Article
 
-# Only these are linked from sidebars; the others are reached through a listing page alone.
+# Sidebars link to these articles alone; the others are reached only through a listing page.
 MOST_READ_EN = ("en-ferry", "en-flood", "en-football", "en-library", "en-nightbus", "en-seagrass")
 MOST_READ_ZH = ("zh-metro", "zh-canteen", "zh-tea", "zh-noodle")
 
-# Links that lost their page long ago, and the listing pages that still show them.
+# By listing page: links to articles that no longer exist.
 DEAD_LINKS = {
     "/": (
         ("/news/2011/storm-surge.html", "The great storm surge in pictures"),
@@ -33,7 +33,7 @@ DEAD_LINKS = {
 
 @dataclass(frozen=True)
 class Frames:
-    """Fills the templates. `sessions` has the session URLs by article name."""
+    """The templates, to be filled. `sessions` has paths with a session id, by article name."""
 
     main_url: str
     mirror_url: str
@@ -42,7 +42,7 @@ class Frames:
     other_views: dict[str, list[tuple[str, str]]]
 
     def section(self, path: str, text: Text, content: str, *, zh: bool, kind: str) -> str:
-        """Surround content with the frame of the English or the Chinese section."""
+        """Return a page of the English or the Chinese section with this content."""
         home = ("/zh/", "首页") if zh else ("/", "Front page")
         return fill(
             "zh" if zh else "courier",
@@ -59,7 +59,7 @@ class Frames:
         )
 
     def article(self, path: str, article: Article, text: Text) -> str:
-        """Return an article in the frame of its section: a page as published, or a later view."""
+        """Return the page of an article, as published or with an edited text."""
         zh = article.lang != "en"
         views = 400 + number_for(path, 9000)
         others = [view for view in self.other_views.get(article.name, []) if view[0] != path]
@@ -114,7 +114,7 @@ class Frames:
         turn: Sequence[tuple[str, str]],
         short: bool = False,
     ) -> str:
-        """Return a section front: a teaser for each article, and links to turn its pages."""
+        """Return a listing page: a teaser for each article, and links to other listing pages."""
         length = (30 if short else 60) if zh else (60 if short else 240)
         teasers = []
         for entry in entries:
@@ -133,7 +133,7 @@ class Frames:
     def plain(
         self, path: str, text: Text, *, zh: bool, extra: str = "", kind: str = "about"
     ) -> str:
-        """Return a page of the paper itself: about, contact, or a soft 404."""
+        """Return a page that is no article: about, contact, the calendar, or a soft 404."""
         content = f'<div class="text">\n<h1>{escape(text.title)}</h1>\n{prose(text)}\n{extra}</div>'
         return self.section(path, text, content, zh=zh, kind=kind)
 
@@ -181,7 +181,7 @@ class Frames:
         more: Sequence[tuple[str, str]] = (),
         contents: str = "",
     ) -> str:
-        """Return a page of the partner site: nothing but nested divs."""
+        """Return a page of the partner site, which has nested divs only."""
         around = "".join(f"<div>{link(*target)}</div>" for target in more)
         return fill(
             "wire",
@@ -195,20 +195,19 @@ class Frames:
         )
 
     def _sidebar(self, path: str, *, zh: bool, listing: bool) -> str:
-        """Return the boxes beside the content; listings leak session ids into their links."""
+        """Return the boxes beside the content. On listing pages, links have session ids."""
         names = MOST_READ_ZH if zh else MOST_READ_EN
-        ranked = self._pick(path, names, len(names) - 1, leak=listing)
+        ranked = self._pick(path, names, len(names) - 1, with_sessions=listing)
         boxes = [box("热门排行" if zh else "Most read", links(ranked, "ol"), zh=zh)]
         if path in DEAD_LINKS:
             boxes.append(box("资料" if zh else "Archive", links(DEAD_LINKS[path]), zh=zh))
         return "\n".join(boxes)
 
     def _pick(
-        self, path: str, names: Sequence[str], count: int, *, leak: bool = False
+        self, path: str, names: Sequence[str], count: int, *, with_sessions: bool = False
     ) -> list[tuple[str, str]]:
-        """Return some of the articles as link targets, in an order that varies by page."""
-        turned = sorted(names, key=lambda name: number_for(path + name, 2**32))
-        chosen = [self.articles[n] for n in turned if self.articles[n].path != path][:count]
-        return [
-            ((self.sessions.get(a.name) if leak else None) or a.path, a.text.title) for a in chosen
-        ]
+        """Return links (path, title) to some of the articles, in an order that varies by page."""
+        shuffled = sorted(names, key=lambda name: number_for(path + name, 2**32))
+        chosen = [self.articles[n] for n in shuffled if self.articles[n].path != path][:count]
+        sessions = self.sessions if with_sessions else {}
+        return [(sessions.get(a.name, a.path), a.text.title) for a in chosen]

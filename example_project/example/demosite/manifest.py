@@ -19,14 +19,14 @@ PLANTED_KINDS = ("session", "print", "mirror", "syndicated", "reordered")
 
 @dataclass(frozen=True)
 class Manifest:
-    """The pages by family, originals first, and what each plant resembles its original by."""
+    """The pages by family (originals first), and the resemblance of each plant to its original."""
 
     families: dict[str, list[Page]]
     resemblances: dict[tuple[str, str], float]
 
     @classmethod
     def of(cls, site: Site) -> Manifest:
-        """Take stock of a site; the endless parts appear with the pages that the site lists."""
+        """Return the manifest of a site. The endless parts have only the pages that it lists."""
         families: dict[str, list[Page]] = defaultdict(list)
         resemblances = {}
         for page in site.pages.values():
@@ -38,17 +38,17 @@ class Manifest:
         return cls(dict(families), resemblances)
 
     def plants(self) -> list[tuple[Page, float]]:
-        """Return the planted near-duplicates and their resemblances, kind by kind."""
-        found = [
+        """Return the plants and their resemblances, by kind, then falling resemblance."""
+        plants = [
             (page, self.resemblances[page.role, page.path])
             for members in self.families.values()
             for page in members
             if page.kind in PLANTED_KINDS
         ]
-        return sorted(found, key=lambda plant: (PLANTED_KINDS.index(plant[0].kind), -plant[1]))
+        return sorted(plants, key=lambda plant: (PLANTED_KINDS.index(plant[0].kind), -plant[1]))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the manifest as committed: by role and path, since the ports differ each time."""
+        """Return the manifest for JSON. Pages have role and path, because ports differ by run."""
         return {
             "families": {
                 family: [self._entry(page) for page in members]

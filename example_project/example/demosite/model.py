@@ -1,4 +1,4 @@
-"""Pages and the site that they make up."""
+"""The pages of the demo site, and the site itself."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HOST = "127.0.0.1"
-# Another site to the plugin: copies there may have other titles.
+# For the plugin, this is another site: copies on it may have other titles.
 MIRROR_HOST = "localhost"
 MAIN, MIRROR = "main", "mirror"
 
 
 @dataclass(frozen=True)
 class Page:
-    """One page: what the server answers, and what the demo knows about it.
+    """A page.
 
-    `text` is the main text that a reader would take the page for (empty for listings); `family`
-    is shared by the members of one near-duplicate family and belongs to no other page.
+    :param role: host that has the page, ``main`` or ``mirror``.
+    :param text: the main text, by which resemblance is measured; empty for listings.
+    :param family: pages of one family are near-duplicates of each other.
     """
 
     role: str
@@ -34,7 +35,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Site:
-    """The pages by host role and path, and a maker of those that nobody could list."""
+    """The pages by (role, path). `endless` returns further pages of the main host, or None."""
 
     main_port: int
     mirror_port: int
@@ -43,12 +44,12 @@ class Site:
 
     @property
     def main_url(self) -> str:
-        """The front page."""
+        """The URL of the front page."""
         return f"http://{HOST}:{self.main_port}/"
 
     @property
     def mirror_url(self) -> str:
-        """The front page of the mirror host, which also has the wire service."""
+        """The URL of the front page of the mirror host, which also has the partner site."""
         return f"http://{MIRROR_HOST}:{self.mirror_port}/"
 
     @property
@@ -57,16 +58,16 @@ class Site:
         return f"{self.main_url},{self.mirror_url}"
 
     def find(self, role: str, path: str) -> Page | None:
-        """Return the page at a path (with its query), or None where the server has to say 404."""
+        """Return the page at a path with its query; None if the server should answer 404."""
         page = self.pages.get((role, path))
         return page if page or role != MAIN else self.endless(path)
 
     def url(self, page: Page) -> str:
-        """Return a page's URL."""
+        """Return the URL of a page."""
         return (self.mirror_url if page.role == MIRROR else self.main_url).rstrip("/") + page.path
 
     def page_at(self, url: str) -> Page | None:
-        """Return the page at a URL, or None if it isn't one of this site's."""
+        """Return the page at a URL, or None if the site has none there."""
         parts = urlsplit(url)
         role = {self.main_port: MAIN, self.mirror_port: MIRROR}.get(parts.port or 80)
         if role is None or parts.hostname != (MIRROR_HOST if role == MIRROR else HOST):

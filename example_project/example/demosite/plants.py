@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plant:
-    """One near-duplicate: its kind, the name of the article it copies, and the edits to it."""
+    """A near-duplicate: its kind, the name of the copied article, and the edits of the copy."""
 
     kind: str
     source: str

@@ -1,7 +1,7 @@
-"""The English near-duplicates: the article, the kind of copy, and the edits.
+"""The English near-duplicates: for each, the kind of copy, the article, and the edits.
 
-The edits are sized so that the resemblances spread from 0.80 to 0.99; `python -m
-example.demosite --check` prints what each comes to.
+Their resemblances to the articles range from 0.80 to 0.99; `python -m example.demosite --check`
+prints them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from .plants import Plant
 from .text import add, cut, headline, order, swap, without_captions
 
-# The same URL with a session id: fetched a little later, after an update.
+# The same URL with a session id; the article was updated meanwhile.
 SESSIONS = (
     Plant("session", "en-ferry", (swap("240 passengers", "236 passengers"),)),
     Plant(
@@ -51,7 +51,7 @@ SESSIONS = (
     ),
 )
 
-# Print versions: another template, no captions, and (see build.py) a line that names the source.
+# Print versions: another template, mostly no captions, and a line that names the source (build.py).
 PRINTS = (
     Plant("print", "en-library", (without_captions, swap("a brass quintet", "a quintet"))),
     Plant(
@@ -148,7 +148,7 @@ SYNDICATED = (
     ),
 )
 
-# The quick-read edition: the same paragraphs, what is new first and the background after it.
+# The quick-read edition: the same paragraphs in another order, and small edits.
 REORDERED = (
     Plant(
         "reordered",

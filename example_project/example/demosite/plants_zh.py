@@ -1,4 +1,4 @@
-"""The Chinese near-duplicates; see plants_en.py for what the kinds mean."""
+"""The Chinese near-duplicates; plants_en.py explains the kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From texts to HTML: fragments, and the templates that surround them."""
+"""Render texts as HTML fragments, and fill templates with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .text import Text, caption_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Template values that a page may leave out.
+# Template values that are optional.
 _BLANK = {"breadcrumbs": "", "sidebar": "", "byline": "", "date": "", "more": "", "kind": "page"}
 
 
@@ -24,7 +24,7 @@ def number_for(path: str, modulus: int) -> int:
 
 
 def fill(template: str, path: str, **values: str) -> str:
-    """Fill a template; what changes with each view of a real page is derived from the path."""
+    """Return a filled template. Values that would change at each view depend on the path."""
     seconds = number_for(path, 86_400)
     served = f"2026-10-17T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}Z"
     source = (HERE / "templates" / f"{template}.html").read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ def link(path: str, label: str) -> str:
 
 
 def links(targets: Iterable[tuple[str, str]], tag: str = "ul") -> str:
-    """Return a list of links, given as (path, label)."""
+    """Return an HTML list of links, which are given as (path, label)."""
     items = "\n".join(f"  <li>{link(path, label)}</li>" for path, label in targets)
     return f"<{tag}>\n{items}\n</{tag}>"
 
@@ -52,14 +52,14 @@ def box(title: str, body: str, *, zh: bool) -> str:
 
 
 def first_sentences(text: Text, length: int) -> str:
-    """Return the beginning of a text, to the end of the sentence that reaches length."""
+    """Return the first sentences of a text, until they reach `length`, or its first paragraph."""
     body = next(p for p in text.paragraphs if caption_of(p) is None)
     end = next((m.end() for m in re.finditer(r"[.。？!]", body) if m.end() >= length), len(body))
     return body[:end]
 
 
 def prose(text: Text, path: str = "") -> str:
-    """Return the paragraphs as paragraphs, and captions below their pictures."""
+    """Return the paragraphs as HTML paragraphs, and captions below pictures."""
     blocks = []
     for paragraph in text.paragraphs:
         caption = caption_of(paragraph)
@@ -72,6 +72,6 @@ def prose(text: Text, path: str = "") -> str:
 
 
 def soup(text: Text) -> str:
-    """Return the paragraphs without any markup but line breaks, as some editors leave them."""
+    """Return the paragraphs separated by line breaks only, as some editors write them."""
     parts = [escape(caption_of(p) or p) for p in text.paragraphs]
     return "<div>" + "<br><br>\n".join(parts) + "</div>"

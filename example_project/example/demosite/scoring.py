@@ -18,12 +18,12 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Score:
-    """The outcome of a crawl, in URLs, each list in order of the crawl or of the report.
+    """The result of a crawl, by URLs. Pairs are (page, its representative).
 
-    planted: the crawled pages that were there to be found
-    found:   the pairs (URL, representative) that name two pages of one family
-    missed:  the planted pages that nobody reported
-    wrong:   the pairs that name two pages of different families
+    :param planted: crawled pages that should be reported.
+    :param found: reported pairs of a planted page with a page of its family.
+    :param missed: planted pages that were not reported.
+    :param wrong: reported pairs whose pages are not of one family.
     """
 
     planted: list[str]
@@ -33,37 +33,36 @@ class Score:
 
     @property
     def recall(self) -> float:
-        """The share of the planted pages that were found; 1.0 where there was nothing to find."""
+        """The share of the planted pages that were found; 1.0 if none was planted."""
         return len(self.found) / len(self.planted) if self.planted else 1.0
 
 
 def score(
     found: Iterable[Pair], crawled: Iterable[str], site: Site, *, calendar_limit: int = 4
 ) -> Score:
-    """Compare what a crawl reported with what was planted.
+    """Compare the reported near-duplicates of a crawl with the planted ones.
 
-    `found` has the pairs (URL of the reported page, URL of its representative), `crawled` all
-    URLs that were fetched, the reported ones included, in the order of the crawl.
+    In each family, all crawled members except one, the kept page, count as planted. The kept page
+    is the first member that was not reported. (It need not be the first member of all: concurrent
+    responses may come in another order.) If all were reported, it is the first that was reported
+    wrongly, else the first of all. A planted page is found if it was reported with a representative
+    of its own family, and missed if it was not reported. A report is wrong if its two pages are not
+    of one family, whether its page was planted or not; pages outside the site have no family.
 
-    In each family with n >= 2 crawled members, n - 1 count as planted: all but the one that
-    was kept. This is the first member that was not reported, for with concurrent requests the
-    order of the responses is not known for certain; failing that the first that was reported
-    wrongly, failing that the first. A planted page is found if it was reported with a
-    representative of its own family, and missed if it was not reported at all. A report that
-    names a page of another family, or of no family, is wrong, whether or not its page was
-    planted; a report of a page outside the site is wrong, too.
+    Repeated URLs and reports count once; the last report of a URL counts. A page that is reported
+    as a near-duplicate of itself was fetched twice: such reports are ignored.
 
-    Of the calendar, which has no end, only the first `calendar_limit` pages by month count, so
-    that a long crawl of it cannot drown the rest; reports of later months are passed over unless
-    they are wrong. Repeated URLs and repeated reports count once; the last report of a URL holds.
-    A page reported as a near-duplicate of itself was fetched twice, which says nothing.
+    :param found: pairs (URL of the reported page, URL of its representative).
+    :param crawled: all fetched URLs, in the order of the crawl.
+    :param calendar_limit: number of months that count, the earliest first, because the calendar is
+        endless. Reports of later months count only if they are wrong.
     """
-    reports = {url: kept for url, kept in found if url != kept}
+    reports = {url: representative for url, representative in found if url != representative}
     family_of = {url: _family(site, url) for url in (*reports, *reports.values())}
     right = {
         url
-        for url, kept in reports.items()
-        if family_of[url] is not None and family_of[url] == family_of[kept]
+        for url, representative in reports.items()
+        if family_of[url] is not None and family_of[url] == family_of[representative]
     }
     families: dict[str, list[str]] = defaultdict(list)
     for url in dict.fromkeys((*crawled, *reports)):
@@ -74,9 +73,7 @@ def score(
         months = families[CALENDAR_FAMILY]
         counted = set(sorted(months)[:calendar_limit])
         families[CALENDAR_FAMILY] = [url for url in months if url in counted]
-    planted = [
-        url for members in families.values() for url in _to_be_found(members, reports, right)
-    ]
+    planted = [url for members in families.values() for url in _planted_in(members, reports, right)]
     return Score(
         planted=planted,
         found=[(url, reports[url]) for url in planted if url in right],
@@ -86,11 +83,11 @@ def score(
 
 
 def families_of(site: Site, urls: Iterable[str]) -> set[str]:
-    """Return the families that the URLs belong to."""
+    """Return the families of the pages at some URLs."""
     return {family for url in urls if (family := _family(site, url)) is not None}
 
 
-def _to_be_found(members: list[str], reports: dict[str, str], right: set[str]) -> list[str]:
+def _planted_in(members: list[str], reports: dict[str, str], right: set[str]) -> list[str]:
     kept = min(members, key=lambda url: (url in reports, url in right), default=None)
     return [url for url in members if url != kept]
 

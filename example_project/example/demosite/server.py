@@ -1,4 +1,4 @@
-"""Serving the site on two ports of this machine."""
+"""Serve the site on two ports of this machine."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ROBOTS = "User-agent: *\nDisallow: /newsletter\nDisallow: /zh/search\n"
 
 
 class _Server(ThreadingHTTPServer):
-    """A server that plays one role of the site."""
+    """A server for one host of the site, which its role names."""
 
-    daemon_threads = False  # so that closing waits for answers under way, and no socket is left
+    daemon_threads = False  # so that closing waits for pending answers, and leaves no socket open
     site: Site
-    fetched: list[str]  # shared by the two servers: the URLs of the pages sent
+    fetched: list[str]  # URLs of the pages that both servers sent
 
     def __init__(self, role: str, port: int) -> None:
         super().__init__((HOST, port), _Handler)
@@ -32,13 +32,13 @@ class _Server(ThreadingHTTPServer):
         return int(self.server_address[1])
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Pass over clients that hang up early, as crawlers do when they are stopped."""
+        """Ignore clients that disconnect early, as stopped crawlers do."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD; everything known is HTML but robots.txt."""
+    """A handler of GET and HEAD requests for pages and robots.txt."""
 
     server: _Server
     timeout = 10
@@ -51,28 +51,28 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_body: bool) -> None:
         page = self.server.site.find(self.server.role, self.path)
-        status, kind = 200, "text/html"
+        status, content_type = 200, "text/html"
         if page is not None:
             body = page.html.encode()
             if with_body:
                 self.server.fetched.append(self.server.site.url(page))
         elif self.path == "/robots.txt":
-            body, kind = ROBOTS.encode(), "text/plain"
+            body, content_type = ROBOTS.encode(), "text/plain"
         else:
-            status, body, kind = 404, b"Not found\n", "text/plain"
+            status, body, content_type = 404, b"Not found\n", "text/plain"
         self.send_response(status)
-        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Type", f"{content_type}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if with_body:
             self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  its name there
-        """Say nothing: the crawler has its own log."""
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - name in the base class
+        """Log nothing, because the crawler has its own log."""
 
 
 class DemoServer:
-    """Serves the demo site while its `with` block lasts; port 0 lets the system choose."""
+    """A context manager that serves the demo site. Port 0 lets the system choose."""
 
     def __init__(self, main_port: int = 0, mirror_port: int = 0) -> None:
         self._ports = (main_port, mirror_port)
@@ -109,12 +109,12 @@ class DemoServer:
 
     @property
     def url(self) -> str:
-        """The front page."""
+        """The URL of the front page."""
         return self.site.main_url
 
     @property
     def mirror_url(self) -> str:
-        """The front page of the mirror host."""
+        """The URL of the front page of the mirror host."""
         return self.site.mirror_url
 
     @property

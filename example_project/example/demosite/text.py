@@ -1,4 +1,4 @@
-"""The text of an article, and the edits that turn one into a near-duplicate of itself."""
+"""The text of an article, and the edits that make near-duplicates of it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ CAPTION_MARKS = ("Photo: ", "图：")
 
 @dataclass(frozen=True)
 class Text:
-    """A headline and its paragraphs; one that begins with a caption mark belongs to a picture."""
+    """A title and paragraphs. A paragraph that begins with a caption mark is a caption."""
 
     title: str
     paragraphs: tuple[str, ...]
 
     @property
     def plain(self) -> str:
-        """Headline and paragraphs as the text by which resemblance is measured."""
+        """Title and paragraphs as one text, by which resemblance is measured."""
         return "\n\n".join((self.title, *(caption_of(p) or p for p in self.paragraphs)))
 
 
@@ -29,13 +29,13 @@ Edit = Callable[[Text], Text]
 
 
 def read_text(path: Path) -> Text:
-    """Read a text file: the first line is the title, blank lines part the paragraphs."""
+    """Return the text of a file: the first line is the title, empty lines separate paragraphs."""
     title, *paragraphs = path.read_text(encoding="utf-8").strip().split("\n\n")
     return Text(title, tuple(paragraphs))
 
 
 def caption_of(paragraph: str) -> str | None:
-    """Return the caption without its mark, or None for an ordinary paragraph."""
+    """Return a caption without its mark, or None for an ordinary paragraph."""
     for mark in CAPTION_MARKS:
         if paragraph.startswith(mark):
             return paragraph.removeprefix(mark)
@@ -43,12 +43,12 @@ def caption_of(paragraph: str) -> str | None:
 
 
 def headline(title: str) -> Edit:
-    """Give the text another title."""
+    """Return an edit that replaces the title."""
     return lambda text: replace(text, title=title)
 
 
 def swap(old: str, new: str) -> Edit:
-    """Replace a passage that occurs exactly once, so that an edit never misses silently."""
+    """Return an edit that replaces a passage; ValueError if it does not occur exactly once."""
 
     def edit(text: Text) -> Text:
         if sum(p.count(old) for p in text.paragraphs) != 1:
@@ -59,7 +59,7 @@ def swap(old: str, new: str) -> Edit:
 
 
 def cut(index: int) -> Edit:
-    """Leave out the paragraph at index."""
+    """Return an edit that removes the paragraph at an index."""
 
     def edit(text: Text) -> Text:
         kept = list(text.paragraphs)
@@ -70,7 +70,7 @@ def cut(index: int) -> Edit:
 
 
 def add(paragraph: str, at: int | None = None) -> Edit:
-    """Insert a paragraph before index `at`, or append it."""
+    """Return an edit that inserts a paragraph before index `at`, or appends it."""
 
     def edit(text: Text) -> Text:
         grown = list(text.paragraphs)
@@ -81,7 +81,7 @@ def add(paragraph: str, at: int | None = None) -> Edit:
 
 
 def order(*indexes: int) -> Edit:
-    """Put the paragraphs into another order; every one has to be named."""
+    """Return an edit that reorders the paragraphs; ValueError if not each is named once."""
 
     def edit(text: Text) -> Text:
         if sorted(indexes) != list(range(len(text.paragraphs))):
@@ -92,12 +92,12 @@ def order(*indexes: int) -> Edit:
 
 
 def without_captions(text: Text) -> Text:
-    """Leave out the captions, as print versions do."""
+    """Return the text without captions, as print versions have it."""
     return replace(text, paragraphs=tuple(p for p in text.paragraphs if caption_of(p) is None))
 
 
 def edited(text: Text, edits: tuple[Edit, ...]) -> Text:
-    """Apply the edits in turn."""
+    """Return the text after all edits, which are applied in turn."""
     for edit in edits:
         text = edit(text)
     return text

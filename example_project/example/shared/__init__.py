@@ -1,1 +1,1 @@
-"""Spiders whose processes share a queue: they need scrapy-redis, unlike those in `spiders`."""
+"""Spiders for several processes that share a queue. They need scrapy-redis."""

@@ -1,4 +1,4 @@
-"""The spider `site` for several processes: start URLs and requests come from Redis."""
+"""A spider like `site` for several processes: start URLs and requests come from Redis."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class SharedSiteSpider(RedisMixin, SiteSpider):
-    """Crawls what the list ``shared:start_urls`` of a Redis server names, with other processes."""
+    """A spider that shares its work. Start URLs are in the Redis list ``shared:start_urls``."""
 
     name = "shared"
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SharedSiteSpider:
-        """Return the spider of a crawl, as Scrapy asks for it."""
+        """Return a spider that is connected to Redis."""
         spider: SharedSiteSpider = super().from_crawler(crawler, *args, **kwargs)
         spider.setup_redis(crawler)
         return spider

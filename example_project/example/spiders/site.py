@@ -18,10 +18,12 @@ USAGE = "usage: scrapy crawl site -a url=URL[,URL…] [-a allow=REGEX]"
 
 
 class SiteSpider(Spider):
-    """Follows the links of a site within its hosts, on whatever port, and notes each page's title.
+    """A spider that follows links within the hosts of its start URLs, and yields page titles.
 
-    `url` is where to start (several are parted by commas); `allow` is a regular expression that
-    the URL of a link must contain a match of to be followed.
+    Ports do not matter: links to other ports of these hosts are followed.
+
+    :param url: start URL; several are separated by commas.
+    :param allow: regular expression; only links whose URL contains a match are followed.
     """
 
     name = "site"
@@ -35,12 +37,12 @@ class SiteSpider(Spider):
         self.links = LinkExtractor(allow=allow or ())
 
     async def start(self) -> AsyncIterator[Any]:
-        """Request the start URLs; unlike by default, they aren't fetched again if linked to."""
+        """Request the start URLs. A link to one of them is not fetched again, unlike by default."""
         for start in self.start_urls:
             yield Request(start)
 
     def parse(self, response: Response, **_kwargs: Any) -> Iterator[dict[str, str] | Request]:
-        """Yield the page's item and a request for each link to one of the hosts."""
+        """Yield an item for the page, and a request for each link to one of the hosts."""
         if not isinstance(response, HtmlResponse):
             return
         yield {"url": response.url, "title": response.css("title::text").get("").strip()}
