@@ -1,4 +1,4 @@
-"""Rebuild an index with other tables, another k or another database, or compact its database."""
+"""Rebuild an index with other tables, another k or another kind of database, or compact it."""
 
 from __future__ import annotations
 
@@ -32,20 +32,28 @@ def rebuild(
 ) -> RewriteResult:
     """Rebuild an index with other tables, another k or another database, and return the counts.
 
-    What is not given stays. An index of format version 2 becomes one of this version. It keeps its
-    fingerprints; its entries have no sketches, which speaks neither for nor against a copy.
+    None keeps what the index has. An index of format version 2 becomes one of the current version.
+    Its entries have no sketches and names, so every page within k confirms as a copy of them.
 
+    :param max_distance: the new k.
+    :param database: kind of database, ``leveldb`` or ``rocksdb``.
+    :param on_progress: called for each entry.
     :raises PlanError: the tables find less than 95 % of the pairs at `max_distance`, or don't fit
         the fingerprints.
-    :raises StorageError: see `expire`.
+    :raises SchemeError: the kind of database is unknown, or its package is missing.
+    :raises StorageError: see `rewriting`.
     """
-    made = read_manifest(directory, older=True)
-    plan = made.plan if plan is None else plan
-    max_distance = made.max_distance if max_distance is None else max_distance
-    if plan.bits != made.plan.bits:
-        raise PlanError(f"tables for {plan.bits} bits don't fit fingerprints of {made.plan.bits}")
+    manifest = read_manifest(directory, older=True)
+    plan = manifest.plan if plan is None else plan
+    max_distance = manifest.max_distance if max_distance is None else max_distance
+    if plan.bits != manifest.plan.bits:
+        raise PlanError(
+            f"tables for {plan.bits} bits don't fit fingerprints of {manifest.plan.bits}"
+        )
     if not 0 <= max_distance < plan.bits:
-        raise PlanError(f"distance {max_distance} of {plan.bits} bits: 0 to {plan.bits - 1}")
+        raise PlanError(
+            f"distance {max_distance} is impossible: choose one from 0 to {plan.bits - 1}"
+        )
     if (recall := plan.recall(max_distance)) < MIN_RECALL:
         raise PlanError(
             f"{plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
@@ -55,19 +63,22 @@ def rebuild(
         "plan": plan,
         "max_distance": max_distance,
         "check_bits": check_bits(plan.bits, max_distance),
-        "database": made.database if database is None else database,
+        "database": manifest.database if database is None else database,
     }
-    if made.version != FORMAT_VERSION:
-        changes["confirmation"] = preset_confirmation(made.scheme)
+    if manifest.version != FORMAT_VERSION:
+        changes["confirmation"] = preset_confirmation(manifest.scheme)
     with rewriting(directory, older=True, **changes) as (source, store):
-        kept = copy_all(source, store, on_progress=on_progress)
-        if changes["database"] != made.database:
-            copy_texts(directory, made.database, directory, str(changes["database"]))
-    return kept
+        result = copy_all(source, store, on_progress=on_progress)
+        if changes["database"] != manifest.database:
+            copy_texts(directory, manifest.database, directory, str(changes["database"]))
+    return result
 
 
 def compact(where: Location) -> tuple[int, int]:
-    """Drop what was overwritten or deleted, and return (bytes before, bytes after)."""
+    """Drop overwritten and deleted rows, in Redis records of pages without an entry.
+
+    Return the size of the index before and after, in bytes.
+    """
     if isinstance(where, RedisAddress):
         with where.open() as index:
             before_bytes = index.memory_bytes()
