@@ -1,9 +1,8 @@
 """List the pages of an index that are new, changed or gone since a given time.
 
-The entry of a page holds the times of its first and last sight, but not of its last change: only
-the sequence number of the observation that found its present content (`Entry.number`). The history
-of the index (`scrapy_simhash.index.history`) holds the sequence numbers and times at which crawls
-began and ended. It dates the change, and tells which crawls should have seen a page.
+The entry of a page holds the times of its first and last sight. Of its last change, it holds only
+the sequence number (`Entry.number`). The history (`scrapy_simhash.index.history`) has the sequence
+numbers and times of crawls: it dates the change, and tells which crawls should have seen a page.
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ ChangeKind = Literal["new", "changed", "gone"]
 class Change(NamedTuple):
     """A change of a page. All times are Unix times.
 
-    :param at_s: time at which a crawl noticed the change; for a gone page, the end of that crawl.
-        After a change, only a page not seen again has the exact time. Others have the end of the
-        crawl, or the start of the next one.
+    :param at_s: time at which a crawl noticed the change. For a page that is gone or was seen again
+        later, this is the end of that crawl, or else the start of the next one.
     :param copy_of: key of the page that a changed page is now a copy of; None for other changes.
     """
 
@@ -48,9 +46,7 @@ def changes(
 ) -> list[Change]:
     """Return one change for each page that changed since a time, ordered by `Change.at_s`.
 
-    A page that was first seen since then is new, even if its content changed again.
-
-    :param since_s: Unix time, inclusive.
+    :param since_s: Unix time, inclusive. A page first seen since then is new, even if it changed.
     :param on_progress: called for each entry.
     :raises StorageError: the index is missing, open elsewhere or damaged, or cannot be read.
     """

@@ -1,9 +1,9 @@
 """Check the consistency of an index. This module reads directories, `redis_check` reads Redis.
 
-A table finds an entry by a *record*, which is in one *bucket*; page keys are a table, too
-(`scrapy_simhash.index.records`). Each entry must have one record in each table, each record must
-belong to an entry, and the counts in the state row must match. *Buffered* entries, which a killed
-crawl had in memory, may lack records; the next opening adds these.
+A table finds an entry by a *record* in a *bucket* (`scrapy_simhash.index.records`); page keys are a
+table, too. Each entry must have one record in each table, each record must belong to an entry, and
+the counts in the state row must match. *Buffered* entries, which a killed crawl had in memory, may
+lack records; the next opening adds these.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class CheckReport:
     records: int = 0
     problems: list[str] = field(default_factory=list)
 
-    def add_problem(self, text: str) -> None:
+    def add(self, problem: str) -> None:
         """Add a problem, unless 100 are known."""
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(text)
+            self.problems.append(problem)
 
 
 def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) -> CheckReport:
@@ -68,12 +68,11 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
         with where.open() as index:
             check_in_redis(index, report, on_progress)
         return report
-    directory = where
-    with opened_database(directory) as (manifest, database):
-        runs = opened_runs(directory, manifest, database) if manifest.plan.prefix_bits else None
+    with opened_database(where) as (manifest, database):
+        runs = opened_runs(where, manifest, database) if manifest.plan.prefix_bits else None
         report = _Check(database, manifest, on_progress, runs).run()
-    if (directory / REPAIRING).exists():
-        report.add_problem("a repair was not finished")
+    if (where / REPAIRING).exists():
+        report.add("a repair was not finished")
     return report
 
 
@@ -98,7 +97,7 @@ class _Check:
         self._state = State(next_sequence=1, entries=0, next_ordinal=0, first_buffered=0)
 
     def run(self) -> CheckReport:
-        """Check all rows, and return the report. To be called once."""
+        """Check all rows, and return the report."""
         report = self._report
         value = self._database.get(records.STATE_KEY)
         if value is None and next(self._database.rows(b"", records.END), None) is None:
@@ -106,57 +105,51 @@ class _Check:
         try:
             self._state = state = records.decode_state(value or b"")
             if state.first_buffered > state.next_ordinal:
-                report.add_problem(
+                report.add(
                     f"the state row says that entries below {state.first_buffered} are in buckets, "
                     f"but also that the next entry gets the number {state.next_ordinal}"
                 )
         except ValueError as error:
-            report.add_problem(f"the state row is missing or damaged ({error})")
-        owned_records = self._check_rows()
+            report.add(f"the state row is missing or damaged ({error})")
+        owned = self._check_rows()
         if self._runs is not None:
             self._check_runs(self._runs)
         else:
             self._check_buckets()
-            if report.records != owned_records:
-                report.add_problem(
-                    f"{report.records} records are in buckets, {owned_records} of them belong to "
-                    "entries"
+            if report.records != owned:
+                report.add(
+                    f"{report.records} records are in buckets, {owned} of them belong to entries"
                 )
         return report
 
     def _check_rows(self) -> int:
-        """Check all rows except those of tables.
-
-        Return the number of records that belong to entries; 0 if the tables are runs.
-        """
+        """Check all rows but those of tables; return how many records in buckets have an entry."""
         report, state = self._report, self._state
-        owned_records = newer_entries = highest_sequence = 0
+        owned_records = newer_entries = last_sequence = 0
         for row in read_rows(self._database, self._width_bytes):
             if row.problem:
-                report.add_problem(row.problem)
+                report.add(row.problem)
             elif isinstance(row.content, Entry):
                 entry = row.content
                 report.entries += 1
                 self._on_progress()
                 if entry.ordinal < state.next_ordinal:
-                    highest_sequence = max(highest_sequence, entry.number, entry.met)
-                else:  # written after the state row
-                    newer_entries += 1
+                    last_sequence = max(last_sequence, entry.number, entry.met)
+                else:
+                    newer_entries += 1  # than the state row
                 if self._runs is None:
                     owned_records += self._check_records(entry)
                 else:
                     report.buffered += entry.ordinal >= self._runs.stop
             elif row.content is not None:
                 report.near_duplicates += 1
-                highest_sequence = max(highest_sequence, row.content.sequence)
-        counted_entries = report.entries - newer_entries
-        if counted_entries != state.entries:
-            report.add_problem(
-                f"the state row counts {state.entries} entries, but there are {counted_entries}"
-            )
-        if highest_sequence >= state.next_sequence:
-            report.add_problem(
-                f"sequence {highest_sequence} is in use, but the state row says that "
+                last_sequence = max(last_sequence, row.content.sequence)
+        entries = report.entries - newer_entries
+        if entries != state.entries:
+            report.add(f"the state row counts {state.entries} entries, but there are {entries}")
+        if last_sequence >= state.next_sequence:
+            report.add(
+                f"sequence {last_sequence} is in use, but the state row says that "
                 f"{state.next_sequence} comes next"
             )
         return owned_records
@@ -167,11 +160,9 @@ class _Check:
         if entry.ordinal >= self._state.first_buffered:
             self._report.buffered += 0 in counts
         elif 0 in counts:
-            self._report.add_problem(
-                f"entry {entry.ordinal} ({entry.key!r}) has no record in a table"
-            )
+            self._report.add(f"entry {entry.ordinal} ({entry.key!r}) has no record in a table")
         if max(counts) > 1:
-            self._report.add_problem(
+            self._report.add(
                 f"entry {entry.ordinal} ({entry.key!r}) has a record twice in a bucket"
             )
         return sum(counts)
@@ -219,9 +210,7 @@ class _Check:
                 with suppress(ValueError):  # `_check_rows` reports damaged entries
                     key = records.decode_entry(ordinal, value or b"", self._width_bytes).key
                     if first.setdefault(key, ordinal) != ordinal:
-                        self._report.add_problem(
-                            f"{key!r} has two entries, {first[key]} and {ordinal}"
-                        )
+                        self._report.add(f"{key!r} has two entries, {first[key]} and {ordinal}")
 
     def _check_buckets(self) -> None:
         """Check that the rows of each bucket fit each other, and count their records."""
@@ -242,21 +231,17 @@ class _Check:
             packed = _packed(name, rows, record_bytes)
             if packed is None:
                 names = ", ".join(map(repr, rows))
-                report.add_problem(f"the rows of a bucket don't fit each other: {names}")
+                report.add(f"the rows of a bucket don't fit each other: {names}")
                 continue
             ordinals = records.ordinals(packed, record_bytes)
             report.records += len(ordinals)
             if ordinals != sorted(set(ordinals)):
-                report.add_problem(f"the records of the bucket {name!r} are not in order")
+                report.add(f"the records of the bucket {name!r} are not in order")
             if name.startswith(b"K"):
                 self._check_page_keys(packed, record_bytes)
 
     def _check_runs(self, runs: Runs) -> None:
-        """Check runs, the files with the tables of a probed index (`scrapy_simhash.index.runs`).
-
-        Each entry must have one page there, and each page an entry, unless that was removed. Each
-        table must have one record of each page.
-        """
+        """Check the runs of a probed index: their pages must be its entries or removed ones."""
         import numpy as np
 
         report = self._report
@@ -266,34 +251,34 @@ class _Check:
         row = next(entry_rows, None)
         for position, (fingerprint, key_hash, ordinal) in enumerate(pages):
             while row is not None and int.from_bytes(row[0][1:], "big") < ordinal:
-                report.add_problem(f"entry {int.from_bytes(row[0][1:], 'big')} has no page in runs")
+                report.add(f"entry {int.from_bytes(row[0][1:], 'big')} has no page in runs")
                 row = next(entry_rows, None)
             if row is None or row[0] != records.entry_row(ordinal):
                 continue
             with suppress(ValueError):  # `_check_rows` reports damaged entries
                 entry = records.decode_entry(ordinal, row[1], self._width_bytes)
                 if (entry.fingerprint, runs.key_hash(entry.key)) != (fingerprint, key_hash):
-                    report.add_problem(f"the page of entry {ordinal} in runs is not its own")
+                    report.add(f"the page of entry {ordinal} in runs is not its own")
                 has_entry[position] = True
             row = next(entry_rows, None)
         if row is not None:
-            report.add_problem(f"entry {int.from_bytes(row[0][1:], 'big')} has no page in runs")
+            report.add(f"entry {int.from_bytes(row[0][1:], 'big')} has no page in runs")
         for table in range(len(self._plan.tables) + 1):
             counts = np.zeros(runs.page_count, np.int64)
             for run in runs.runs:
                 positions = run.positions(table)
                 report.records += len(positions)
                 if len(positions) and positions.max() >= runs.page_count:
-                    report.add_problem(f"a run has a record of a missing page in table {table}")
+                    report.add(f"a run has a record of a missing page in table {table}")
                     return
                 if not runs.in_order(run, table):
-                    report.add_problem(f"the records of a run are not in order in table {table}")
+                    report.add(f"the records of a run are not in order in table {table}")
                 np.add.at(counts, positions, 1)
             for position in np.flatnonzero(counts != has_entry).tolist():
                 ordinal = runs.page(position)[2]
                 if counts[position] == 1 and runs.was_removed(ordinal):
                     continue
-                report.add_problem(
+                report.add(
                     f"entry {ordinal} has {counts[position]} records in table {table}, not "
                     f"{int(has_entry[position])}"
                 )

@@ -5,8 +5,8 @@ The record of an entry has these fields:
 - `key`, `fingerprint` (hexadecimal) and `scheme` (the id of the scheme),
 - `first_seen_s` and `last_seen_s` (Unix times),
 - `near_duplicates`: number of log lines of pages that were confirmed to be copies of this one,
-- the evidence that confirms a copy: `sketch`, `title_hashes` and `heading_hashes` in hexadecimal,
-  and `site`, the number of the site.
+- the evidence that confirms a copy: `sketch`, `title_hashes` and `heading_hashes` (hexadecimal),
+  and the number of the `site`.
 
 Records are sorted by age, because the oldest of equally near pages becomes the representative.
 """
@@ -106,6 +106,7 @@ def near_duplicate_records(where: Location) -> Iterator[NearDuplicateRecord]:
     with opened_source(where) as source:
         scheme = source.manifest.scheme
         for line in source.near_duplicates():
+            similarity = line.similarity
             yield NearDuplicateRecord(
                 key=line.key,
                 representative=line.representative,
@@ -113,9 +114,7 @@ def near_duplicate_records(where: Location) -> Iterator[NearDuplicateRecord]:
                 fingerprint=to_hex(line.fingerprint, scheme.bits),
                 scheme=scheme.id,
                 seen_at_s=line.seen_at_s,
-                similarity_percent=None
-                if line.similarity is None
-                else round(100 * line.similarity),
+                similarity_percent=None if similarity is None else round(100 * similarity),
                 confirmed=line.confirmed,
                 action=line.action,
             )
@@ -128,9 +127,7 @@ def import_entries(
     *,
     on_progress: Callable[[], object] = lambda: None,
 ) -> int:
-    """Create an index from the records of entries, and return their number.
-
-    After an error, there is no new index.
+    """Create an index from records of entries, and return their number. An error leaves no index.
 
     :param manifest: manifest of the new index: a `RedisManifest` for an index in Redis.
     :param placed_records: the first one counts as the oldest.
@@ -155,19 +152,14 @@ def import_entries(
 
 
 def _entry(record: Mapping[str, Any], scheme: Scheme, number: int, now_s: int) -> Entry:
-    """Return the entry of a record. A missing time is the other one, or `now_s`.
-
-    :raises KeyError: the record has no key or fingerprint.
-    :raises TypeError: a value has the wrong type.
-    :raises ValueError: a value is invalid, or belongs to another scheme.
-    """
+    """Return the entry of a record. A missing time is the other one, or `now_s`."""
     key, scheme_id = record["key"], record.get("scheme")
     if not isinstance(key, str) or not key:
         raise TypeError(f"the key of a page must be a string that is not empty, not {key!r}")
     if scheme_id is not None and scheme_id != scheme.id:
         raise SchemeError(
-            f"its scheme is {scheme_id!r}, but the index has {scheme.id!r}: fingerprints of "
-            "different schemes cannot be compared"
+            f"its scheme is {scheme_id!r}, but the index has {scheme.id!r}: their fingerprints "
+            "cannot be compared"
         )
     last_seen_s = _time(record, "last_seen_s", _time(record, "first_seen_s", now_s))
     first_seen_s = _time(record, "first_seen_s", last_seen_s)
@@ -179,7 +171,7 @@ def _entry(record: Mapping[str, Any], scheme: Scheme, number: int, now_s: int) -
 
 
 def _evidence(record: Mapping[str, Any]) -> Evidence:
-    """Return the evidence of a record; for the errors, see `_entry`."""
+    """Return the evidence of a record."""
     parts = {}
     for name, lengths in (
         ("sketch", (0, SKETCH_BYTES)),

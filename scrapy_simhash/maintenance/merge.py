@@ -44,10 +44,8 @@ def merge(
     repeated; the near-duplicate log may then have lines of the other index twice.
 
     :param in_scope: returns, for the key of a page, `in_scope` of `Index.observe`.
-    :param on_progress: called for each entry that is copied or merged.
     :raises IndexMismatch: the indexes have different schemes.
-    :raises StorageError: both are the same index, or either is missing, in use, damaged or cannot
-        be read or written.
+    :raises StorageError: both are the same index, or one is missing, in use, damaged or unreadable.
     """
     if _resolved(where) == _resolved(other):
         raise StorageError(str(other), "an index cannot be merged with itself: give another one")
@@ -116,11 +114,7 @@ class _Merging:
         self.removed_entries = 0
 
     def reserve(self, next_sequence: int) -> None:
-        """Reserve sequence numbers for those of the other index.
-
-        :param next_sequence: the one that comes next in the other index.
-        :raises StorageError: they are too large.
-        """
+        """Reserve numbers for all sequence numbers of the other index, which are below this one."""
         self._store.skip_to(self._renumbered(next_sequence))
 
     def meet(self, entry: Entry) -> None:
@@ -132,13 +126,8 @@ class _Merging:
         own = None
         if stored is not None:
             own = self._rules.own(entry.fingerprint, entry.evidence, stored)
-        # Like a crawl that is not incremental, this one accepts only its own pages as
-        # representatives. The other index has compared these already, so no neighbour is one.
-        result = classify(
-            own,
-            lambda: (self._neighbours(entry), ()),
-            lambda other: other.met >= self._first_sequence,
-        )
+        # Entries of earlier crawls cannot be representatives (see `Index`).
+        result = classify(own, lambda: (self._neighbours(entry), ()), lambda _: False)
         if stored is not None:
             if result.kind == "unchanged":
                 entry = entry._replace(number=stored.number)
@@ -168,6 +157,7 @@ class _Merging:
 
     def _neighbours(self, entry: Entry) -> list[Neighbour]:
         """Return the entries of this index within k of an entry of the other one, in its scope."""
+        # Without merged entries, which the other index has compared already.
         in_scope = self._in_scope(entry.key)
         within_k = [
             (distance, other)

@@ -35,9 +35,7 @@ def rebuild(
     None keeps what the index has. An index of format version 2 becomes one of the current version.
     Its entries have no sketches and names, so every page within k confirms as a copy of them.
 
-    :param max_distance: the new k.
     :param database: kind of database, ``leveldb`` or ``rocksdb``.
-    :param on_progress: called for each entry.
     :raises PlanError: the tables find less than 95 % of the pairs at `max_distance`, or don't fit
         the fingerprints.
     :raises SchemeError: the kind of database is unknown, or its package is missing.
@@ -46,14 +44,11 @@ def rebuild(
     manifest = read_manifest(directory, older=True)
     plan = manifest.plan if plan is None else plan
     max_distance = manifest.max_distance if max_distance is None else max_distance
-    if plan.bits != manifest.plan.bits:
-        raise PlanError(
-            f"tables for {plan.bits} bits don't fit fingerprints of {manifest.plan.bits}"
-        )
-    if not 0 <= max_distance < plan.bits:
-        raise PlanError(
-            f"distance {max_distance} is impossible: choose one from 0 to {plan.bits - 1}"
-        )
+    bits = manifest.plan.bits
+    if plan.bits != bits:
+        raise PlanError(f"tables for {plan.bits} bits don't fit fingerprints of {bits} bits")
+    if not 0 <= max_distance < bits:
+        raise PlanError(f"distance {max_distance} is impossible: choose one from 0 to {bits - 1}")
     if (recall := plan.recall(max_distance)) < MIN_RECALL:
         raise PlanError(
             f"{plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
@@ -62,7 +57,7 @@ def rebuild(
     changes: dict[str, Any] = {
         "plan": plan,
         "max_distance": max_distance,
-        "check_bits": check_bits(plan.bits, max_distance),
+        "check_bits": check_bits(bits, max_distance),
         "database": manifest.database if database is None else database,
     }
     if manifest.version != FORMAT_VERSION:
@@ -75,18 +70,14 @@ def rebuild(
 
 
 def compact(where: Location) -> tuple[int, int]:
-    """Drop overwritten and deleted rows, in Redis records of pages without an entry.
-
-    Return the size of the index before and after, in bytes.
-    """
+    """Drop overwritten and deleted data of an index; return (bytes before, bytes after)."""
     if isinstance(where, RedisAddress):
         with where.open() as index:
             before_bytes = index.memory_bytes()
             index.compact()
             return before_bytes, index.memory_bytes()
-    directory = where
-    path = read_manifest(directory).database_path(directory)
+    path = read_manifest(where).database_path(where)
     before_bytes = file_bytes(path)
-    with opened_database(directory) as (_, database):
+    with opened_database(where) as (_, database):
         database.compact()
     return before_bytes, file_bytes(path)

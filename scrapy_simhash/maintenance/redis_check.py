@@ -27,14 +27,11 @@ _ENTRIES_AT_ONCE = 1000
 def check_in_redis(
     index: RedisIndex, report: CheckReport, on_progress: Callable[[], object]
 ) -> None:
-    """Add the counts and problems of an index to a report.
-
-    :param on_progress: called for each entry.
-    """
+    """Add the counts and problems of an index to a report."""
     layout, server = index.layout, index.server
     entries_by_shard: Counter[bytes] = Counter()
     batch: list[Entry] = []
-    pending_pages = highest_sequence = 0
+    pending_pages = last_sequence = 0
     first_sequence = index.next_sequence
     for number, group in index.groups():
         pending_pages += len(group.pending)
@@ -45,36 +42,35 @@ def check_in_redis(
             try:
                 entry = decode_entry(-1, value, layout.width_bytes)
             except ValueError as error:
-                report.add_problem(f"an entry in group {number} cannot be read: {error}")
+                report.add(f"an entry in group {number} cannot be read: {error}")
                 continue
             if digest != digest_of(entry.key) or layout.group_of(digest) != number:
-                report.add_problem(f"the entry of {entry.key!r} is in the place of another")
-            highest_sequence = max(highest_sequence, entry.number, entry.met)
+                report.add(f"the entry of {entry.key!r} is in the place of another")
+            last_sequence = max(last_sequence, entry.number, entry.met)
             batch.append(entry)
         if len(batch) >= _ENTRIES_AT_ONCE:
             _check_records(index, batch, report)
             batch = []
     _check_records(index, batch, report)
     next_sequence = index.next_sequence
-    if highest_sequence >= next_sequence:
-        report.add_problem(
-            f"sequence {highest_sequence} is in use, but the server says that {next_sequence} "
-            "comes next"
+    if last_sequence >= next_sequence:
+        report.add(
+            f"sequence {last_sequence} is in use, but {next_sequence} comes next on the server"
         )
     is_crawled = bool(pending_pages) or next_sequence != first_sequence
     for name, stored in zip(layout.counts, server.values(layout.counts), strict=True):
         stored_count, count = int(stored or 0), entries_by_shard[name]
         if stored_count != count and not is_crawled:
-            report.add_problem(f"{name!r} counts {stored_count} entries, but there are {count}")
+            report.add(f"{name!r} counts {stored_count} entries, but there are {count}")
     for key, (length,) in server.each(layout.pattern("t"), "STRLEN"):
         report.records += length // layout.record_bytes
         if length % layout.record_bytes:
-            report.add_problem(f"the bucket {key!r} has {length} bytes, which are no whole records")
+            report.add(f"the bucket {key!r} has {length} bytes, which are no whole records")
     try:
         for _ in index.lines():
             report.near_duplicates += 1
     except IndexCorrupt as error:
-        report.add_problem(error.detail)
+        report.add(error.detail)
 
 
 def _check_records(index: RedisIndex, entries: Sequence[Entry], report: CheckReport) -> None:
@@ -87,4 +83,4 @@ def _check_records(index: RedisIndex, entries: Sequence[Entry], report: CheckRep
         for entry, value in zip(entries, index.server.call("MGET", *names), strict=True):
             record, packed = layout.record(digest_of(entry.key), entry.fingerprint), value or b""
             if record not in (packed[at : at + size] for at in range(0, len(packed), size)):
-                report.add_problem(f"the entry of {entry.key!r} has no record in table {table}")
+                report.add(f"the entry of {entry.key!r} has no record in table {table}")

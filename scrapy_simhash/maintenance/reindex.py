@@ -63,7 +63,6 @@ def reindex(
     The new index is what a crawl would leave that sees the same pages, with their stored texts, in
     the same order.
 
-    :param max_distance: the new k.
     :param confirmation: the conditions for a copy; None takes those of the preset with the scheme.
     :param min_tokens: pages with a shorter text are left out.
     :param drop_without_text: leave out pages whose text is not stored, instead of an error.
@@ -137,12 +136,7 @@ def _pages(source: Source) -> Iterator[Entry]:
     # Without lines of similar pages, which have an entry.
     copies = (
         Entry(
-            line.sequence,
-            line.key,
-            line.fingerprint,
-            line.sequence,
-            line.seen_at_s,
-            line.seen_at_s,
+            line.sequence, line.key, line.fingerprint, line.sequence, line.seen_at_s, line.seen_at_s
         )
         for line in source.near_duplicates()
         if line.confirmed

@@ -44,19 +44,15 @@ def expire(
             result.entries = len(index)
             result.near_duplicates = sum(1 for _ in index.lines())
         return result
-    directory = where
-    with rewriting(directory) as (source, store):
+    log_before_s = before_s if log else 0
+    with rewriting(where) as (source, store):
         result = copy_all(
-            source,
-            store,
-            before_s=before_s,
-            log_before_s=before_s if log else 0,
-            on_progress=on_progress,
+            source, store, before_s=before_s, log_before_s=log_before_s, on_progress=on_progress
         )
         keys = {entry.key for entry in store.entries()}
         keys.update(line.key for line in store.near_duplicates(0))
         # Here, while the index is still locked.
-        with opened_texts(directory, source.manifest.database) as texts:
+        with opened_texts(where, source.manifest.database) as texts:
             if texts is not None:
                 texts.forget_all_but(keys)
     return result
@@ -86,16 +82,15 @@ def remove(where: Location, keys: Iterable[str]) -> list[str]:
     if isinstance(where, RedisAddress):
         with where.open() as index:
             return [key for key in keys if index.forget(key)]
-    directory = where
-    require_whole(directory)
-    with opened_database(directory) as (manifest, database):
-        path = manifest.database_path(directory)
-        store = TableStore(database, manifest.plan, manifest.check_bits, str(directory), path=path)
+    require_whole(where)
+    with opened_database(where) as (manifest, database):
+        path = manifest.database_path(where)
+        store = TableStore(database, manifest.plan, manifest.check_bits, str(where), path=path)
         entries = {key: entry for key in keys if (entry := store.entry(key)) is not None}
         store.remove(list(entries.values()), store.next_sequence)
         for key in entries:
             store.write_side_row("validators", key, None)
-        with opened_texts(directory, manifest.database) as texts:
+        with opened_texts(where, manifest.database) as texts:
             if texts is not None:
                 for key in entries:
                     texts.forget(key)

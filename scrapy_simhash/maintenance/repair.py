@@ -36,8 +36,7 @@ class RepairReport:
 
     :param salvaged: the database had to repair its files.
     :param near_duplicates: number of lines of the near-duplicate log.
-    :param dropped: number of rows that were deleted, because they could not be decoded, are of no
-        known kind, or are an older entry of a page with a younger one.
+    :param dropped: number of deleted rows: damaged or unknown ones, and superseded entries.
     """
 
     salvaged: bool
@@ -50,15 +49,14 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
     """Rebuild the tables and the state row of an index from its entries, and return the counts.
 
     If files cannot be read, the database repairs them first (`Database.salvage`). Pages whose
-    entries are lost count as new in the next crawl. After an interruption, start the repair again:
-    until it ends, crawls refuse the index.
+    entries are lost count as new in the next crawl. An interrupted repair can be started again.
 
     :param on_progress: called for each entry.
-    :raises StorageError: the index is missing or open elsewhere, its manifest is damaged, or the
-        disk fails.
+    :raises StorageError: the manifest cannot be read, the index is in use, or the disk fails.
     """
-    location = str(directory)
+    location, marker = str(directory), directory / REPAIRING
     manifest = read_manifest(directory)
+    path = manifest.database_path(directory)
     salvaged = False
     try:
         with opened_database(directory) as (_, database):
@@ -67,15 +65,14 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
     except IndexCorrupt:
         salvaged = True
     try:
-        interrupted = (directory / REPAIRING).exists()
-        (directory / REPAIRING).touch()
+        is_restarted = marker.exists()
+        marker.touch()
         if salvaged:
-            kind = database_kind(manifest.database)
             try:
-                kind.salvage(location, manifest.database_path(directory))
+                database_kind(manifest.database).salvage(location, path)
             except IndexLocked:
-                if not interrupted:  # nothing has changed
-                    (directory / REPAIRING).unlink()
+                if not is_restarted:  # nothing has changed
+                    marker.unlink()
                 raise
         with opened_database(directory) as (_, database):
             state, lines, dropped = _read_entries_and_log(database, manifest, on_progress)
@@ -84,10 +81,9 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
             _delete(database, dropped)
             database.write([(records.STATE_KEY, records.encode_state(state))], sync=True)
             # Opening the store rebuilds all tables from the entries.
-            path = manifest.database_path(directory)
             destroy_runs(path)
             TableStore(database, manifest.plan, manifest.check_bits, location, path=path).close()
-        (directory / REPAIRING).unlink()
+        marker.unlink()
     except OSError as error:
         raise StorageError(location, f"it cannot be repaired ({error})") from error
     return RepairReport(salvaged, state.entries, lines, len(dropped))
@@ -130,11 +126,9 @@ def _read_entries_and_log(
 def _superseded(
     database: Database, ordinals: Sequence[int], hashes: Sequence[int], width_bytes: int
 ) -> list[int]:
-    """Return the ordinals of entries whose page has a younger entry.
+    """Return the ordinals of entries whose page has a younger entry, as salvaged files may have.
 
-    Salvaged files may hold both, because they lack the deletion of the older one.
-
-    :param hashes: for each ordinal, the hash of the page's key. Only equal ones are read again.
+    :param hashes: for each ordinal, the hash of the page's key.
     """
     import numpy as np
 

@@ -75,7 +75,6 @@ def manifest_of(where: Location) -> Manifest | RedisManifest:
 def require_directory(where: Location, operation: str) -> Path:
     """Return the directory of an index.
 
-    :param operation: the name of what needs a directory, for the message.
     :raises StorageError: the index is on a Redis server.
     """
     if isinstance(where, RedisAddress):
@@ -165,6 +164,7 @@ class RedisSource:
 
     def __init__(self, index: RedisIndex) -> None:
         self._index = index
+        self.manifest = index.manifest
         self.location = index.location
         self.next_sequence = index.next_sequence
         # A copy, because callers read the entries repeatedly, and crawls may change them meanwhile.
@@ -179,11 +179,6 @@ class RedisSource:
         except BaseException:
             self._file.close()
             raise
-
-    @property
-    def manifest(self) -> RedisManifest:
-        """The properties that the index was created with."""
-        return self._index.manifest
 
     def size_bytes(self) -> int:
         """Return the size of the index in the server's memory."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.runs import Runs
@@ -84,7 +85,6 @@ class TableStatistics:
 class IndexStatistics:
     """The statistics of an index.
 
-    :param entries: number of entries.
     :param page_key_bytes: size of all page keys, which the values of entries include.
     :param buffered: number of entries whose records the next opening adds; 0 in Redis.
     :param file_bytes: size of the database's files; in Redis, of the keys and values in memory.
@@ -111,12 +111,11 @@ def statistics(
     if isinstance(where, RedisAddress):
         with where.open() as index:
             return _of_server(index, on_progress)
-    directory = where
-    with opened_database(directory) as (manifest, database):
+    with opened_database(where) as (manifest, database):
         try:
-            return _of_directory(directory, manifest, database, on_progress)
+            return _of_directory(where, manifest, database, on_progress)
         except ValueError as error:
-            raise corrupt(str(directory), error) from error
+            raise corrupt(str(where), error) from error
 
 
 def _of_directory(
@@ -151,10 +150,7 @@ def _of_directory(
 def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexStatistics:
     """Return the statistics of an index in Redis."""
     layout = index.layout
-    tables = [
-        TableStatistics(f"table {number}", bits)
-        for number, bits in enumerate(index.plan.prefix_widths_bits)
-    ]
+    tables = _empty_tables(index.plan)
     tables_by_head = {layout.table(number): table for number, table in enumerate(tables)}
     rows = {}
     for kind, (letter, commands) in REDIS_KINDS.items():
@@ -186,7 +182,7 @@ def _tables_of_runs(
     """Return the tables of `scrapy_simhash.index.runs`, and add each record to `rows` as a row."""
     import numpy as np
 
-    tables = _empty_tables(manifest, KEY_HASH_BITS)
+    tables = [*_empty_tables(manifest.plan), TableStatistics("page keys", KEY_HASH_BITS)]
     for number, table in enumerate(tables):
         positions = [run.positions(number) for run in runs.runs]
         prefixes = runs.prefixes(number, np.concatenate([np.empty(0, np.uint32), *positions]))
@@ -208,10 +204,9 @@ def _tables_of_buckets(
     on_progress: Callable[[], object],
 ) -> list[TableStatistics]:
     """Return the tables in rows of the database, and add the rows to `rows`."""
-    tables = _empty_tables(manifest, records.KEY_PREFIX_BITS)
-    for table, (head, prefix_bytes) in zip(
-        tables, records.bucket_heads(manifest.plan), strict=True
-    ):
+    tables = [*_empty_tables(manifest.plan), TableStatistics("page keys", records.KEY_PREFIX_BITS)]
+    heads = records.bucket_heads(manifest.plan)
+    for table, (head, prefix_bytes) in zip(tables, heads, strict=True):
         kind, check_bits = "buckets", manifest.check_bits
         if head == b"K":
             kind, check_bits = "page keys", records.KEY_CHECK_BITS
@@ -226,11 +221,10 @@ def _tables_of_buckets(
     return tables
 
 
-def _empty_tables(manifest: Manifest, key_prefix_bits: int) -> list[TableStatistics]:
-    """Return statistics of zero for each table of the plan and, last, for page keys."""
-    widths_bits = manifest.plan.prefix_widths_bits
-    tables = [TableStatistics(f"table {number}", bits) for number, bits in enumerate(widths_bits)]
-    return [*tables, TableStatistics("page keys", key_prefix_bits)]
+def _empty_tables(plan: TablePlan) -> list[TableStatistics]:
+    """Return statistics of zero for each table of a plan, without page keys."""
+    widths_bits = plan.prefix_widths_bits
+    return [TableStatistics(f"table {number}", bits) for number, bits in enumerate(widths_bits)]
 
 
 def _counted(
