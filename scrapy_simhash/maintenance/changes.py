@@ -1,8 +1,8 @@
 """List the pages of an index that are new, changed or gone since a given time.
 
-What is known of a page is its entry: when it was first and last seen, and the sequence number of
-the observation that found its present content. The history of the index, the crawls that used it,
-tells when that was, and which crawls a page should have been seen by.
+The entry of a page holds the times of its first and last sight. Of its last change, it holds only
+the sequence number (`Entry.number`). The history (`scrapy_simhash.index.history`) has the sequence
+numbers and times of crawls: it dates the change, and tells which crawls should have seen a page.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ ChangeKind = Literal["new", "changed", "gone"]
 
 
 class Change(NamedTuple):
-    """A change of a page.
+    """A change of a page. All times are Unix times.
 
-    :param at_s: Unix time at which a crawl noticed it.
-    :param last_seen_s: when a crawl last saw the page.
-    :param copy_of: of a changed page: the page that it is a copy of now.
+    :param at_s: time at which a crawl noticed the change. For a page that is gone or was seen again
+        later, this is the end of that crawl, or else the start of the next one.
+    :param copy_of: key of the page that a changed page is now a copy of; None for other changes.
     """
 
     key: str
@@ -44,48 +44,48 @@ class Change(NamedTuple):
 def changes(
     where: Location, since_s: int, *, on_progress: Callable[[], object] = lambda: None
 ) -> list[Change]:
-    """Return the last change of each page that changed, in the order of time.
+    """Return one change for each page that changed since a time, ordered by `Change.at_s`.
 
-    :param since_s: Unix time.
+    :param since_s: Unix time, inclusive. A page first seen since then is new, even if it changed.
     :param on_progress: called for each entry.
-    :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
+    :raises StorageError: the index is missing, open elsewhere or damaged, or cannot be read.
     """
     with opened_source(where) as source:
         try:
             crawls = read_history(source.side_rows("history"))
         except ValueError as error:
             raise corrupt(source.location, error) from error
-        times = _Times(crawls)
+        times = _CrawlTimes(crawls)
         last_start = crawls[-1].start if crawls else 0
-        found, missing = [], {}
+        last_changes, unseen = [], {}
         for entry in source.entries():
             if entry.met < last_start:
-                missing[entry.key] = entry
+                unseen[entry.key] = entry
             else:
-                found.append(_of_content(entry, times, since_s))
+                last_changes.append(_content_change(entry, times, since_s))
             on_progress()
-        # The first and the last line that says that a page became a copy after its entry was seen.
+        # The first and the last log line that calls an unseen page a copy since it was last seen.
         copies: dict[str, tuple[NearDuplicate, NearDuplicate]] = {}
-        for line in source.near_duplicates() if missing else ():
-            known = missing.get(line.key)
-            if known is not None and line.confirmed and line.sequence > known.met:
+        for line in source.near_duplicates() if unseen else ():
+            unseen_entry = unseen.get(line.key)
+            if unseen_entry is not None and line.confirmed and line.sequence > unseen_entry.met:
                 copies[line.key] = copies.get(line.key, (line,))[0], line
-        for key, entry in missing.items():
-            change = _of_content(entry, times, since_s)
-            found.append(_of_missing(entry, change, copies.get(key), crawls))
-    listed = [change for change in found if change.at_s >= since_s]
+        for key, entry in unseen.items():
+            change = _content_change(entry, times, since_s)
+            last_changes.append(_unseen_change(entry, change, copies.get(key), crawls))
+    listed = [change for change in last_changes if change.at_s >= since_s]
     return sorted(listed, key=lambda change: (change.at_s, change.key))
 
 
-def _of_content(entry: Entry, times: _Times, since_s: int) -> Change:
-    """Return the last change of the content of a page."""
+def _content_change(entry: Entry, times: _CrawlTimes, since_s: int) -> Change:
+    """Return the last change of a page's content; ``new`` if none, or if first seen since then."""
     changed_at_s = times.changed_at_s(entry)
     if changed_at_s is None or entry.first_seen_s >= since_s:
         return Change(entry.key, "new", entry.first_seen_s, entry.first_seen_s, entry.last_seen_s)
     return Change(entry.key, "changed", changed_at_s, entry.first_seen_s, entry.last_seen_s)
 
 
-def _of_missing(
+def _unseen_change(
     entry: Entry,
     change: Change,
     copies: tuple[NearDuplicate, NearDuplicate] | None,
@@ -93,13 +93,13 @@ def _of_missing(
 ) -> Change:
     """Return the last change of a page whose entry the last crawl has not seen.
 
-    :param change: the last change of its content.
-    :param copies: the first and the last log line since then; None if it has none.
+    :param change: the result of `_content_change`.
+    :param copies: the first and the last log line that calls the page a copy since then, or None.
     """
-    met = entry.met
+    last_met = entry.met
     if copies is not None:
         first, last = copies
-        met = last.sequence
+        last_met = last.sequence
         change = change._replace(
             kind="changed",
             at_s=first.seen_at_s,
@@ -107,14 +107,14 @@ def _of_missing(
             copy_of=last.representative,
         )
     site = site_of(entry.key)
-    missed_by = next((crawl for crawl in crawls if crawl.misses(entry.key, site, met)), None)
+    missed_by = next((crawl for crawl in crawls if crawl.misses(entry.key, site, last_met)), None)
     if missed_by is not None:
         change = change._replace(kind="gone", at_s=missed_by.ended_s, copy_of=None)
     return change
 
 
-class _Times:
-    """The times of sequence numbers, as far as the beginnings and ends of crawls tell."""
+class _CrawlTimes:
+    """The sequence numbers at which crawls began and ended, with their Unix times."""
 
     def __init__(self, crawls: Sequence[CrawlRow]) -> None:
         points = [(crawl.start, crawl.began_s) for crawl in crawls]
@@ -124,11 +124,11 @@ class _Times:
         self._times_s = [time_s for _, time_s in points]
 
     def changed_at_s(self, entry: Entry) -> int | None:
-        """Return when a crawl found that the content of a page changed, or None if none did."""
+        """Return when a crawl found the present content of a page; None if it is the first one."""
         at = bisect_right(self._sequences, entry.number)
         if not at or self._times_s[at - 1] <= entry.first_seen_s:
             return None
         if entry.number == entry.met or at == len(self._times_s):
             return entry.last_seen_s
-        # It was seen again since: the time of the change lies between two points.
+        # The page was seen again since, so the exact time is lost: take the next known time.
         return min(self._times_s[at], entry.last_seen_s)

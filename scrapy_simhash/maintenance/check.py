@@ -1,8 +1,9 @@
-"""Check the consistency of an index.
+"""Check the consistency of an index. This module reads directories, `redis_check` reads Redis.
 
-Every entry must have a record in one bucket of each table and among the page keys, every record
-must have its entry, and the counts must match. Buffered entries may lack records: these are added
-when the index is opened next.
+A table finds an entry by a *record* in a *bucket* (`scrapy_simhash.index.records`); page keys are a
+table, too. Each entry must have one record in each table, each record must belong to an entry, and
+the counts in the state row must match. *Buffered* entries, which a killed crawl had in memory, may
+lack records; the next opening adds these.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ MAX_PROBLEMS = 100
 class CheckReport:
     """The result of a check.
 
-    :param buffered: entries whose records are added when the index is opened next.
-    :param records: records in buckets.
+    :param buffered: entries whose records the next opening adds; 0 in Redis.
+    :param near_duplicates: readable lines of the near-duplicate log.
+    :param records: records in all tables; in Redis, without page keys, which have no table there.
     :param problems: the first 100 problems, each a sentence.
     """
 
@@ -46,18 +48,18 @@ class CheckReport:
     records: int = 0
     problems: list[str] = field(default_factory=list)
 
-    def problem(self, text: str) -> None:
-        """Add a problem, unless there are too many."""
+    def add(self, problem: str) -> None:
+        """Add a problem, unless 100 are known."""
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(text)
+            self.problems.append(problem)
 
 
 def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) -> CheckReport:
-    """Compare all rows of an index with each other, and return what was found.
+    """Compare all rows of an index with each other, and return the counts and problems.
 
     :param on_progress: called for each entry.
-    :raises IndexCorrupt: its files cannot be read; `repair` keeps what it can read.
-    :raises StorageError: the index is missing or open elsewhere.
+    :raises IndexCorrupt: the manifest or files cannot be read; for files, `repair` may help.
+    :raises StorageError: the index is missing, open elsewhere, or its server does not answer.
     """
     if isinstance(where, RedisAddress):
         report = CheckReport()
@@ -66,12 +68,11 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
         with where.open() as index:
             check_in_redis(index, report, on_progress)
         return report
-    directory = where
-    with opened_database(directory) as (manifest, database):
-        runs = opened_runs(directory, manifest, database) if manifest.plan.prefix_bits else None
+    with opened_database(where) as (manifest, database):
+        runs = opened_runs(where, manifest, database) if manifest.plan.prefix_bits else None
         report = _Check(database, manifest, on_progress, runs).run()
-    if (directory / REPAIRING).exists():
-        report.problem("a repair was not finished")
+    if (where / REPAIRING).exists():
+        report.add("a repair was not finished")
     return report
 
 
@@ -104,71 +105,70 @@ class _Check:
         try:
             self._state = state = records.decode_state(value or b"")
             if state.first_buffered > state.next_ordinal:
-                report.problem(
-                    f"the state row says that entries below {state.first_buffered} are in "
-                    f"buckets, and that {state.next_ordinal} comes next"
+                report.add(
+                    f"the state row says that entries below {state.first_buffered} are in buckets, "
+                    f"but also that the next entry gets the number {state.next_ordinal}"
                 )
         except ValueError as error:
-            report.problem(f"the state row is missing or damaged ({error})")
+            report.add(f"the state row is missing or damaged ({error})")
         owned = self._check_rows()
         if self._runs is not None:
             self._check_runs(self._runs)
         else:
             self._check_buckets()
             if report.records != owned:
-                report.problem(
+                report.add(
                     f"{report.records} records are in buckets, {owned} of them belong to entries"
                 )
         return report
 
     def _check_rows(self) -> int:
-        """Check all rows but buckets, and return the number of records that belong to entries."""
+        """Check all rows but those of tables; return how many records in buckets have an entry."""
         report, state = self._report, self._state
-        owned = later = highest = 0
+        owned_records = newer_entries = last_sequence = 0
         for row in read_rows(self._database, self._width_bytes):
             if row.problem:
-                report.problem(row.problem)
+                report.add(row.problem)
             elif isinstance(row.content, Entry):
                 entry = row.content
                 report.entries += 1
                 self._on_progress()
                 if entry.ordinal < state.next_ordinal:
-                    highest = max(highest, entry.number, entry.met)
+                    last_sequence = max(last_sequence, entry.number, entry.met)
                 else:
-                    later += 1
+                    newer_entries += 1  # than the state row
                 if self._runs is None:
-                    owned += self._check_records(entry)
+                    owned_records += self._check_records(entry)
                 else:
                     report.buffered += entry.ordinal >= self._runs.stop
             elif row.content is not None:
                 report.near_duplicates += 1
-                highest = max(highest, row.content.sequence)
-        if report.entries - later != state.entries:
-            report.problem(
-                f"the state row counts {state.entries} entries, there were {report.entries - later}"
+                last_sequence = max(last_sequence, row.content.sequence)
+        entries = report.entries - newer_entries
+        if entries != state.entries:
+            report.add(f"the state row counts {state.entries} entries, but there are {entries}")
+        if last_sequence >= state.next_sequence:
+            report.add(
+                f"sequence {last_sequence} is in use, but the state row says that "
+                f"{state.next_sequence} comes next"
             )
-        if highest >= state.next_sequence:
-            report.problem(
-                f"sequence {highest} was given, but {state.next_sequence} is said to come next"
-            )
-        return owned
+        return owned_records
 
     def _check_records(self, entry: Entry) -> int:
         """Check that an entry has one record in each table, and return the number of records."""
-        expected = self._expected(entry)
-        found = [self._find(bucket, record) for bucket, record in expected]
+        counts = [self._count_in(bucket, record) for bucket, record in self._expected(entry)]
         if entry.ordinal >= self._state.first_buffered:
-            self._report.buffered += 0 in found
-        elif 0 in found:
-            self._report.problem(f"entry {entry.ordinal} ({entry.key!r}) has no record in a table")
-        if max(found) > 1:
-            self._report.problem(
+            self._report.buffered += 0 in counts
+        elif 0 in counts:
+            self._report.add(f"entry {entry.ordinal} ({entry.key!r}) has no record in a table")
+        if max(counts) > 1:
+            self._report.add(
                 f"entry {entry.ordinal} ({entry.key!r}) has a record twice in a bucket"
             )
-        return sum(found)
+        return sum(counts)
 
     def _expected(self, entry: Entry) -> list[tuple[bytes, bytes]]:
-        """Return the expected (bucket, record) in each table and among the page keys."""
+        """Return (bucket, record) of an entry for each table, page keys last."""
         ordinal = entry.ordinal
         check = records.fold(entry.fingerprint, self._check_bits)
         record = records.record(check, self._check_bits, ordinal)
@@ -180,14 +180,14 @@ class _Check:
             for (head, prefix_bytes), prefix in zip(self._heads, prefixes, strict=True)
         ]
 
-    def _find(self, bucket: bytes, record: bytes) -> int:
+    def _count_in(self, bucket: bytes, record: bytes) -> int:
         """Return how often a record is in a bucket."""
         value = self._database.get(bucket)
         if value is None:
             return 0
         closed = int.from_bytes(value[:HEADER_BYTES], "little")
         if closed > len(value) + self._state.next_ordinal:
-            return 0  # `_check_buckets` reports the row
+            return 0  # an impossible number, which `_check_buckets` reports
         rows = self._database.get_all([records.closed_row(bucket, n) for n in range(closed)])
         times = 0
         for packed in (*(row for row in rows if row is not None), value[HEADER_BYTES:]):
@@ -197,8 +197,8 @@ class _Check:
                 at = packed.find(record, at + 1)
         return times
 
-    def _check_keys(self, packed: bytes, record_bytes: int) -> None:
-        """Report pages with two entries, given the records of a bucket of page keys."""
+    def _check_page_keys(self, packed: bytes, record_bytes: int) -> None:
+        """Report pages that have two entries, given all records of a bucket of page keys."""
         by_check: dict[bytes, list[int]] = {}
         for at in range(0, len(packed), record_bytes):
             record = packed[at : at + record_bytes]
@@ -207,10 +207,10 @@ class _Check:
             first: dict[str, int] = {}
             for ordinal in ordinals if len(ordinals) > 1 else ():
                 value = self._database.get(records.entry_row(ordinal))
-                with suppress(ValueError):  # other checks report it
+                with suppress(ValueError):  # `_check_rows` reports damaged entries
                     key = records.decode_entry(ordinal, value or b"", self._width_bytes).key
                     if first.setdefault(key, ordinal) != ordinal:
-                        self._report.problem(f"{key!r} has two entries, {first[key]} and {ordinal}")
+                        self._report.add(f"{key!r} has two entries, {first[key]} and {ordinal}")
 
     def _check_buckets(self) -> None:
         """Check that the rows of each bucket fit each other, and count their records."""
@@ -218,7 +218,7 @@ class _Check:
         lengths = {head: len(head) + prefix_bytes for head, prefix_bytes in self._heads}
 
         def name_of(row: tuple[bytes, bytes]) -> bytes:
-            """Return the name of a row's bucket; it is empty if there is no such bucket."""
+            """Return the name of a row's bucket; empty if the plan has no such table."""
             key = row[0]
             length = lengths.get(key[: 1 if key.startswith(b"K") else 3], 0)
             return key[:length] if len(key) >= length else b""
@@ -230,57 +230,57 @@ class _Check:
             record_bytes = 4 + check_bits // 8
             packed = _packed(name, rows, record_bytes)
             if packed is None:
-                named = ", ".join(map(repr, rows))
-                report.problem(f"the rows of a bucket don't fit each other: {named}")
+                names = ", ".join(map(repr, rows))
+                report.add(f"the rows of a bucket don't fit each other: {names}")
                 continue
             ordinals = records.ordinals(packed, record_bytes)
             report.records += len(ordinals)
             if ordinals != sorted(set(ordinals)):
-                report.problem(f"the records of the bucket {name!r} are not in order")
+                report.add(f"the records of the bucket {name!r} are not in order")
             if name.startswith(b"K"):
-                self._check_keys(packed, record_bytes)
+                self._check_page_keys(packed, record_bytes)
 
     def _check_runs(self, runs: Runs) -> None:
-        """Check that pages in runs have entries or were removed, and entries are in each table."""
+        """Check the runs of a probed index: their pages must be its entries or removed ones."""
         import numpy as np
 
         report = self._report
-        entries = self._database.rows(records.entry_row(0), records.entry_row(runs.stop))
+        entry_rows = self._database.rows(records.entry_row(0), records.entry_row(runs.stop))
         pages = (runs.page(position) for position in range(runs.page_count))
-        live = np.zeros(runs.page_count, bool)
-        entry = next(entries, None)
+        has_entry = np.zeros(runs.page_count, bool)
+        row = next(entry_rows, None)
         for position, (fingerprint, key_hash, ordinal) in enumerate(pages):
-            while entry is not None and int.from_bytes(entry[0][1:], "big") < ordinal:
-                report.problem(f"entry {int.from_bytes(entry[0][1:], 'big')} has no page in runs")
-                entry = next(entries, None)
-            if entry is None or entry[0] != records.entry_row(ordinal):
+            while row is not None and int.from_bytes(row[0][1:], "big") < ordinal:
+                report.add(f"entry {int.from_bytes(row[0][1:], 'big')} has no page in runs")
+                row = next(entry_rows, None)
+            if row is None or row[0] != records.entry_row(ordinal):
                 continue
-            with suppress(ValueError):  # found already
-                found = records.decode_entry(ordinal, entry[1], self._width_bytes)
-                if (found.fingerprint, runs.key_hash(found.key)) != (fingerprint, key_hash):
-                    report.problem(f"the page of entry {ordinal} in runs is not its own")
-                live[position] = True
-            entry = next(entries, None)
-        if entry is not None:
-            report.problem(f"entry {int.from_bytes(entry[0][1:], 'big')} has no page in runs")
+            with suppress(ValueError):  # `_check_rows` reports damaged entries
+                entry = records.decode_entry(ordinal, row[1], self._width_bytes)
+                if (entry.fingerprint, runs.key_hash(entry.key)) != (fingerprint, key_hash):
+                    report.add(f"the page of entry {ordinal} in runs is not its own")
+                has_entry[position] = True
+            row = next(entry_rows, None)
+        if row is not None:
+            report.add(f"entry {int.from_bytes(row[0][1:], 'big')} has no page in runs")
         for table in range(len(self._plan.tables) + 1):
-            held = np.zeros(runs.page_count, np.int64)
+            counts = np.zeros(runs.page_count, np.int64)
             for run in runs.runs:
                 positions = run.positions(table)
                 report.records += len(positions)
                 if len(positions) and positions.max() >= runs.page_count:
-                    report.problem(f"a run has a page in table {table} that there is not")
+                    report.add(f"a run has a record of a missing page in table {table}")
                     return
                 if not runs.in_order(run, table):
-                    report.problem(f"the pages of a run are not in order in table {table}")
-                np.add.at(held, positions, 1)
-            for position in np.flatnonzero(held != live).tolist():
+                    report.add(f"the records of a run are not in order in table {table}")
+                np.add.at(counts, positions, 1)
+            for position in np.flatnonzero(counts != has_entry).tolist():
                 ordinal = runs.page(position)[2]
-                if held[position] == 1 and runs.was_removed(ordinal):
+                if counts[position] == 1 and runs.was_removed(ordinal):
                     continue
-                report.problem(
-                    f"entry {ordinal} has {held[position]} records in table {table}, not "
-                    f"{int(live[position])}"
+                report.add(
+                    f"entry {ordinal} has {counts[position]} records in table {table}, not "
+                    f"{int(has_entry[position])}"
                 )
 
 
@@ -296,7 +296,7 @@ def _packed(name: bytes, rows: dict[bytes, bytes], record_bytes: int) -> bytes |
         or len(value) < HEADER_BYTES
         # The row of an empty bucket is deleted.
         or not any(packed)
-        or any(len(records_) % record_bytes for records_ in packed)
+        or any(len(part) % record_bytes for part in packed)
     ):
         return None
     return b"".join(packed)

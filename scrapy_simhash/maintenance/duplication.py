@@ -1,12 +1,11 @@
 """Group the entries and the near-duplicate log of an index into clusters.
 
-The log is historical; only the latest state of each page counts:
+The log keeps all lines of a page; only the latest state of each page counts:
 
 - A page that became a representative later is no longer a near-duplicate.
-- If a representative became a near-duplicate itself, its pages move to the representative of that
-  one.
-- If a representative has left the index (removed, expired or replaced), its oldest
-  near-duplicate is promoted to representative.
+- If a representative became a near-duplicate, its near-duplicates move to its representative.
+- If a representative has left the index (removed, expired or replaced), its oldest near-duplicate
+  is *promoted*: it represents the others.
 """
 
 from __future__ import annotations
@@ -27,8 +26,9 @@ if TYPE_CHECKING:
 class IndexCluster:
     """A representative and its near-duplicates.
 
-    :param near_duplicates: the last log line of each page, oldest first. A line that named another
-        representative gets a new distance, possibly above k, and no similarity.
+    :param near_duplicates: the last log line of each page, oldest first. If a line names another
+        representative, its `distance` is replaced by that to this one, which may exceed k, and its
+        `similarity` by None.
     """
 
     representative: str
@@ -40,23 +40,22 @@ class IndexCluster:
 
 @dataclass
 class Duplication:
-    """The duplication in an index. Each page counts once.
+    """The clusters of an index and their counts. Each page counts once.
 
-    :param representatives: entries that are not near-duplicates, plus promoted pages.
-    :param promoted: last log lines of pages that replace a representative that has left the index.
-    :param seen_before_s: Unix time of the first sight of pages that were seen before their last log
-        line.
-    :param lines: all lines of the near-duplicate log, including repeated ones of a page.
-    :param near_duplicates: pages whose latest state is near-duplicate.
+    :param representatives: number of entries that are not near-duplicates, plus promoted pages.
+    :param promoted: the last log line of each promoted page.
+    :param seen_before_s: Unix time of first sight by key, of pages seen before their last log line.
+    :param lines: number of lines of the near-duplicate log, including repeated ones of a page.
+    :param near_duplicates: number of pages whose latest state is near-duplicate.
     :param similar: the last log line of each page that confirmation rejected, unless the page was
         found to be a copy later; oldest first.
-    :param distances: near-duplicates by distance to the representative of their cluster.
-    :param farthest: the largest distance in the last log lines of near-duplicates and promoted
-        pages.
+    :param distances: number of near-duplicates by distance to the representative of their cluster.
+    :param farthest: the largest distance that a crawl measured, in the last log lines of
+        near-duplicates and promoted pages.
     :param clusters: clusters with at least two pages, the largest first.
-    :param hosts: near-duplicates by host (`host_of`); keys that are not URLs count as ``""``.
-    :param host_representatives: representatives by host.
-    :param entry_times_s: entries that are representatives, by the Unix time of their first sight.
+    :param hosts: number of near-duplicates by host (`host_of`).
+    :param host_representatives: number of representatives by host.
+    :param entry_times_s: number of entries that are representatives, by Unix time of first sight.
     """
 
     representatives: int
@@ -92,11 +91,11 @@ def duplication(source: Source) -> Duplication:
         if not line.confirmed:
             similar[line.key] = line
             continue
-        before = last.get(line.key)
-        if before is not None:
-            seen_before_s.setdefault(line.key, before.seen_at_s)
+        earlier = last.get(line.key)
+        if earlier is not None:
+            seen_before_s.setdefault(line.key, earlier.seen_at_s)
         last[line.key] = line
-    # Below, `last` loses the pages that are representatives now.
+    # The next loop removes the pages that are representatives now from `last`.
     host_representatives: Counter[str] = Counter()
     entry_times_s: Counter[int] = Counter()
     for entry in source.entries():
@@ -107,7 +106,7 @@ def duplication(source: Source) -> Duplication:
         else:
             first_s = entry.first_seen_s
             seen_before_s[entry.key] = min(seen_before_s.get(entry.key, first_s), first_s)
-    groups = _by_representative(last)
+    groups = _group_by_representative(last)
     fingerprints = {
         entry.key: entry.fingerprint
         for entry in source.entries()
@@ -125,34 +124,35 @@ def duplication(source: Source) -> Duplication:
         near = [_measured_from(line, representative, fingerprint) for line in members]
         if near:
             clusters.append(IndexCluster(representative, near))
-    found = [line for cluster in clusters for line in cluster.near_duplicates]
+    near_duplicates = [line for cluster in clusters for line in cluster.near_duplicates]
     return Duplication(
         representatives=host_representatives.total(),
         promoted=promoted,
         seen_before_s=seen_before_s,
         lines=lines,
-        near_duplicates=len(found),
+        near_duplicates=len(near_duplicates),
         similar=list(similar.values()),
-        distances=Counter(line.distance for line in found),
+        distances=Counter(line.distance for line in near_duplicates),
         farthest=max((line.distance for line in last.values()), default=0),
         clusters=sorted(clusters, key=len, reverse=True),
-        hosts=Counter(host_of(line.key) for line in found),
+        hosts=Counter(host_of(line.key) for line in near_duplicates),
         host_representatives=host_representatives,
         entry_times_s=entry_times_s,
     )
 
 
 def is_representative_now(entry: Entry, last: dict[str, NearDuplicate]) -> bool:
-    """Return True if the page of an entry is a representative, given the last log lines.
+    """Return True if the page of an entry is a representative, given the last log line of each key.
 
-    Equal numbers: the page has replaced its representative.
+    The later of sight and log line decides. A page that replaced its representative
+    (`Index.supersede`) has both at one sequence number, and is a representative.
     """
     line = last.get(entry.key)
     return line is None or entry.met >= line.sequence
 
 
 def host_of(key: str) -> str:
-    """Return the host of a key, with its port if it has one; ``""`` if the key is not a URL."""
+    """Return the host of a key, with a port if the key names one; ``""`` if it is not a URL."""
     try:
         parts = urlsplit(key)
         host = parts.hostname or ""
@@ -174,7 +174,7 @@ def _measured_from(line: NearDuplicate, representative: str, fingerprint: int) -
     return replace(line, distance=distance, similarity=None)
 
 
-def _by_representative(last: dict[str, NearDuplicate]) -> dict[str, list[NearDuplicate]]:
+def _group_by_representative(last: dict[str, NearDuplicate]) -> dict[str, list[NearDuplicate]]:
     groups: dict[str, list[NearDuplicate]] = {}
     ends: dict[str, str] = {}
     for line in sorted(last.values(), key=lambda line: line.sequence):
@@ -183,9 +183,9 @@ def _by_representative(last: dict[str, NearDuplicate]) -> dict[str, list[NearDup
 
 
 def _end_of_chain(key: str, last: dict[str, NearDuplicate], ends: dict[str, str]) -> str:
-    """Follow representatives to the last one and return it; for a cycle, return its least key.
+    """Follow representatives to the last one, and return its key; in a cycle, the least key.
 
-    :param ends: cache of known ends; all keys on the way are added.
+    :param ends: the cache of results; all keys on the way are added.
     """
     visited: set[str] = set()
     while key in last and key not in ends and key not in visited:
@@ -194,15 +194,15 @@ def _end_of_chain(key: str, last: dict[str, NearDuplicate], ends: dict[str, str]
     if key in ends:
         end = ends[key]
     elif key in visited:
-        end = min(_ring(key, last))
+        end = min(_cycle(key, last))
     else:
         end = key
     ends.update(dict.fromkeys(visited, end))
     return end
 
 
-def _ring(key: str, last: dict[str, NearDuplicate]) -> set[str]:
-    ring = {key}
-    while (key := last[key].representative) not in ring:
-        ring.add(key)
-    return ring
+def _cycle(key: str, last: dict[str, NearDuplicate]) -> set[str]:
+    cycle = {key}
+    while (key := last[key].representative) not in cycle:
+        cycle.add(key)
+    return cycle

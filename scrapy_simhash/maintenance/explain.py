@@ -1,4 +1,4 @@
-"""Explain a verdict afterwards, from what an index holds and has logged; or predict one."""
+"""Explain past verdicts on a page from an index and its near-duplicate log, or predict one."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Explanation:
     """The entry and the log lines of a page.
 
     :param max_distance: k of the index.
-    :param entry: the entry of the page; None if it is no representative.
-    :param near_duplicates: log lines that say that the page was a near-duplicate of another page or
-        similar to it, oldest first.
-    :param copies: log lines that say the same of other pages and this one.
+    :param entry: the entry of the page; None if the index has none.
+    :param near_duplicates: log lines of this page, as a near-duplicate or similar page of another
+        one, oldest first.
+    :param copies: log lines of other pages that name this page as the other one, oldest first.
     """
 
     key: str
@@ -41,9 +41,9 @@ class Explanation:
 
 
 def explain(where: Location, key: str) -> Explanation:
-    """Return what an index knows about a page. Reads the whole near-duplicate log.
+    """Return the entry and the log lines of a page. Reads the whole near-duplicate log.
 
-    :raises StorageError: the index cannot be opened; a running crawl locks a directory.
+    :raises StorageError: the index is missing or cannot be read; or a crawl has the directory open.
     """
     with opened_index(where) as index:
         lines = [line for line in index.near_duplicates() if key in (line.key, line.representative)]
@@ -60,12 +60,12 @@ def explain(where: Location, key: str) -> Explanation:
 
 @dataclass(frozen=True)
 class Prediction:
-    """The expected answer of `ObservingIndex.observe` in a crawl that met all pages of the index.
+    """The expected result of `Index.observe` in a crawl that has already seen all entries.
 
-    For `distance`, `similarity` and `similar_to`, see `Observation`.
+    For the other parameters, see `Observation`.
 
-    :param matches: all other pages within k: first the confirmed ones, then the others, both
-        nearest first.
+    :param matches: all other pages found within k, also those out of scope: first the confirmed
+        ones, then the others, both nearest first.
     """
 
     kind: ObservationKind
@@ -84,17 +84,17 @@ def predict(
     *,
     in_scope: Callable[[str], bool] | None = None,
 ) -> Prediction:
-    """Return the verdict that a page would get. Nothing is written.
+    """Return how the index would classify a page. Nothing is written.
 
-    :param key: key of the page, or None.
+    :param key: key of the page; None if unknown, and then the page counts as one without an entry.
     :param in_scope: see `Index.observe`.
-    :raises SchemeError: the fingerprint is not of the index's scheme.
-    :raises StorageError: the index fails.
+    :raises SchemeError: the fingerprint does not fit the scheme of the index.
+    :raises StorageError: the index cannot be read.
     """
     matches = [match for match in index.query(fingerprint, evidence) if match.key != key]
     stored = None if key is None else index.entry(key)
     own = None if stored is None else index.rules.own(fingerprint, evidence, stored)
-    within_scope = [
+    neighbours = [
         Neighbour(
             match.distance,
             Entry(number, match.key, match.fingerprint, 0, 0, 0),
@@ -104,16 +104,16 @@ def predict(
         for number, match in enumerate(matches)
         if in_scope is None or in_scope(match.key)
     ]
-    result = classify(own, lambda: (within_scope, ()), lambda _: True)
+    result = classify(own, lambda: (neighbours, ()), lambda _: True)
     nearest = result.nearest
-    found = None if nearest is None else nearest.entry.key
+    nearest_key = None if nearest is None else nearest.entry.key
     compared = nearest or own
-    near = result.kind == "near-duplicate"
+    is_copy = result.kind == "near-duplicate"
     return Prediction(
         result.kind,
-        found if near else None,
+        nearest_key if is_copy else None,
         None if compared is None else compared.distance,
         matches,
         None if compared is None else compared.similarity,
-        None if near else found,
+        None if is_copy else nearest_key,
     )

@@ -1,12 +1,12 @@
 """Export the entries of an index as records for other programs, and import them.
 
-A record has:
+The record of an entry has these fields:
 
 - `key`, `fingerprint` (hexadecimal) and `scheme` (the id of the scheme),
 - `first_seen_s` and `last_seen_s` (Unix times),
-- `near_duplicates`: number of log lines that name the page as their representative,
-- the evidence for confirmation: `sketch`, `title_hashes` and `heading_hashes` in hexadecimal, and
-  the number of the `site`.
+- `near_duplicates`: number of log lines of pages that were confirmed to be copies of this one,
+- the evidence that confirms a copy: `sketch`, `title_hashes` and `heading_hashes` (hexadecimal),
+  and the number of the `site`.
 
 Records are sorted by age, because the oldest of equally near pages becomes the representative.
 """
@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, get_type_hints
 
-from scrapy_simhash.confirmation import NO_EVIDENCE, Evidence
+from scrapy_simhash.confirmation import Evidence
 from scrapy_simhash.errors import SchemeError, SimhashError
 from scrapy_simhash.fingerprint import from_hex, to_hex
 from scrapy_simhash.index.base import Entry
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.scheme import Scheme
 
-MAX_TIME_S = (1 << 32) - 1
-MAX_NAME_BYTES = 64
+_MAX_TIME_S = (1 << 32) - 1
+# A name is stored as up to 32 hashes of 2 bytes.
+_NAME_LENGTHS = range(0, 65, 2)
 
 
 class EntryRecord(TypedDict):
-    """An exported entry."""
+    """An exported entry; the module describes the fields."""
 
     key: str
     fingerprint: str
@@ -52,7 +53,7 @@ class EntryRecord(TypedDict):
 
 
 class NearDuplicateRecord(TypedDict):
-    """An exported line of the near-duplicate log."""
+    """An exported line of the near-duplicate log; see `NearDuplicate` for the fields."""
 
     key: str
     representative: str
@@ -78,7 +79,7 @@ class PlacedRecord(NamedTuple):
 
 
 def entry_records(where: Location) -> Iterator[EntryRecord]:
-    """Yield the entries of an index, oldest first.
+    """Yield the entries of an index as records, oldest first.
 
     :raises StorageError: the index is missing, open elsewhere, or cannot be read.
     """
@@ -101,10 +102,11 @@ def entry_records(where: Location) -> Iterator[EntryRecord]:
 
 
 def near_duplicate_records(where: Location) -> Iterator[NearDuplicateRecord]:
-    """Yield the lines of the near-duplicate log, oldest first; see `entry_records` for errors."""
+    """Yield the near-duplicate log as records, oldest first; for errors, see `entry_records`."""
     with opened_source(where) as source:
         scheme = source.manifest.scheme
         for line in source.near_duplicates():
+            similarity = line.similarity
             yield NearDuplicateRecord(
                 key=line.key,
                 representative=line.representative,
@@ -112,9 +114,7 @@ def near_duplicate_records(where: Location) -> Iterator[NearDuplicateRecord]:
                 fingerprint=to_hex(line.fingerprint, scheme.bits),
                 scheme=scheme.id,
                 seen_at_s=line.seen_at_s,
-                similarity_percent=None
-                if line.similarity is None
-                else round(100 * line.similarity),
+                similarity_percent=None if similarity is None else round(100 * similarity),
                 confirmed=line.confirmed,
                 action=line.action,
             )
@@ -123,24 +123,25 @@ def near_duplicate_records(where: Location) -> Iterator[NearDuplicateRecord]:
 def import_entries(
     where: Location,
     manifest: Manifest | RedisManifest,
-    given: Iterable[PlacedRecord],
+    placed_records: Iterable[PlacedRecord],
     *,
     on_progress: Callable[[], object] = lambda: None,
 ) -> int:
-    """Create an index from records, oldest first, and return their number. All or nothing.
+    """Create an index from records of entries, and return their number. An error leaves no index.
 
-    :param manifest: manifest of the new index, of a kind that fits its place.
-    :raises SimhashError: a record is invalid or repeated; the message names its place.
-    :raises StorageError: the directory is not empty, the name is taken, or the disk fails.
+    :param manifest: manifest of the new index: a `RedisManifest` for an index in Redis.
+    :param placed_records: the first one counts as the oldest.
+    :raises SimhashError: a record is invalid, or has the key of an earlier one.
+    :raises StorageError: the directory is not empty, the name is taken, or the storage fails.
     """
     now_s = int(time.time())
     with making(where, manifest) as store:
-        for number, (place, record) in enumerate(given, 1):
+        for number, (place, record) in enumerate(placed_records, 1):
             try:
                 entry = _entry(record, manifest.scheme, number, now_s)
             except (KeyError, TypeError, ValueError) as error:
-                missing = f"it has no {error}" if isinstance(error, KeyError) else error
-                raise SimhashError(f"{place}: {missing}; nothing was imported") from error
+                reason = f"it has no {error}" if isinstance(error, KeyError) else error
+                raise SimhashError(f"{place}: {reason}; nothing was imported") from error
             if store.entry(entry.key) is not None:
                 raise SimhashError(
                     f"{place}: the key {entry.key!r} came before; nothing was imported"
@@ -151,14 +152,14 @@ def import_entries(
 
 
 def _entry(record: Mapping[str, Any], scheme: Scheme, number: int, now_s: int) -> Entry:
-    """Return the entry of a record, or raise an error that says what is wrong."""
-    key, named = record["key"], record.get("scheme")
+    """Return the entry of a record. A missing time is the other one, or `now_s`."""
+    key, scheme_id = record["key"], record.get("scheme")
     if not isinstance(key, str) or not key:
-        raise TypeError(f"the key of a page is a text that is not empty, not {key!r}")
-    if named is not None and named != scheme.id:
+        raise TypeError(f"the key of a page must be a string that is not empty, not {key!r}")
+    if scheme_id is not None and scheme_id != scheme.id:
         raise SchemeError(
-            f"its scheme is {named!r}, that of the index {scheme.id!r}: their "
-            "fingerprints cannot be compared"
+            f"its scheme is {scheme_id!r}, but the index has {scheme.id!r}: their fingerprints "
+            "cannot be compared"
         )
     last_seen_s = _time(record, "last_seen_s", _time(record, "first_seen_s", now_s))
     first_seen_s = _time(record, "first_seen_s", last_seen_s)
@@ -174,27 +175,26 @@ def _evidence(record: Mapping[str, Any]) -> Evidence:
     parts = {}
     for name, lengths in (
         ("sketch", (0, SKETCH_BYTES)),
-        ("title_hashes", range(0, MAX_NAME_BYTES + 1, 2)),
-        ("heading_hashes", range(0, MAX_NAME_BYTES + 1, 2)),
+        ("title_hashes", _NAME_LENGTHS),
+        ("heading_hashes", _NAME_LENGTHS),
     ):
         text = record.get(name) or ""
         if not isinstance(text, str):
-            raise TypeError(f"{name} is a text of hexadecimal digits, not {text!r}")
+            raise TypeError(f"{name} must be hexadecimal digits, not {text!r}")
         parts[name] = bytes.fromhex(text)
         if len(parts[name]) not in lengths:
-            raise ValueError(f"{name} has {len(parts[name])} bytes")
+            raise ValueError(f"{name} cannot have {len(parts[name])} bytes")
     site = record.get("site") or 0
     if type(site) is not int or not 0 <= site < 1 << 32:
-        raise ValueError(f"site is a number of 32 bits, not {site!r}")
-    found = Evidence(parts["sketch"], site, parts["title_hashes"], parts["heading_hashes"])
-    return found if found != NO_EVIDENCE else NO_EVIDENCE
+        raise ValueError(f"site must be a number of 32 bits, not {site!r}")
+    return Evidence(parts["sketch"], site, parts["title_hashes"], parts["heading_hashes"])
 
 
-def _time(record: Mapping[str, Any], name: str, otherwise_s: int) -> int:
-    """Return a time of a record, or the given time if the record has none."""
+def _time(record: Mapping[str, Any], name: str, default_s: int) -> int:
+    """Return a time of a record, or the default if the record does not have it."""
     time_s = record.get(name)
     if time_s is None:
-        return otherwise_s
-    if type(time_s) is not int or not 0 <= time_s <= MAX_TIME_S:
-        raise ValueError(f"{name} is a Unix time in whole seconds, not {time_s!r}")
+        return default_s
+    if type(time_s) is not int or not 0 <= time_s <= _MAX_TIME_S:
+        raise ValueError(f"{name} must be a Unix time in whole seconds, not {time_s!r}")
     return time_s

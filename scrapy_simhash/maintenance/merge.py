@@ -35,56 +35,57 @@ def merge(
 ) -> RewriteResult:
     """Merge another index into this one as if its crawl came later, and return the counts.
 
-    The result is what a crawl with this index would leave if it met each page of the other index
-    once: pages of the other index replace those of this one that they are copies of, and pages of
-    both are unchanged or changed. The other index knows only the last content of a page that its
-    crawl met more often. Its pages are not compared with each other again, and it is not changed.
+    The result is what a crawl with this index would leave if it saw each page of the other index
+    once, with its last content. Pages of the other index replace the entries of this one that they
+    are copies of; pages of both are unchanged or changed. Pages of the other index are not compared
+    with each other again. The history of this index is deleted, and the other index stays as it is.
 
     In Redis, this index is changed in place, and no crawl may use it. An interrupted merge can be
-    repeated.
+    repeated; the near-duplicate log may then have lines of the other index twice.
 
-    :param in_scope: returns the scope of a page (see `Index.observe`), or None for all pages.
+    :param in_scope: returns, for the key of a page, `in_scope` of `Index.observe`.
     :raises IndexMismatch: the indexes have different schemes.
-    :raises StorageError: see `expire`, for either index.
+    :raises StorageError: both are the same index, or one is missing, in use, damaged or unreadable.
     """
     if _resolved(where) == _resolved(other):
         raise StorageError(str(other), "an index cannot be merged with itself: give another one")
-    mine, theirs = manifest_of(where), manifest_of(other)
-    if mine.scheme != theirs.scheme:
+    manifest, other_manifest = manifest_of(where), manifest_of(other)
+    if manifest.scheme != other_manifest.scheme:
         raise IndexMismatch(
             str(other),
-            f"its fingerprints are of the scheme {theirs.scheme.id}, those of {where} of "
-            f"{mine.scheme.id}: they cannot be compared; nothing was changed",
+            f"its scheme is {other_manifest.scheme.id}, but {where} has {manifest.scheme.id}: "
+            "their fingerprints cannot be compared; nothing was changed",
         )
-    kept = RewriteResult()
-    with opened_source(other) as later, _changing(where, on_progress) as store:
-        rules = Rules(mine.max_distance, mine.confirmation)
+    result = RewriteResult()
+    with opened_source(other) as source, _changing(where, on_progress) as store:
+        rules = Rules(manifest.max_distance, manifest.confirmation)
         merging = _Merging(store, str(where), rules, in_scope)
-        for entry in later.entries_by_age():
+        # First, because an index in Redis is changed from then on.
+        merging.reserve(source.next_sequence)
+        for entry in source.entries_by_age():
             merging.meet(entry)
             on_progress()
-        for line in later.near_duplicates():
+        for line in source.near_duplicates():
             merging.log(line)
-        merging.end(later.next_sequence)
-        kept.entries, kept.removed_entries = len(store), merging.removed_entries
-        kept.near_duplicates = sum(1 for _ in store.near_duplicates(0))
+        result.entries, result.removed_entries = len(store), merging.removed_entries
+        result.near_duplicates = sum(1 for _ in store.near_duplicates(0))
     if isinstance(where, Path) and isinstance(other, Path):
-        # Not before: an interrupted merge changes nothing.
-        copy_texts(other, theirs.database, where, mine.database)
-    return kept
+        # Last, because an interrupted merge must change nothing.
+        copy_texts(other, other_manifest.database, where, manifest.database)
+    return result
 
 
 @contextmanager
 def _changing(
     where: Location, on_progress: Callable[[], object]
 ) -> Iterator[TableStore | RedisStore]:
-    """Yield a store that holds the index: a new one in a directory, itself in Redis."""
+    """Yield a store with all entries of an index: a copy of a directory, the original in Redis."""
     if isinstance(where, RedisAddress):
-        with changing_in_redis(where) as changed:
-            yield changed
-            changed.forget_history()
+        with changing_in_redis(where) as original:
+            yield original
+            original.forget_history()
         return
-    # The history says nothing about pages of another index.
+    # Without the history, because its crawls saw no page of the other index.
     with rewriting(where, side_rows=("url-rules", "validators", "sitemaps")) as (source, store):
         copy_all(source, store, on_progress=on_progress)
         store.skip_to(source.next_sequence)
@@ -96,7 +97,7 @@ def _resolved(where: Location) -> object:
 
 
 class _Merging:
-    """Writes what another index saw to a store, as a later crawl of it."""
+    """A merge: it replays the entries and the log of another index as a later crawl of a store."""
 
     def __init__(
         self,
@@ -109,22 +110,24 @@ class _Merging:
         self._location = location
         self._in_scope = in_scope
         self._rules = rules
-        self._began = store.next_sequence
+        self._first_sequence = store.next_sequence
         self.removed_entries = 0
+
+    def reserve(self, next_sequence: int) -> None:
+        """Reserve numbers for all sequence numbers of the other index, which are below this one."""
+        self._store.skip_to(self._renumbered(next_sequence))
 
     def meet(self, entry: Entry) -> None:
         """Merge an entry of the other index."""
         entry = entry._replace(
-            number=self._later(entry.number), met=self._later(entry.met), ordinal=-1
+            number=self._renumbered(entry.number), met=self._renumbered(entry.met), ordinal=-1
         )
         stored = self._store.entry(entry.key)
         own = None
         if stored is not None:
             own = self._rules.own(entry.fingerprint, entry.evidence, stored)
-        # The other index has compared its own pages already.
-        result = classify(
-            own, lambda: (self._neighbours(entry), ()), lambda other: other.met >= self._began
-        )
+        # Entries of earlier crawls cannot be representatives (see `Index`).
+        result = classify(own, lambda: (self._neighbours(entry), ()), lambda _: False)
         if stored is not None:
             if result.kind == "unchanged":
                 entry = entry._replace(number=stored.number)
@@ -138,32 +141,29 @@ class _Merging:
 
     def log(self, line: NearDuplicate) -> None:
         """Append a line of the other index's near-duplicate log."""
-        line = replace(line, sequence=self._later(line.sequence))
+        line = replace(line, sequence=self._renumbered(line.sequence))
         self._store.log(line, max(self._store.next_sequence, line.sequence + 1))
 
-    def end(self, next_sequence: int) -> None:
-        """Skip all sequence numbers of the other index."""
-        self._store.skip_to(self._later(next_sequence))
-
-    def _later(self, sequence: int) -> int:
-        """Return the number that a sequence number of the other index gets in this one."""
-        later = self._began - 1 + sequence
-        if later > MAX_SEQUENCE:
+    def _renumbered(self, sequence: int) -> int:
+        """Return the sequence number in this index for one of the other index."""
+        renumbered = self._first_sequence - 1 + sequence
+        if renumbered > MAX_SEQUENCE:
             raise StorageError(
                 self._location,
-                f"sequence {later} is too large, after very many merges: export the index, and "
-                "import it as a new one, whose numbers begin at 1; nothing was changed",
+                f"sequence {renumbered} is too large, after very many merges: export the index, "
+                "and import it as a new one, whose numbers begin at 1; nothing was changed",
             )
-        return later
+        return renumbered
 
     def _neighbours(self, entry: Entry) -> list[Neighbour]:
         """Return the entries of this index within k of an entry of the other one, in its scope."""
+        # Without merged entries, which the other index has compared already.
         in_scope = self._in_scope(entry.key)
-        found = [
+        within_k = [
             (distance, other)
             for distance, other in self._store.within(entry.fingerprint, self._rules.max_distance)
             if other.key != entry.key
-            and other.met < self._began
+            and other.met < self._first_sequence
             and (in_scope is None or in_scope(other.key))
         ]
-        return self._rules.neighbours(entry.evidence, found)
+        return self._rules.neighbours(entry.evidence, within_k)

@@ -1,4 +1,4 @@
-"""Rebuild an index with other tables, another k or another database, or compact its database."""
+"""Rebuild an index with other tables, another k or another kind of database, or compact it."""
 
 from __future__ import annotations
 
@@ -32,22 +32,24 @@ def rebuild(
 ) -> RewriteResult:
     """Rebuild an index with other tables, another k or another database, and return the counts.
 
-    What is not given stays. An index of format version 2 becomes one of this version. It keeps its
-    fingerprints; its entries have no sketches, which speaks neither for nor against a copy.
+    None keeps what the index has. An index of format version 2 becomes one of the current version.
+    Its entries have no sketches and names, so every page within k confirms as a copy of them.
 
+    :param database: kind of database, ``leveldb`` or ``rocksdb``.
     :raises PlanError: the tables find less than 95 % of the pairs at `max_distance`, or don't fit
         the fingerprints.
-    :raises StorageError: see `expire`.
+    :raises SchemeError: the kind of database is unknown, or its package is missing.
+    :raises StorageError: see `rewriting`.
     """
-    made = read_manifest(directory, older=True)
-    plan = made.plan if plan is None else plan
-    max_distance = made.max_distance if max_distance is None else max_distance
-    if plan.bits != made.plan.bits:
-        raise PlanError(f"tables for {plan.bits} bits don't fit fingerprints of {made.plan.bits}")
-    if not 0 <= max_distance < plan.bits:
+    manifest = read_manifest(directory, older=True)
+    plan = manifest.plan if plan is None else plan
+    max_distance = manifest.max_distance if max_distance is None else max_distance
+    bits = manifest.plan.bits
+    if plan.bits != bits:
+        raise PlanError(f"tables for {plan.bits} bits don't fit fingerprints of {bits} bits")
+    if not 0 <= max_distance < bits:
         raise PlanError(
-            f"max_distance is {max_distance}: use 0 to {plan.bits - 1} for fingerprints of "
-            f"{plan.bits} bits"
+            f"max_distance is {max_distance}: use 0 to {bits - 1} for fingerprints of {bits} bits"
         )
     if (recall := plan.recall(max_distance)) < MIN_RECALL:
         raise PlanError(
@@ -57,28 +59,27 @@ def rebuild(
     changes: dict[str, Any] = {
         "plan": plan,
         "max_distance": max_distance,
-        "check_bits": check_bits(plan.bits, max_distance),
-        "database": made.database if database is None else database,
+        "check_bits": check_bits(bits, max_distance),
+        "database": manifest.database if database is None else database,
     }
-    if made.version != FORMAT_VERSION:
-        changes["confirmation"] = preset_confirmation(made.scheme)
+    if manifest.version != FORMAT_VERSION:
+        changes["confirmation"] = preset_confirmation(manifest.scheme)
     with rewriting(directory, older=True, **changes) as (source, store):
-        kept = copy_all(source, store, on_progress=on_progress)
-        if changes["database"] != made.database:
-            copy_texts(directory, made.database, directory, str(changes["database"]))
-    return kept
+        result = copy_all(source, store, on_progress=on_progress)
+        if changes["database"] != manifest.database:
+            copy_texts(directory, manifest.database, directory, str(changes["database"]))
+    return result
 
 
 def compact(where: Location) -> tuple[int, int]:
-    """Drop what was overwritten or deleted, and return (bytes before, bytes after)."""
+    """Drop overwritten and deleted data of an index; return (bytes before, bytes after)."""
     if isinstance(where, RedisAddress):
         with where.open() as index:
             before_bytes = index.memory_bytes()
             index.compact()
             return before_bytes, index.memory_bytes()
-    directory = where
-    path = read_manifest(directory).database_path(directory)
+    path = read_manifest(where).database_path(where)
     before_bytes = file_bytes(path)
-    with opened_database(directory) as (_, database):
+    with opened_database(where) as (_, database):
         database.compact()
     return before_bytes, file_bytes(path)

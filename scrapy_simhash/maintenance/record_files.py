@@ -1,4 +1,4 @@
-"""Read and write records in files: JSON lines and CSV, optionally with gzip, and Parquet."""
+"""Write records to files as JSON lines, CSV or Parquet; read JSON lines and Parquet back."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ _BATCH_RECORDS = 65_536
 
 
 def is_parquet(name: str) -> bool:
-    """Return True for the name of a Parquet file."""
+    """Return True if a file name means Parquet."""
     return name.lower().endswith((".parquet", ".pq"))
 
 
 def is_csv(name: str) -> bool:
-    """Return True for the name of a CSV file, compressed or not."""
+    """Return True if a file name means CSV, compressed or not."""
     return name.lower().removesuffix(".gz").endswith(".csv")
 
 
 def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mapping[str, Any]) -> int:
     """Write records atomically to a file, or to standard output, and return their number.
 
-    :param name: ``-`` or a file name; the suffixes ``.csv``, ``.gz`` and ``.parquet`` select the
-        format.
-    :param types: field types of the records: str, int, bool or int | None.
-    :raises SimhashError: the format cannot store a record, or a package is missing.
+    :param name: a file name, or ``-`` for JSON lines on standard output. ``.csv`` and ``.parquet``
+        (or ``.pq``) select the format, ``.gz`` compresses; other names mean JSON lines.
+    :param types: the type of each field: str, int, bool or int | None.
+    :raises SimhashError: Parquet cannot store a record, or pyarrow is missing.
     :raises OSError: the file cannot be written.
     """
     if name == STANDARD_STREAM:
@@ -49,7 +49,7 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
         if is_parquet(name):
             return _write_parquet(temporary, records, types)
         open_text = gzip.open if name.lower().endswith(".gz") else open
-        # newline="": csv writes its own line ends, and JSON gets \n everywhere.
+        # With newline="", the line ends stay as they are written: \r\n in CSV, \n in JSON lines.
         with open_text(temporary, "wt", encoding="utf-8", newline="") as file:
             if is_csv(name):
                 return _write_csv(file, records, types)
@@ -57,9 +57,10 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]], types: Mappin
 
 
 def read_records(name: str) -> Iterator[PlacedRecord]:
-    """Yield the records of a file, or of standard input, without validation.
+    """Yield the records of a file without validating them.
 
-    :raises SimhashError: the file has another format or is damaged.
+    :param name: a file name, or ``-`` for JSON lines on standard input. Files may be gzipped.
+    :raises SimhashError: the file is CSV, has another format or is damaged, or pyarrow is missing.
     :raises OSError: the file cannot be read.
     """
     if name == STANDARD_STREAM:
@@ -102,7 +103,7 @@ def _write_csv(file: Any, records: Iterable[Mapping[str, Any]], types: Mapping[s
 
 
 def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[PlacedRecord]:
-    """Yield the records of JSON lines."""
+    """Yield the records of JSON lines; empty lines are skipped."""
     number = 0
     try:
         for number, line in enumerate(file, 1):

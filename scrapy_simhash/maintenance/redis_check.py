@@ -1,7 +1,8 @@
 """Check the consistency of an index in Redis.
 
 Every entry must be in the group of its key and have a record in one bucket of each table, and the
-counts must match. Crawls may go on; while they do, counts are not compared.
+number of entries in each shard must match (`scrapy_simhash.index.redis.layout` has the terms).
+Crawls may go on; then the numbers are not compared.
 """
 
 from __future__ import annotations
@@ -20,63 +21,66 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.maintenance.check import CheckReport
 
-_CHECKED_AT_ONCE = 1000
+_ENTRIES_AT_ONCE = 1000
 
 
 def check_in_redis(
     index: RedisIndex, report: CheckReport, on_progress: Callable[[], object]
 ) -> None:
-    """Add what is found to a report."""
+    """Add the counts and problems of an index to a report."""
     layout, server = index.layout, index.server
-    counts: Counter[bytes] = Counter()
+    entries_by_shard: Counter[bytes] = Counter()
     batch: list[Entry] = []
-    pending = highest = 0
+    pending_pages = last_sequence = 0
+    first_sequence = index.next_sequence
     for number, group in index.groups():
-        pending += len(group.pending)
+        pending_pages += len(group.pending)
         for digest, value in group.entries.items():
             report.entries += 1
-            counts[layout.group_keys(number)[2]] += 1
+            entries_by_shard[layout.group_keys(number)[2]] += 1
             on_progress()
             try:
                 entry = decode_entry(-1, value, layout.width_bytes)
             except ValueError as error:
-                report.problem(f"an entry in group {number} cannot be read: {error}")
+                report.add(f"an entry in group {number} cannot be read: {error}")
                 continue
             if digest != digest_of(entry.key) or layout.group_of(digest) != number:
-                report.problem(f"the entry of {entry.key!r} is in the place of another")
-            highest = max(highest, entry.number, entry.met)
+                report.add(f"the entry of {entry.key!r} is in the place of another")
+            last_sequence = max(last_sequence, entry.number, entry.met)
             batch.append(entry)
-        if len(batch) >= _CHECKED_AT_ONCE:
+        if len(batch) >= _ENTRIES_AT_ONCE:
             _check_records(index, batch, report)
             batch = []
     _check_records(index, batch, report)
-    if highest >= index.next_sequence:
-        report.problem(
-            f"sequence {highest} was given, but {index.next_sequence} is said to come next"
+    next_sequence = index.next_sequence
+    if last_sequence >= next_sequence:
+        report.add(
+            f"sequence {last_sequence} is in use, but {next_sequence} comes next on the server"
         )
-    for name, number_of in zip(layout.count_keys, server.values(layout.count_keys), strict=True):
-        counted = int(number_of or 0)
-        if counted != counts[name] and not pending:
-            report.problem(f"{name!r} counts {counted} entries, there were {counts[name]}")
+    is_crawled = bool(pending_pages) or next_sequence != first_sequence
+    for name, stored in zip(layout.count_keys, server.values(layout.count_keys), strict=True):
+        stored_count, count = int(stored or 0), entries_by_shard[name]
+        if stored_count != count and not is_crawled:
+            report.add(f"{name!r} counts {stored_count} entries, but there are {count}")
     for key, (length,) in server.each(layout.pattern("t"), "STRLEN"):
         report.records += length // layout.record_bytes
         if length % layout.record_bytes:
-            report.problem(f"the bucket {key!r} has {length} bytes, which are no whole records")
+            report.add(f"the bucket {key!r} has {length} bytes, which are no whole records")
     try:
         for _ in index.lines():
             report.near_duplicates += 1
     except IndexCorrupt as error:
-        report.problem(error.detail)
+        report.add(error.detail)
 
 
 def _check_records(index: RedisIndex, entries: Sequence[Entry], report: CheckReport) -> None:
-    """Look for the records of entries in all tables."""
+    """Report entries that have no record in a table."""
     layout, size = index.layout, index.layout.record_bytes
     prefixes = [index.plan.prefixes(entry.fingerprint) for entry in entries]
     for table in range(len(index.plan.tables)) if entries else ():
         head = layout.table_head(table)
-        names = [head + one[table].to_bytes(layout.prefix_bytes, "big") for one in prefixes]
+        names = [head + each[table].to_bytes(layout.prefix_bytes, "big") for each in prefixes]
         for entry, value in zip(entries, index.server.call("MGET", *names), strict=True):
             record, packed = layout.record(digest_of(entry.key), entry.fingerprint), value or b""
             if record not in (packed[at : at + size] for at in range(0, len(packed), size)):
-                report.problem(f"the entry of {entry.key!r} has no record in table {table}")
+                report.add(f"the entry of {entry.key!r} has no record in table {table}")

@@ -13,53 +13,52 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.redis.manifest import RedisManifest
 
-_WRITTEN_AT_ONCE = 100
+_ENTRIES_AT_ONCE = 100
 
 
 class RedisStore:
-    """A store of an index in Redis that no crawl uses. It writes entries without comparing them.
+    """A store of an index in Redis, with the methods of `TableStore` that merge and import call.
 
-    Has the methods of `TableStore` that `merge` and `import` call. Changes of entries are buffered
-    until `flush`.
+    It buffers changes of entries until `flush`, so no crawl may use the index.
     """
 
     def __init__(self, index: RedisIndex) -> None:
         self._index = index
-        self._new: dict[str, Entry] = {}
-        # Keys of stored entries that are replaced or removed.
-        self._gone: set[str] = set()
+        # By key. Then, the keys of stored entries that `flush` removes before it writes these.
+        self._buffered: dict[str, Entry] = {}
+        self._to_remove: set[str] = set()
         self.next_sequence = index.next_sequence
 
     def entry(self, key: str) -> Entry | None:
         """Return the entry of a key, or None."""
-        if key in self._new or key in self._gone:
-            return self._new.get(key)
+        if key in self._buffered or key in self._to_remove:
+            return self._buffered.get(key)
         return self._index.entry(key)
 
     def within(self, fingerprint: int, max_distance: int) -> list[tuple[int, Entry]]:
-        """Return the entries within a distance; buffered ones are missing."""
+        """Return (distance, entry) of the entries found within a distance; no buffered ones."""
         found = self._index.within(fingerprint, max_distance)
-        return [(distance, entry) for distance, entry in found if entry.key not in self._gone]
+        return [(distance, entry) for distance, entry in found if entry.key not in self._to_remove]
 
     def write(
         self, put: Entry, replaced: Entry | None, outdated: Iterable[Entry], next_sequence: int
     ) -> None:
-        """Store an entry; remove the one that it replaces, and those that yield to it."""
+        """Store an entry and remove others; see `Entries.write`."""
         for entry in [*outdated] if replaced is None else [replaced, *outdated]:
-            if self._new.pop(entry.key, None) is None:
-                self._gone.add(entry.key)
-        self._new[put.key] = put
+            if self._buffered.pop(entry.key, None) is None:
+                self._to_remove.add(entry.key)
+        self._buffered[put.key] = put
         self.skip_to(next_sequence)
-        if len(self._new) >= _WRITTEN_AT_ONCE:
+        if len(self._buffered) >= _ENTRIES_AT_ONCE:
             self.flush()
 
     def log(self, near_duplicate: NearDuplicate, next_sequence: int) -> None:
-        """Write a line of the near-duplicate log."""
+        """Write a line of the near-duplicate log at once."""
         self._index.write_line(near_duplicate)
         self.skip_to(next_sequence)
 
     def near_duplicates(self, since_sequence: int) -> Iterator[NearDuplicate]:
-        """Return the near-duplicate log from a sequence number on."""
+        """Return the near-duplicate log from a sequence number on, oldest first."""
         self.flush()
         return self._index.lines(since_sequence)
 
@@ -69,12 +68,12 @@ class RedisStore:
 
     def flush(self) -> None:
         """Write the buffered changes."""
-        for key in self._gone:
+        for key in self._to_remove:
             self._index.forget(key)
-        self._gone.clear()
-        self._index.load(self._new.values())
+        self._to_remove.clear()
+        self._index.load(self._buffered.values())
         self._index.skip_to(self.next_sequence)
-        self._new.clear()
+        self._buffered.clear()
 
     def forget_history(self) -> None:
         """Delete the history of the index."""
@@ -88,7 +87,7 @@ class RedisStore:
 
 @contextmanager
 def making_in_redis(address: RedisAddress, manifest: RedisManifest) -> Iterator[RedisStore]:
-    """Yield the store of a new index; delete the index on error.
+    """Yield the store of a new index; delete the index after an error.
 
     :raises StorageError: there is an index of that name, or the server fails.
     """
@@ -106,12 +105,14 @@ def making_in_redis(address: RedisAddress, manifest: RedisManifest) -> Iterator[
 def changing_in_redis(address: RedisAddress) -> Iterator[RedisStore]:
     """Yield a store that changes an index in place.
 
-    :raises IndexLocked: crawls use it.
+    :raises IndexLocked: pages are pending, so a crawl uses the index.
+    :raises StorageError: the index is missing, or the server fails.
     """
     with address.open() as index:
         index.require_no_crawl()
         store = RedisStore(index)
         try:
             yield store
-        finally:  # after an error, too: what was replaced is removed already in `entry`
+        finally:
+            # A flush that failed may have removed entries whose successors are still buffered.
             store.flush()

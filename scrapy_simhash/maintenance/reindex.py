@@ -1,4 +1,4 @@
-"""Reindex the stored texts of an index with another scheme."""
+"""Reindex: make the fingerprints of an index again, from its stored texts, for another scheme."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReindexResult:
-    """The content of a reindexed index, and the pages that were left out.
+    """The content of a reindexed index, and the number of what was left out.
 
-    :param near_duplicates: lines of the near-duplicate log.
-    :param without_text: pages left out because their text is not stored.
-    :param too_short: pages left out because their text has no fingerprint in the new scheme.
+    :param near_duplicates: lines of the new near-duplicate log.
+    :param without_text: old entries and log lines of pages whose text is not stored.
+    :param too_short: old entries and log lines of pages that get no fingerprint, mostly because the
+        text is shorter than `min_tokens`.
     """
 
     entries: int = 0
@@ -59,23 +60,25 @@ def reindex(
 ) -> ReindexResult:
     """Rebuild an index for another scheme, and return the counts.
 
-    The result is what a crawl of its pages would leave, in the order in which they were met.
+    The new index is what a crawl would leave that sees the same pages, with their stored texts, in
+    the same order.
 
-    :param confirmation: None for that of the new scheme's preset.
-    :param drop_without_text: leave out pages whose text is not stored. Otherwise, such a page is an
-        error.
-    :param in_scope: returns the scope of a page (see `Index.observe`), or None for all pages.
-    :raises SchemeError: the new scheme takes other text from a page.
+    :param confirmation: the conditions for a copy; None takes those of the preset with the scheme.
+    :param min_tokens: pages with a shorter text are left out.
+    :param drop_without_text: leave out pages whose text is not stored, instead of an error.
+    :param in_scope: returns, for the key of a page, `in_scope` of `Index.observe`.
+    :param on_progress: called for each entry and each log line of a copy.
+    :raises SchemeError: the new scheme extracts other text than the old one.
     :raises PlanError: no tables find 95 % of the pairs at `max_distance`.
-    :raises StorageError: texts are missing; or see `rewriting`.
+    :raises StorageError: texts are missing; for other reasons, see `rewriting`.
     """
-    made = read_manifest(directory, older=True)
+    manifest = read_manifest(directory, older=True)
     for name in ("extractor", "select", "remove"):
-        had, wanted = getattr(made.scheme, name), getattr(scheme, name)
-        if had != wanted:
+        old, new = getattr(manifest.scheme, name), getattr(scheme, name)
+        if old != new:
             raise SchemeError(
-                f"the texts were taken with {name} {had!r}, the scheme has {wanted!r}: crawl the "
-                "pages again for that"
+                f"the stored texts were extracted with {name} {old!r}, but the scheme has {new!r}: "
+                "crawl the pages again"
             )
     changes: dict[str, Any] = {
         "scheme": scheme,
@@ -88,12 +91,12 @@ def reindex(
     report = ReindexResult()
     with (
         rewriting(directory, older=True, **changes) as (source, store),
-        opened_texts(directory, made.database) as texts,
+        opened_texts(directory, manifest.database) as texts,
     ):
         if texts is None:
             raise StorageError(
                 str(directory),
-                "no texts are kept (SIMHASH_KEEP_TEXT): crawl again for another scheme",
+                "it has no texts (SIMHASH_KEEP_TEXT): crawl the pages again for another scheme",
             )
         detector = Detector(scheme, min_tokens=min_tokens)
         rules = Rules(max_distance, changes["confirmation"])
@@ -103,25 +106,25 @@ def reindex(
             if text is None:
                 report.without_text += 1
                 continue
-            found = detector.fingerprint_extraction(Extraction(text.text, text.title))
-            if found.fingerprint is None:
+            fingerprinted = detector.fingerprint_extraction(Extraction(text.text, text.title))
+            if fingerprinted.fingerprint is None:
                 report.too_short += 1
                 continue
-            # Texts and titles are stored, other parts of pages are not.
+            # Headings are not stored with texts, so that of the old entry stays.
             site = site_of(page.key)
-            evidence = found.evidence._replace(
+            evidence = fingerprinted.evidence._replace(
                 site=site_number(site) if site else page.evidence.site,
                 heading=page.evidence.heading,
             )
             if page.evidence.title:
                 evidence = evidence._replace(title=page.evidence.title)
-            entry = page._replace(fingerprint=found.fingerprint, evidence=evidence)
-            _meet(store, entry, rules, in_scope=in_scope(page.key), report=report)
+            entry = page._replace(fingerprint=fingerprinted.fingerprint, evidence=evidence)
+            _observe(store, entry, rules, in_scope=in_scope(page.key), report=report)
         if report.without_text and not drop_without_text:
             raise StorageError(
                 str(directory),
-                f"no text is kept of {report.without_text} pages: leave them out with "
-                "--drop-without-text, and they count as new when a crawl meets them again; nothing "
+                f"it has no text of {report.without_text} pages: leave them out with "
+                "--drop-without-text, and they count as new when a crawl sees them again; nothing "
                 "was changed",
             )
         report.entries = len(store)
@@ -129,24 +132,19 @@ def reindex(
 
 
 def _pages(source: Source) -> Iterator[Entry]:
-    """Yield all pages in the order in which they were seen, near-duplicates each time."""
-    # A similar page was stored, too.
-    lines = (
+    """Yield entries, and log lines of copies as entries, in the order of their sequence numbers."""
+    # Without lines of similar pages, which have an entry.
+    copies = (
         Entry(
-            line.sequence,
-            line.key,
-            line.fingerprint,
-            line.sequence,
-            line.seen_at_s,
-            line.seen_at_s,
+            line.sequence, line.key, line.fingerprint, line.sequence, line.seen_at_s, line.seen_at_s
         )
         for line in source.near_duplicates()
         if line.confirmed
     )
-    return merge(source.entries_by_age(), lines, key=lambda page: page.number)
+    return merge(source.entries_by_age(), copies, key=lambda page: page.number)
 
 
-def _meet(
+def _observe(
     store: TableStore,
     page: Entry,
     rules: Rules,
@@ -154,23 +152,24 @@ def _meet(
     in_scope: Callable[[str], bool] | None,
     report: ReindexResult,
 ) -> None:
-    """Write a page to the store as a crawl would that meets it, for the first time or again."""
+    """Write to the store what a crawl would write after it sees a page."""
     next_sequence = max(store.next_sequence, page.met + 1)
     stored = store.entry(page.key)
-    if stored is not None:  # its text is the same
-        met_again = stored._replace(
+    if stored is not None:  # with the same text, because one text of a page is stored
+        seen_again = stored._replace(
             met=max(stored.met, page.met), last_seen_s=max(stored.last_seen_s, page.last_seen_s)
         )
-        store.write(met_again, stored, (), next_sequence)
+        store.write(seen_again, stored, (), next_sequence)
         return
-    found = [
+    within_k = [
         (distance, entry)
         for distance, entry in store.within(
             page.fingerprint, rules.max_distance, page.evidence.certainty
         )
         if in_scope is None or in_scope(entry.key)
     ]
-    result = classify(None, lambda: (rules.neighbours(page.evidence, found), ()), lambda _: True)
+    neighbours = rules.neighbours(page.evidence, within_k)
+    result = classify(None, lambda: (neighbours, ()), lambda _: True)
     nearest = result.nearest
     if nearest is not None:
         similarity = nearest.similarity
@@ -190,5 +189,5 @@ def _meet(
         report.near_duplicates += 1
     if result.kind == "near-duplicate":
         return
-    kept = page.evidence._replace(certainty=b"")
-    store.write(page._replace(ordinal=-1, evidence=kept), None, (), next_sequence)
+    evidence = page.evidence._replace(certainty=b"")
+    store.write(page._replace(ordinal=-1, evidence=evidence), None, (), next_sequence)

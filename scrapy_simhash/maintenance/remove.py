@@ -1,4 +1,4 @@
-"""Remove entries from an index: expired ones, or those of given pages."""
+"""Remove entries from an index, expired ones or those of given pages, or delete the index."""
 
 from __future__ import annotations
 
@@ -24,47 +24,45 @@ def expire(
     log: bool = False,
     on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
-    """Remove the entries that no crawl has seen since, and return the counts.
+    """Remove the entries of pages that were last seen before a time, and return the counts.
 
-    In Redis, records of pages that are gone are removed, too, and crawls may go on.
+    A directory is rewritten. Its texts of pages that are neither an entry nor in the log are
+    deleted. In Redis, crawls may go on, and pages that they are handling stay.
 
     :param before_s: Unix time; a page that was last seen at that second stays.
-    :param log: remove older lines of the near-duplicate log, too.
+    :param log: also remove lines of the near-duplicate log from before that time.
     :param on_progress: called for each entry.
-    :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
+    :raises StorageError: the index is missing, open elsewhere or damaged, or the storage fails.
     """
     if isinstance(where, RedisAddress):
-        kept = RewriteResult()
+        result = RewriteResult()
         with where.open() as index:
-            kept.removed_entries = index.expire(before_s, on_progress)
+            result.removed_entries = index.expire(before_s, on_progress)
             if log:
-                kept.removed_near_duplicates = index.expire_log(before_s)
+                result.removed_near_duplicates = index.expire_log(before_s)
             index.compact()
-            kept.entries = len(index)
-            kept.near_duplicates = sum(1 for _ in index.lines())
-        return kept
-    directory = where
-    with rewriting(directory) as (source, store):
-        kept = copy_all(
-            source,
-            store,
-            before_s=before_s,
-            log_before_s=before_s if log else 0,
-            on_progress=on_progress,
+            result.entries = len(index)
+            result.near_duplicates = sum(1 for _ in index.lines())
+        return result
+    log_before_s = before_s if log else 0
+    with rewriting(where) as (source, store):
+        result = copy_all(
+            source, store, before_s=before_s, log_before_s=log_before_s, on_progress=on_progress
         )
         keys = {entry.key for entry in store.entries()}
         keys.update(line.key for line in store.near_duplicates(0))
-        # Before anybody else can open the index.
-        with opened_texts(directory, source.manifest.database) as texts:
+        # Here, while the index is still locked.
+        with opened_texts(where, source.manifest.database) as texts:
             if texts is not None:
                 texts.forget_all_but(keys)
-    return kept
+    return result
 
 
 def delete(where: Location) -> None:
-    """Delete an index, and nothing else.
+    """Delete an index, and no other files or keys. A directory without an index is no error.
 
     :raises IndexLocked: a crawl uses it.
+    :raises StorageError: the directory is not an index; no index has the name; the storage fails.
     """
     if isinstance(where, RedisAddress):
         with where.open() as index:
@@ -74,26 +72,27 @@ def delete(where: Location) -> None:
 
 
 def remove(where: Location, keys: Iterable[str]) -> list[str]:
-    """Remove the entries of pages, and return the keys that had one. In a directory, all or none.
+    """Remove the entries of pages, and return the keys whose entries were removed.
 
-    The near-duplicate log stays: it says what happened. In Redis, pages that a crawl handles stay,
-    too.
+    In a directory, all are removed in one write. In Redis, they are removed one by one, and pages
+    that a crawl is handling stay. The near-duplicate log, which is a history, stays.
+
+    :raises StorageError: the index is missing, open elsewhere or damaged, or the storage fails.
     """
     if isinstance(where, RedisAddress):
         with where.open() as index:
             return [key for key in keys if index.forget(key)]
-    directory = where
-    require_whole(directory)
-    with opened_database(directory) as (manifest, database):
-        path = manifest.database_path(directory)
-        store = TableStore(database, manifest.plan, manifest.check_bits, str(directory), path=path)
-        found = {key: entry for key in keys if (entry := store.entry(key)) is not None}
-        store.remove(list(found.values()), store.next_sequence)
-        for key in found:
+    require_whole(where)
+    with opened_database(where) as (manifest, database):
+        path = manifest.database_path(where)
+        store = TableStore(database, manifest.plan, manifest.check_bits, str(where), path=path)
+        entries = {key: entry for key in keys if (entry := store.entry(key)) is not None}
+        store.remove(list(entries.values()), store.next_sequence)
+        for key in entries:
             store.write_side_row("validators", key, None)
-        with opened_texts(directory, manifest.database) as texts:
+        with opened_texts(where, manifest.database) as texts:
             if texts is not None:
-                for key in found:
+                for key in entries:
                     texts.forget(key)
         store.close()
-    return list(found)
+    return list(entries)

@@ -1,4 +1,4 @@
-"""Repair a damaged index."""
+"""Repair a damaged index in a directory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class RepairReport:
     """The result of a repair.
 
     :param salvaged: the database had to repair its files.
-    :param dropped: rows that could not be decoded, or whose page has a younger entry.
+    :param near_duplicates: number of lines of the near-duplicate log.
+    :param dropped: number of deleted rows: damaged or unknown ones, and superseded entries.
     """
 
     salvaged: bool
@@ -45,17 +46,17 @@ class RepairReport:
 
 
 def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None) -> RepairReport:
-    """Rebuild the buckets, counts and numbers of an index from its entries.
+    """Rebuild the tables and the state row of an index from its entries, and return the counts.
 
-    The database itself repairs files that cannot be read, and sets aside what it cannot keep
-    (LevelDB in ``leveldb/lost``). Pages whose rows are lost count as new in the next crawl. An
-    interrupted repair can be started again.
+    If files cannot be read, the database repairs them first (`Database.salvage`). Pages whose
+    entries are lost count as new in the next crawl. An interrupted repair can be started again.
 
     :param on_progress: called for each entry.
-    :raises StorageError: the index is missing, its manifest is damaged, or the disk fails.
+    :raises StorageError: the manifest cannot be read, the index is in use, or the disk fails.
     """
-    location = str(directory)
+    location, marker = str(directory), directory / REPAIRING
     manifest = read_manifest(directory)
+    path = manifest.database_path(directory)
     salvaged = False
     try:
         with opened_database(directory) as (_, database):
@@ -64,58 +65,57 @@ def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None)
     except IndexCorrupt:
         salvaged = True
     try:
-        interrupted = (directory / REPAIRING).exists()
-        (directory / REPAIRING).touch()
+        is_restarted = marker.exists()
+        marker.touch()
         if salvaged:
-            kind = database_kind(manifest.database)
             try:
-                kind.salvage(location, manifest.database_path(directory))
+                database_kind(manifest.database).salvage(location, path)
             except IndexLocked:
-                if not interrupted:
-                    (directory / REPAIRING).unlink()
+                if not is_restarted:  # nothing has changed
+                    marker.unlink()
                 raise
         with opened_database(directory) as (_, database):
-            state, lines, dropped = _keep_what_can_be_read(database, manifest, on_progress)
+            state, lines, dropped = _read_entries_and_log(database, manifest, on_progress)
             for head, stop in ((b"T", b"U"), (b"K", b"L"), (b"R", b"S"), (b"X", b"Y")):
                 _delete(database, (row for row, _ in database.rows(head, stop)))
             _delete(database, dropped)
             database.write([(records.STATE_KEY, records.encode_state(state))], sync=True)
-            # Opening the store rebuilds all buckets from the entries.
-            path = manifest.database_path(directory)
+            # Opening the store rebuilds all tables from the entries.
             destroy_runs(path)
             TableStore(database, manifest.plan, manifest.check_bits, location, path=path).close()
-        (directory / REPAIRING).unlink()
+        marker.unlink()
     except OSError as error:
         raise StorageError(location, f"it cannot be repaired ({error})") from error
     return RepairReport(salvaged, state.entries, lines, len(dropped))
 
 
-def _keep_what_can_be_read(
+def _read_entries_and_log(
     database: Database, manifest: Manifest, on_progress: Callable[[], object]
 ) -> tuple[State, int, list[bytes]]:
-    """Return (state that matches the entries, number of log lines, rows to drop)."""
+    """Return (state that matches the entries, number of log lines, keys of rows to delete)."""
     width_bytes = manifest.plan.bits // 8
     ordinals, hashes, dropped = [], [], []
-    highest = lines = 0
+    highest_sequence = lines = 0
     for row in read_rows(database, width_bytes):
         if row.problem:
             dropped.append(row.key)
         elif isinstance(row.content, Entry):
             entry = row.content
             on_progress()
-            highest = max(highest, entry.number, entry.met)
+            highest_sequence = max(highest_sequence, entry.number, entry.met)
             ordinals.append(entry.ordinal)
             hashes.append(xxh3_64_intdigest(records.encode_key(entry.key)))
         elif row.content is not None:
-            highest = max(highest, row.content.sequence)
+            highest_sequence = max(highest_sequence, row.content.sequence)
             lines += 1
     superseded = _superseded(database, ordinals, hashes, width_bytes)
     dropped += map(records.entry_row, superseded)
-    stored = database.get(records.STATE_KEY)
+    stored_state = database.get(records.STATE_KEY)
     with suppress(ValueError):
-        highest = max(highest, records.decode_state(stored or b"").next_sequence - 1)
+        last_sequence = records.decode_state(stored_state or b"").next_sequence - 1
+        highest_sequence = max(highest_sequence, last_sequence)
     state = State(
-        next_sequence=highest + 1,
+        next_sequence=highest_sequence + 1,
         entries=len(ordinals) - len(superseded),
         next_ordinal=max(ordinals, default=-1) + 1,
         first_buffered=0,
@@ -126,22 +126,25 @@ def _keep_what_can_be_read(
 def _superseded(
     database: Database, ordinals: Sequence[int], hashes: Sequence[int], width_bytes: int
 ) -> list[int]:
-    """Return the ordinals of entries whose page has a younger entry, as salvaged files may have."""
+    """Return the ordinals of entries whose page has a younger entry, as salvaged files may have.
+
+    :param hashes: for each ordinal, the hash of the page's key.
+    """
     import numpy as np
 
     values, counts = np.unique(np.array(hashes, np.uint64), return_counts=True)
-    repeated = np.isin(np.array(hashes, np.uint64), values[counts > 1])
-    last: dict[str, Entry] = {}
+    is_repeated = np.isin(np.array(hashes, np.uint64), values[counts > 1])
+    youngest: dict[str, Entry] = {}
     superseded = []
-    for position in np.flatnonzero(repeated).tolist():
+    for position in np.flatnonzero(is_repeated).tolist():
         ordinal = ordinals[position]
         value = database.get(records.entry_row(ordinal)) or b""
         entry = records.decode_entry(ordinal, value, width_bytes)
-        other = last.setdefault(entry.key, entry)
+        other = youngest.setdefault(entry.key, entry)
         if other is entry:
             continue
-        older, younger = sorted((other, entry), key=lambda one: (one.met, one.ordinal))
-        last[entry.key] = younger
+        older, younger = sorted((other, entry), key=lambda each: (each.met, each.ordinal))
+        youngest[entry.key] = younger
         superseded.append(older.ordinal)
     return superseded
 

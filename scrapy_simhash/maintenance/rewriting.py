@@ -1,8 +1,8 @@
 """Rewrite an index atomically: the old one stays until the new one is complete.
 
 The new database is written next to the old one, which stays locked. The manifest names the current
-database and is replaced last, atomically. An interruption leaves an unused database, which the next
-rewrite deletes.
+database and is replaced last, atomically. An interruption may leave an unused database; the next
+rewrite deletes it.
 """
 
 from __future__ import annotations
@@ -38,10 +38,7 @@ _MAKING = f".{FILE_NAME}.making"
 
 @dataclass
 class RewriteResult:
-    """The content of a rewritten index, and what was removed from it.
-
-    :param entries: representatives; `near_duplicates` are lines of the log.
-    """
+    """The number of entries and of lines of the near-duplicate log, now and removed."""
 
     entries: int = 0
     near_duplicates: int = 0
@@ -57,22 +54,23 @@ def rewriting(
     side_rows: Sequence[SideKind] = get_args(SideKind),
     **changes: Any,
 ) -> Iterator[tuple[DatabaseSource, TableStore]]:
-    """Yield the old index and an empty store; at the end, the filled store replaces the old one.
+    """Yield the old index and an empty store. At the end, the store replaces the old index.
 
-    :param older: accept an old index of an older format version.
-    :param side_rows: kinds of rows beside the entries that are copied.
+    After an error, the old index is unchanged.
+
+    :param older: accept an index of an older format version.
+    :param side_rows: kinds of side rows to copy; validators only of pages that have a new entry.
     :param changes: changed fields of the manifest, such as `plan`.
-    :raises StorageError: the index is missing, open elsewhere, cannot be read, or the disk fails;
-        the old index is unchanged.
+    :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
     """
     location = str(directory)
     require_whole(directory)
     try:
-        with opened_database(directory, older=older) as (made, old):
-            source = DatabaseSource(old, made, location)
-            _delete_leftovers(directory, made)
+        with opened_database(directory, older=older) as (manifest, database):
+            source = DatabaseSource(database, manifest, location)
+            _delete_leftovers(directory, manifest)
             changes["version"] = FORMAT_VERSION
-            new = replace(made, generation=made.generation + 1, **changes)
+            new = replace(manifest, generation=manifest.generation + 1, **changes)
             with _new_store(directory, new) as store:
                 yield source, store
                 for kind in side_rows:
@@ -90,9 +88,9 @@ def rewriting(
 def making(
     where: Location, manifest: Manifest | RedisManifest
 ) -> AbstractContextManager[TableStore | RedisStore]:
-    """Yield an empty store in a new place; it becomes an index only on success.
+    """Yield the empty store of a new index. After an error, there is no new index.
 
-    :param manifest: of a kind that fits the place.
+    :param manifest: manifest of the new index: a `RedisManifest` for an index in Redis.
     :raises StorageError: the directory is not empty, the name is taken, or the storage fails.
     """
     if isinstance(where, RedisAddress):
@@ -102,7 +100,7 @@ def making(
 
 @contextmanager
 def _making(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
-    """Yield the empty store of a new directory. The manifest is written last, on success."""
+    """Yield the empty store of a new directory; write the manifest last, on success."""
     location = str(directory)
     try:
         marker = directory / _MAKING
@@ -140,11 +138,11 @@ def _new_store(directory: Path, manifest: Manifest) -> Iterator[TableStore]:
         raise
 
 
-def _delete_leftovers(directory: Path, made: Manifest) -> None:
-    """Delete unused databases: old generations, interrupted ones, and texts of another kind."""
-    texts = [texts_path(directory, kind) for kind in DATABASES if kind != made.database]
+def _delete_leftovers(directory: Path, manifest: Manifest) -> None:
+    """Delete all databases except that of the manifest, and texts in another kind of database."""
+    texts = [texts_path(directory, kind) for kind in DATABASES if kind != manifest.database]
     for path in (*databases(directory), *texts):
-        if path.is_dir() and path != made.database_path(directory):
+        if path.is_dir() and path != manifest.database_path(directory):
             kind = database_kind(path.name.partition("-")[0])
             kind.destroy(str(directory), path)
 
@@ -157,10 +155,10 @@ def copy_all(
     log_before_s: int = 0,
     on_progress: Callable[[], object],
 ) -> RewriteResult:
-    """Copy entries and log lines to a store, and return the counts.
+    """Copy entries and log lines to a new store, and return the counts.
 
-    :param before_s: Unix time; entries that were last seen before it are left out.
-    :param log_before_s: Unix time; log lines from before it are left out.
+    :param before_s: Unix time; entries that were last seen before that second are left out.
+    :param log_before_s: Unix time; log lines from before that second are left out.
     :param on_progress: called for each entry.
     """
     result = RewriteResult()

@@ -1,4 +1,4 @@
-"""Read the rows of an index one by one, damaged ones included."""
+"""Read and decode the rows of an index one by one, and say which are damaged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.database import Database
 
-_SIDE_WORDS: Mapping[SideKind, str] = {
+_SIDE_NAMES: Mapping[SideKind, str] = {
     "url-rules": "the rules of URLs",
     "history": "the history",
     "validators": "the validators",
@@ -26,8 +26,8 @@ _SIDE_WORDS: Mapping[SideKind, str] = {
 class Row(NamedTuple):
     """A row of an index.
 
-    :param content: None for damaged rows and for rows beside the entries.
-    :param problem: what is wrong with the row; empty if nothing is.
+    :param content: the decoded entry or log line; None for side rows (`SideKind`) and for problems.
+    :param problem: a sentence that says what is wrong with the row, or an empty string.
     """
 
     key: bytes
@@ -36,12 +36,14 @@ class Row(NamedTuple):
 
 
 def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
-    """Yield the entries, the near-duplicate log, rows beside the entries, and rows of no kind.
+    """Yield the rows of entries, of the near-duplicate log, side rows, and rows of no known kind.
 
-    What follows from these is left out: buckets, runs and the state row.
+    Rows that can be rebuilt from these are left out: buckets, runs and the state row.
+
+    :param width_bytes: bytes of a fingerprint.
     """
     for key, value in database.rows(b"E", b"F"):
-        if len(key) == records.ENTRY_ROW_BYTES:  # others are rows of no kind, as below
+        if len(key) == records.ENTRY_ROW_BYTES:  # the last loop yields the others
             yield _decoded(records.decode_entry, key, value, width_bytes)
     for key, value in database.rows(b"N", b"O"):
         if len(key) == records.LOG_ROW_BYTES:
@@ -54,7 +56,7 @@ def read_rows(database: Database, width_bytes: int) -> Iterator[Row]:
 
 
 def _decoded(decode: Any, key: bytes, value: bytes, width_bytes: int) -> Row:
-    """Return a row with its content, or with what is wrong with it."""
+    """Return a row with its content, or with its problem."""
     try:
         return Row(key, decode(int.from_bytes(key[1:], "big"), value, width_bytes))
     except ValueError as error:
@@ -62,7 +64,7 @@ def _decoded(decode: Any, key: bytes, value: bytes, width_bytes: int) -> Row:
 
 
 def _side_problem(kind: SideKind, key: bytes, value: bytes) -> str:
-    """Return what is wrong with a row beside the entries, or an empty string."""
+    """Return the problem of a side row, or an empty string."""
     try:
         if kind == "url-rules":
             decode_rules(value)
@@ -73,5 +75,5 @@ def _side_problem(kind: SideKind, key: bytes, value: bytes) -> str:
         else:
             decode_evidence(value)
     except ValueError as error:
-        return f"{_SIDE_WORDS[kind]} of {key[1:]!r}: {error}"
+        return f"{_SIDE_NAMES[kind]} of {key[1:]!r}: {error}"
     return ""

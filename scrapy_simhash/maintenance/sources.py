@@ -1,8 +1,4 @@
-"""Read an index as a whole: its entries and its near-duplicate log.
-
-An index is in a directory, or on a Redis server. `opened_source` and `opened_index` alone know the
-difference.
-"""
+"""Read all entries and the whole near-duplicate log of an index, in a directory or in Redis."""
 
 from __future__ import annotations
 
@@ -38,9 +34,9 @@ Location = Path | RedisAddress
 
 @contextmanager
 def opened_source(where: Location) -> Iterator[Source]:
-    """Yield the content of an index: a directory is locked, on a server crawls may go on.
+    """Yield the content of an index. A directory is locked; on a server, crawls may go on.
 
-    :raises StorageError: the index is missing, open elsewhere, or cannot be read.
+    :raises StorageError: the index is missing, open elsewhere or damaged, or cannot be read.
     """
     if isinstance(where, RedisAddress):
         with where.open() as index, RedisSource(index) as source:
@@ -54,10 +50,14 @@ def opened_source(where: Location) -> Iterator[Source]:
 def opened_index(
     where: Location, **options: Any
 ) -> AbstractContextManager[ObservingIndex | RedisIndex]:
-    """Open an index that exists, with options of `open_index`. For the errors see there."""
+    """Open an existing index.
+
+    :param options: of `open_index` or `open_redis_index`; see these for the other errors.
+    :raises IndexMissing: there is no index.
+    """
     if isinstance(where, RedisAddress):
         return where.open(**options)
-    read_manifest(where)  # else it would be created
+    read_manifest(where)  # raises the error: `open_index` would create the index
     return open_index(index_url(where), **options)
 
 
@@ -72,29 +72,28 @@ def manifest_of(where: Location) -> Manifest | RedisManifest:
     return read_manifest(where)
 
 
-def require_directory(where: Location, what: str) -> Path:
+def require_directory(where: Location, operation: str) -> Path:
     """Return the directory of an index.
 
-    :param what: what is to be done, for the message.
     :raises StorageError: the index is on a Redis server.
     """
     if isinstance(where, RedisAddress):
         raise StorageError(
-            str(where), f"{what} works on an index in a directory, not on one in Redis"
+            str(where), f"{operation} works on an index in a directory, not on one in Redis"
         )
     return where
 
 
 def file_bytes(path: Path) -> int:
-    """Return the size of the files in a folder."""
+    """Return the total size of all files in a folder and its subfolders."""
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 
 
 class DatabaseSource:
-    """The entries and log of an open database, in this format version or an older one.
+    """The content of an open database, in the current format version or format version 2.
 
-    :param location: directory of the index, for errors.
-    :raises IndexCorrupt: the state row cannot be decoded; iterating raises it for other rows.
+    :param location: directory of the index.
+    :raises IndexCorrupt: the state row, or an entry that is newer, cannot be decoded.
     """
 
     def __init__(self, database: Database, manifest: Manifest, location: str) -> None:
@@ -113,7 +112,7 @@ class DatabaseSource:
         except ValueError as error:
             raise corrupt(location, error) from error
         self.next_sequence = max(state.next_sequence, 1)
-        # Include entries that were written after the state row.
+        # Entries that were written after the state row have larger numbers.
         for entry in self._entries(state.next_ordinal):
             self.next_sequence = max(self.next_sequence, entry.met + 1)
 
@@ -145,7 +144,7 @@ class DatabaseSource:
                 raise corrupt(self.location, error) from error
 
     def side_rows(self, kind: SideKind) -> Iterator[tuple[str, bytes]]:
-        """Return (name, row) of all rows of a kind."""
+        """Yield (name, value) of all side rows of a kind."""
         for row, value in self._database.rows(*records.side_range(kind)):
             yield records.decode_key(row[1:]), value
 
@@ -161,14 +160,16 @@ class DatabaseSource:
 
 
 class RedisSource:
-    """The entries of an index in Redis as they were when this was made, and the log up to then."""
+    """The content of an index in Redis: a copy of its entries, and the log up to the copy."""
 
     def __init__(self, index: RedisIndex) -> None:
         self._index = index
+        self.manifest = index.manifest
         self.location = index.location
         self.next_sequence = index.next_sequence
-        # Crawls may go on, but several passes must see the same.
-        self._file = TemporaryFile()  # noqa: SIM115 - closed by close()
+        # A copy, because callers read the entries repeatedly, and crawls may change them meanwhile.
+        self._file = TemporaryFile()  # noqa: SIM115 - `__exit__` closes it
+        # For each entry, its number and where it ends in the file.
         self._numbers, self._ends = array("Q"), array("Q", [0])
         try:
             for entry in index.entries():
@@ -178,11 +179,6 @@ class RedisSource:
         except BaseException:
             self._file.close()
             raise
-
-    @property
-    def manifest(self) -> RedisManifest:
-        """The properties that the index was created with."""
-        return self._index.manifest
 
     def size_bytes(self) -> int:
         """Return the size of the index in the server's memory."""
@@ -203,7 +199,7 @@ class RedisSource:
         return (line for line in self._index.lines() if line.sequence < self.next_sequence)
 
     def side_rows(self, kind: SideKind) -> Iterable[tuple[str, bytes]]:
-        """Return (name, row) of all rows of a kind."""
+        """Return (name, value) of all side rows of a kind, as they are now."""
         return self._index.side_rows(kind)
 
     def __enter__(self) -> Self:
@@ -212,8 +208,8 @@ class RedisSource:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def _entry(self, at: int) -> Entry:
-        start, end = self._ends[at], self._ends[at + 1]
+    def _entry(self, position: int) -> Entry:
+        start, end = self._ends[position], self._ends[position + 1]
         self._file.seek(start)
         return records.decode_entry(
             -1, self._file.read(end - start), self._index.layout.width_bytes
@@ -221,7 +217,4 @@ class RedisSource:
 
 
 Source = DatabaseSource | RedisSource
-"""The entries and the near-duplicate log of an index.
-
-Methods raise IndexCorrupt if something cannot be decoded.
-"""
+"""The content of an index. Reading raises IndexCorrupt if an entry or log line is damaged."""

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.index import RedisIndex
     from scrapy_simhash.index.redis.manifest import RedisManifest
     from scrapy_simhash.index.runs import Runs
 
 ROW_KINDS = ("entries", "buckets", "page keys", "near-duplicates", "state")
 
-# Kinds of keys in Redis: letter, and the commands that are sent for each key.
+# Kinds of keys in Redis: the letter in their names, and the commands that are sent for each key.
 REDIS_KINDS = {
     "entries": ("e", ("MEMORY USAGE",)),
     "buckets": ("t", ("MEMORY USAGE", "STRLEN")),
@@ -38,7 +39,7 @@ REDIS_KINDS = {
 
 @dataclass
 class RowStatistics:
-    """The number of rows of one kind, with the size of their keys and values."""
+    """The number of rows (in Redis, keys) of one kind, with the size of their keys and values."""
 
     rows: int = 0
     key_bytes: int = 0
@@ -53,10 +54,10 @@ class RowStatistics:
 
 @dataclass
 class TableStatistics:
-    """The buckets of one table; page keys are a table, too.
+    """The buckets of one table; on disk, page keys are a table, too.
 
-    :param used: buckets with at least one record.
-    :param largest: records in the fullest bucket.
+    :param used: number of buckets with at least one record.
+    :param largest: number of records in the fullest bucket.
     """
 
     name: str
@@ -73,9 +74,9 @@ class TableStatistics:
 
     @property
     def skew(self) -> float:
-        """Return the size of the fullest bucket divided by the mean over all possible buckets.
+        """Return the size of the fullest bucket divided by the mean of all buckets, empty ones too.
 
-        Evenly distributed fingerprints give a small number. Return 0 for an empty table.
+        Evenly distributed fingerprints give a small number. An empty table gives 0.
         """
         return self.largest * (1 << self.prefix_bits) / self.records if self.records else 0.0
 
@@ -84,8 +85,10 @@ class TableStatistics:
 class IndexStatistics:
     """The statistics of an index.
 
-    :param page_key_bytes: included in the value bytes of entries.
-    :param file_bytes: in Redis, bytes of the server's memory.
+    :param page_key_bytes: size of all page keys, which the values of entries include.
+    :param buffered: number of entries whose records the next opening adds; 0 in Redis.
+    :param file_bytes: size of the database's files; in Redis, of the keys and values in memory.
+    :param rows: statistics by kind: `ROW_KINDS`, or those of `REDIS_KINDS`.
     """
 
     manifest: Manifest | RedisManifest
@@ -102,18 +105,17 @@ def statistics(
 ) -> IndexStatistics:
     """Read all rows of an index, and return its statistics.
 
-    :param on_progress: called for each row.
-    :raises StorageError: the index is missing, open elsewhere, or cannot be read.
+    :param on_progress: called for each row of the database, or for each key in Redis.
+    :raises StorageError: the index is missing, open elsewhere or damaged, or cannot be read.
     """
     if isinstance(where, RedisAddress):
         with where.open() as index:
             return _of_server(index, on_progress)
-    directory = where
-    with opened_database(directory) as (manifest, database):
+    with opened_database(where) as (manifest, database):
         try:
-            return _of_directory(directory, manifest, database, on_progress)
+            return _of_directory(where, manifest, database, on_progress)
         except ValueError as error:
-            raise corrupt(str(directory), error) from error
+            raise corrupt(str(where), error) from error
 
 
 def _of_directory(
@@ -148,19 +150,17 @@ def _of_directory(
 def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexStatistics:
     """Return the statistics of an index in Redis."""
     layout = index.layout
-    tables = [
-        TableStatistics(f"table {number}", bits)
-        for number, bits in enumerate(index.plan.prefix_widths_bits)
-    ]
-    by_head = {layout.table_head(number): table for number, table in enumerate(tables)}
+    tables = _empty_tables(index.plan)
+    tables_by_head = {layout.table_head(number): table for number, table in enumerate(tables)}
     rows = {}
     for kind, (letter, commands) in REDIS_KINDS.items():
-        rows[kind] = of_kind = RowStatistics()
-        for key, (size, *lengths) in index.server.each(layout.pattern(letter), *commands):
+        rows[kind] = totals = RowStatistics()
+        for key, (memory_bytes, *lengths) in index.server.each(layout.pattern(letter), *commands):
             on_progress()
-            of_kind.add(len(key), max((size or 0) - len(key), 0))
+            totals.add(len(key), max((memory_bytes or 0) - len(key), 0))
             if kind == "buckets":
-                by_head[key[: key.index(b"}") + 1]].add_bucket(lengths[0] // layout.record_bytes)
+                table = tables_by_head[key[: key.index(b"}") + 1]]
+                table.add_bucket(lengths[0] // layout.record_bytes)
     entries = page_key_bytes = 0
     for entry in index.entries():
         entries += 1
@@ -170,7 +170,7 @@ def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexSta
         entries=entries,
         page_key_bytes=page_key_bytes,
         buffered=0,
-        file_bytes=sum(one.key_bytes + one.value_bytes for one in rows.values()),
+        file_bytes=sum(kind.key_bytes + kind.value_bytes for kind in rows.values()),
         rows=rows,
         tables=tables,
     )
@@ -179,20 +179,20 @@ def _of_server(index: RedisIndex, on_progress: Callable[[], object]) -> IndexSta
 def _tables_of_runs(
     runs: Runs, manifest: Manifest, rows: dict[str, RowStatistics]
 ) -> list[TableStatistics]:
-    """Count the records of runs, and add their bytes to `rows`."""
+    """Return the tables of `scrapy_simhash.index.runs`, and add each record to `rows` as a row."""
     import numpy as np
 
-    tables = _empty_tables(manifest, KEY_HASH_BITS)
+    tables = [*_empty_tables(manifest.plan), TableStatistics("page keys", KEY_HASH_BITS)]
     for number, table in enumerate(tables):
         positions = [run.positions(number) for run in runs.runs]
         prefixes = runs.prefixes(number, np.concatenate([np.empty(0, np.uint32), *positions]))
         _, buckets = np.unique(prefixes, return_counts=True)
         table.used, table.records = len(buckets), len(prefixes)
         table.largest = int(buckets.max(initial=0))
-        of_kind = rows["page keys" if table is tables[-1] else "buckets"]
-        of_kind.rows += len(prefixes)
-        of_kind.value_bytes += sum(run.table_bytes(number) for run in runs.runs)
-    # Fingerprints and ids of pages are stored once, for all tables.
+        totals = rows["page keys" if table is tables[-1] else "buckets"]
+        totals.rows += len(prefixes)
+        totals.value_bytes += sum(run.table_bytes(number) for run in runs.runs)
+    # The files with fingerprints and ids serve all tables.
     rows["buckets"].value_bytes += runs.page_count * runs.page_bytes
     return tables
 
@@ -203,18 +203,17 @@ def _tables_of_buckets(
     rows: dict[str, RowStatistics],
     on_progress: Callable[[], object],
 ) -> list[TableStatistics]:
-    """Count the records of buckets, and add their rows to `rows`."""
-    tables = _empty_tables(manifest, records.KEY_PREFIX_BITS)
-    for table, (head, prefix_bytes) in zip(
-        tables, records.bucket_heads(manifest.plan), strict=True
-    ):
+    """Return the tables in rows of the database, and add the rows to `rows`."""
+    tables = [*_empty_tables(manifest.plan), TableStatistics("page keys", records.KEY_PREFIX_BITS)]
+    heads = records.bucket_heads(manifest.plan)
+    for table, (head, prefix_bytes) in zip(tables, heads, strict=True):
         kind, check_bits = "buckets", manifest.check_bits
         if head == b"K":
             kind, check_bits = "page keys", records.KEY_CHECK_BITS
         stop = (int.from_bytes(head, "big") + 1).to_bytes(len(head), "big")
-        of_table = _counted(database.rows(head, stop), rows[kind], on_progress)
+        table_rows = _counted(database.rows(head, stop), rows[kind], on_progress)
         name_bytes = len(head) + prefix_bytes
-        sizes = ((row[:name_bytes], len(value)) for row, value in of_table)
+        sizes = ((row[:name_bytes], len(value)) for row, value in table_rows)
         # A bucket has one open row, which begins with a header, and any number of closed rows.
         for _, bucket in groupby(sizes, itemgetter(0)):
             packed_bytes = sum(size for _, size in bucket) - records.HEADER_BYTES
@@ -222,18 +221,17 @@ def _tables_of_buckets(
     return tables
 
 
-def _empty_tables(manifest: Manifest, key_prefix_bits: int) -> list[TableStatistics]:
-    """Return a table without records for each table of the plan, and for page keys."""
-    widths_bits = manifest.plan.prefix_widths_bits
-    tables = [TableStatistics(f"table {number}", bits) for number, bits in enumerate(widths_bits)]
-    return [*tables, TableStatistics("page keys", key_prefix_bits)]
+def _empty_tables(plan: TablePlan) -> list[TableStatistics]:
+    """Return statistics of zero for each table of a plan, without page keys."""
+    widths_bits = plan.prefix_widths_bits
+    return [TableStatistics(f"table {number}", bits) for number, bits in enumerate(widths_bits)]
 
 
 def _counted(
-    rows: Iterable[tuple[bytes, bytes]], counts: RowStatistics, on_progress: Callable[[], object]
+    rows: Iterable[tuple[bytes, bytes]], totals: RowStatistics, on_progress: Callable[[], object]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield rows, and add them to the counts."""
+    """Yield rows, and add them to the totals of their kind."""
     for row, value in rows:
-        counts.add(len(row), len(value))
+        totals.add(len(row), len(value))
         on_progress()
         yield row, value

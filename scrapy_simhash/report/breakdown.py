@@ -1,7 +1,7 @@
 """Count near-duplicates by host, URL pattern and pair of patterns.
 
-The first page to be crawled becomes the representative, whether it is the original or a copy. So
-counts by host and pattern depend on the order of the crawl; counts of pairs do not.
+The first page of a cluster that a crawl sees is the representative, original or not; the others are
+near-duplicates. So counts by host and pattern depend on the crawl order. Counts of pairs do not.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.duplication import Duplication
     from scrapy_simhash.maintenance.sources import Source
 
-_TOP = 100
-# Patterns of a cluster that are paired: its most frequent ones.
-_PATTERNS_PAIRED = 20
+_MAX_ROWS = 100
+# In each cluster, only the most frequent patterns are paired.
+_MAX_PAIRED_PATTERNS = 20
 
 
 class Breakdown(NamedTuple):
-    """The tables of a report as plain values, most frequent first.
+    """The tables of a report, most frequent first, at most 100 rows each, as values for JSON.
 
-    :param hosts: near-duplicates and representatives of each host.
-    :param patterns: the same for each URL pattern, with an example and the number of
-        representatives that are similar to another page.
-    :param pairs: for each pair of patterns, the clusters with both, an example of each, and the
-        pages of the rarer one there (of a pattern with itself: all but one in each cluster).
+    :param hosts: number of near-duplicates and representatives of each host.
+    :param patterns: the same for each URL pattern, with the number of similar pages and an example.
+    :param pairs: for each pair of patterns, the number of clusters with both, an example of each,
+        and the number of pages of the pattern that is rarer in a cluster. A pattern is also paired
+        with itself; then all its pages in a cluster except one count.
     :param row_counts: number of hosts, patterns and pairs, including those not listed.
     """
 
@@ -41,16 +41,16 @@ class Breakdown(NamedTuple):
     row_counts: dict[str, int]
 
     def numbered(self, keys: Sequence[str]) -> dict[str, Any]:
-        """Return the names of hosts and patterns, and the positions of those of each key.
+        """Return a list of hosts and one of patterns, and the positions of each key in these.
 
-        Names of the tables come first, in their order. Other hosts follow; other patterns get -1.
+        Both begin with the names in the tables. Other hosts follow; other patterns get -1.
         """
         hosts, of_host = _numbered(keys, host_of, (row["host"] for row in self.hosts), add_new=True)
-        names = chain(
+        listed_patterns = chain(
             (row["pattern"] for row in self.patterns),
             chain.from_iterable(row["patterns"] for row in self.pairs),
         )
-        patterns, of_pattern = _numbered(keys, url_pattern, names, add_new=False)
+        patterns, of_pattern = _numbered(keys, url_pattern, listed_patterns, add_new=False)
         return {
             "hosts": hosts,
             "patterns": patterns,
@@ -62,7 +62,7 @@ class Breakdown(NamedTuple):
 def break_down(source: Source, duplication: Duplication) -> Breakdown:
     """Return the tables of an index.
 
-    :raises IndexCorrupt: a row cannot be decoded.
+    :raises IndexCorrupt: an entry cannot be decoded.
     """
     hosts = [
         {
@@ -70,42 +70,42 @@ def break_down(source: Source, duplication: Duplication) -> Breakdown:
             "near_duplicates": count,
             "representatives": duplication.host_representatives[host],
         }
-        for host, count in duplication.hosts.most_common(_TOP)
+        for host, count in duplication.hosts.most_common(_MAX_ROWS)
     ]
-    near: Counter[str] = Counter()
+    near_duplicates: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     pair_clusters: Counter[tuple[str, str]] = Counter()
     examples: dict[str, str] = {}
     pair_examples: dict[tuple[str, str], list[str]] = {}
     for cluster in duplication.clusters:
         representative = cluster.representative
-        with_pattern = {url_pattern(representative): [representative]}
+        keys_by_pattern = {url_pattern(representative): [representative]}
         for line in cluster.near_duplicates:
             pattern = url_pattern(line.key)
-            with_pattern.setdefault(pattern, []).append(line.key)
-            near[pattern] += 1
+            keys_by_pattern.setdefault(pattern, []).append(line.key)
+            near_duplicates[pattern] += 1
             examples.setdefault(pattern, line.key)
-        for pair, count, both in _pairs(with_pattern):
+        for pair, count, example_keys in _pairs(keys_by_pattern):
             pairs[pair] += count
             pair_clusters[pair] += 1
-            pair_examples.setdefault(pair, both)
+            pair_examples.setdefault(pair, example_keys)
     similar: Counter[str] = Counter()
     for line in duplication.similar:
         pattern = url_pattern(line.key)
         similar[pattern] += 1
         examples.setdefault(pattern, line.key)
-    counted = near + similar
-    top = [pattern for pattern, _ in counted.most_common(_TOP)]
-    representatives = _representatives(source, duplication, set(top))
+    near_or_similar = near_duplicates + similar
+    listed = [pattern for pattern, _ in near_or_similar.most_common(_MAX_ROWS)]
+    representatives = _representatives(source, duplication, set(listed))
     patterns = [
         {
             "pattern": pattern,
-            "near_duplicates": near[pattern],
+            "near_duplicates": near_duplicates[pattern],
             "similar": similar[pattern],
             "representatives": representatives[pattern],
             "example": examples[pattern],
         }
-        for pattern in top
+        for pattern in listed
     ]
     return Breakdown(
         hosts,
@@ -117,46 +117,46 @@ def break_down(source: Source, duplication: Duplication) -> Breakdown:
                 "clusters": pair_clusters[pair],
                 "examples": pair_examples[pair],
             }
-            for pair, count in pairs.most_common(_TOP)
+            for pair, count in pairs.most_common(_MAX_ROWS)
         ],
-        {"hosts": len(duplication.hosts), "patterns": len(counted), "pairs": len(pairs)},
+        {"hosts": len(duplication.hosts), "patterns": len(near_or_similar), "pairs": len(pairs)},
     )
 
 
 def _pairs(
-    with_pattern: Mapping[str, list[str]],
+    keys_by_pattern: Mapping[str, list[str]],
 ) -> Iterator[tuple[tuple[str, str], int, list[str]]]:
-    """Yield (pair of patterns, number of pages, an example of each) for one cluster."""
-    frequent = sorted(with_pattern, key=lambda pattern: (-len(with_pattern[pattern]), pattern))
-    for pair in combinations_with_replacement(sorted(frequent[:_PATTERNS_PAIRED]), 2):
-        keys, others = (with_pattern[pattern] for pattern in pair)
+    """Yield (pair of patterns, number of pages of the rarer one, two examples) for one cluster."""
+    ranked = sorted(keys_by_pattern, key=lambda pattern: (-len(keys_by_pattern[pattern]), pattern))
+    for pair in combinations_with_replacement(sorted(ranked[:_MAX_PAIRED_PATTERNS]), 2):
+        keys, others = (keys_by_pattern[pattern] for pattern in pair)
         if pair[0] != pair[1]:
             yield pair, min(len(keys), len(others)), [keys[0], others[0]]
         elif len(keys) > 1:
             yield pair, len(keys) - 1, keys[:2]
 
 
-def _representatives(source: Source, duplication: Duplication, shown: set[str]) -> Counter[str]:
+def _representatives(source: Source, duplication: Duplication, listed: set[str]) -> Counter[str]:
     """Count the representatives of each listed pattern."""
     promoted = {line.key for line in duplication.promoted}
+    # These may have an entry, too.
     logged = promoted.union(
         line.key for cluster in duplication.clusters for line in cluster.near_duplicates
     )
-    # The other entries are representatives.
     entries = (entry.key for entry in source.entries() if entry.key not in logged)
     patterns = map(url_pattern, chain(entries, promoted))
-    return Counter(pattern for pattern in patterns if pattern in shown)
+    return Counter(pattern for pattern in patterns if pattern in listed)
 
 
 def _numbered(
     keys: Iterable[str], name_of: Callable[[str], str], listed: Iterable[str], *, add_new: bool
 ) -> tuple[list[str], list[int]]:
-    """Return all names, and the position of the name of each key; -1 if it is not listed."""
-    known = {name: number for number, name in enumerate(dict.fromkeys(listed))}
-    numbers = []
+    """Return all names, and the position of each key's name; -1 if not listed, unless `add_new`."""
+    positions = {name: position for position, name in enumerate(dict.fromkeys(listed))}
+    key_positions = []
     for key in keys:
         name = name_of(key)
         if add_new:
-            known.setdefault(name, len(known))
-        numbers.append(known.get(name, -1))
-    return list(known), numbers
+            positions.setdefault(name, len(positions))
+        key_positions.append(positions.get(name, -1))
+    return list(positions), key_positions

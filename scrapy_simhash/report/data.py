@@ -1,7 +1,6 @@
-"""Collect the data of a report as plain values for JSON.
+"""Collect the data of a report as values for JSON.
 
-The data includes the fingerprints of all clustered pages, so that the report can regroup them for
-a smaller k.
+The data includes the fingerprints of the listed pages, so that the script can regroup them.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.texts import MAX_CHARACTERS
-from scrapy_simhash.maintenance.duplication import duplication
+from scrapy_simhash.maintenance.duplication import duplication as find_duplication
 from scrapy_simhash.report.breakdown import break_down
 from scrapy_simhash.report.selection import select
 from scrapy_simhash.url_rules.listing import known_rules
@@ -26,16 +25,17 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.base import NearDuplicate
     from scrapy_simhash.index.texts import Texts
-    from scrapy_simhash.maintenance.duplication import Duplication
+    from scrapy_simhash.maintenance.duplication import Duplication, IndexCluster
     from scrapy_simhash.maintenance.sources import Source
 
 MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000
-_MOST_FLOODS = 20
-_TITLE_CHARACTERS = 200
-_MOST_SIMILAR = 200
-_MOST_RULES = 200
-_BINS = 120
+_MAX_FLOODS = 20
+_MAX_TITLE_CHARACTERS = 200
+_MAX_SIMILAR = 200
+_MAX_RULES = 200
+# The chart over time has at most so many columns, and the first of these widths that fits.
+_MAX_COLUMNS = 120
 _STEPS_S = (1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000)
 
 
@@ -50,48 +50,48 @@ def build(
 ) -> dict[str, Any]:
     """Return the data of a report.
 
-    :param texts: stored texts of the index; None if none are stored.
+    :param texts: stored texts of the index, or None.
     :param crawl: facts about the crawl that has just ended, from
         `scrapy_simhash.crawl.crawl_report`.
     :param cluster_limit: clusters with more near-duplicates are floods; 0 means no limit.
-    :param max_pages: upper limit for listed pages; beyond it, only the oldest pages of the largest
-        clusters are listed.
-    :param max_text_bytes: upper limit for compressed texts.
-    :raises IndexCorrupt: a row cannot be decoded.
+    :param max_pages: upper limit for listed pages, see `select`.
+    :param max_text_bytes: upper limit for the sum of the compressed texts.
+    :raises IndexCorrupt: an entry, a log line or a rule cannot be decoded.
     """
     from scrapy_simhash import __version__
 
-    doubled = duplication(source)
-    # An earlier crawl may have used a larger k than the manifest now says.
-    max_distance = max(source.manifest.max_distance, doubled.farthest)
-    selection = select(source, doubled, max_distance, max_pages)
+    duplication = find_duplication(source)
+    manifest = source.manifest
+    clusters, distances = duplication.clusters, duplication.distances
+    # A crawl may have used a larger k than that of the manifest.
+    max_distance = max(manifest.max_distance, duplication.farthest)
+    selection = select(source, duplication, max_distance, max_pages)
     pages = selection.pages
-    numbers_of_pages = {page.key: number for number, page in enumerate(pages)}
-    shown_texts, titles, of_text, no_room = _texts(texts, numbers_of_pages, doubled, max_text_bytes)
-    tables = break_down(source, doubled)
-    numbers = tables.numbered([*numbers_of_pages])
-    made = source.manifest
-    floods = [found for found in doubled.clusters if 0 < cluster_limit < len(found) - 1]
+    page_numbers = {page.key: number for number, page in enumerate(pages)}
+    encoded, titles, of_text, no_room = _texts(texts, page_numbers, clusters, max_text_bytes)
+    tables = break_down(source, duplication)
+    positions = tables.numbered([*page_numbers])
+    floods = [cluster for cluster in clusters if 0 < cluster_limit < len(cluster) - 1]
     return {
         "version": __version__,
         "made_at_s": int(time.time()),
         "index": {
             "directory": source.location,
-            "scheme": made.scheme.id,
-            "bits": made.scheme.bits,
+            "scheme": manifest.scheme.id,
+            "bits": manifest.scheme.bits,
             "max_distance": max_distance,
-            "tables": str(made.plan),
+            "tables": str(manifest.plan),
             "file_bytes": source.size_bytes(),
-            "representatives": doubled.representatives,
-            "near_duplicates": doubled.near_duplicates,
-            "clusters": len(doubled.clusters),
-            "similar": len(doubled.similar),
-            "log_lines": doubled.lines,
+            "representatives": duplication.representatives,
+            "near_duplicates": duplication.near_duplicates,
+            "clusters": len(clusters),
+            "similar": len(duplication.similar),
+            "log_lines": duplication.lines,
         },
         "crawl": crawl,
-        "timeline": _timeline(doubled),
-        "distances": [doubled.distances[distance] for distance in range(max_distance + 1)],
-        "farther": sum(n for distance, n in doubled.distances.items() if distance > max_distance),
+        "timeline": _timeline(duplication),
+        "distances": [distances[distance] for distance in range(max_distance + 1)],
+        "farther": sum(count for distance, count in distances.items() if distance > max_distance),
         **tables._asdict(),
         "similar": [
             {
@@ -100,10 +100,10 @@ def build(
                 "distance": line.distance,
                 "similarity": _percent(line.similarity),
             }
-            for line in nlargest(_MOST_SIMILAR, doubled.similar, key=_similarity)
+            for line in nlargest(_MAX_SIMILAR, duplication.similar, key=_similarity)
         ],
         "url_rules": _url_rules(source),
-        "names": {"hosts": numbers["hosts"], "patterns": numbers["patterns"]},
+        "names": {"hosts": positions["hosts"], "patterns": positions["patterns"]},
         "pages": {
             "key": [page.key for page in pages],
             "seen_at_s": [page.seen_at_s for page in pages],
@@ -112,23 +112,23 @@ def build(
             "similarity": [_percent(page.similarity) for page in pages],
             "component": selection.components,
             "text": of_text,
-            "host": numbers["of_host"],
-            "pattern": numbers["of_pattern"],
+            "host": positions["of_host"],
+            "pattern": positions["of_pattern"],
         },
         "fingerprints": base64.b64encode(
-            b"".join(page.fingerprint.to_bytes(made.scheme.bits // 8, "big") for page in pages)
+            b"".join(page.fingerprint.to_bytes(manifest.scheme.bits // 8, "big") for page in pages)
         ).decode("ascii"),
-        "texts": shown_texts,
+        "texts": encoded,
         "titles": titles,
         "text_characters": MAX_CHARACTERS,
         "cluster_limit": cluster_limit,
         # Full sizes of clusters that are listed only in part.
-        "sizes": {numbers_of_pages[key]: size for key, size in selection.sizes.items()},
+        "sizes": {page_numbers[key]: size for key, size in selection.sizes.items()},
         "floods": {
             "count": len(floods),
             "largest": [
-                {"key": found.representative, "near_duplicates": len(found) - 1}
-                for found in floods[:_MOST_FLOODS]
+                {"key": cluster.representative, "near_duplicates": len(cluster) - 1}
+                for cluster in floods[:_MAX_FLOODS]
             ],
         },
         "left_out": {**selection.left_out._asdict(), "texts": no_room},
@@ -136,23 +136,23 @@ def build(
 
 
 def _url_rules(source: Source) -> dict[str, Any]:
-    """Return the rules of URLs that hold, as a table."""
+    """Return the valid rules of URLs as a table, those that spared most requests first."""
     try:
-        holding = [one for one in known_rules(source.side_rows("url-rules")) if one.holds]
+        valid = [rule for rule in known_rules(source.side_rows("url-rules")) if rule.holds]
     except ValueError as error:
         raise corrupt(source.location, error) from error
     return {
-        "count": len(holding),
+        "count": len(valid),
         "most": [
             {
-                "site": one.site,
-                "rule": one.words,
-                "pages": one.record.total.pages,
-                "against": one.record.total.against,
-                "lower_bound": round(one.lower_bound, 2),
-                "spared": one.record.total.spared,
+                "site": rule.site,
+                "rule": rule.words,
+                "pages": rule.record.total.pages,
+                "against": rule.record.total.against,
+                "lower_bound": round(rule.lower_bound, 2),
+                "spared": rule.record.total.spared,
             }
-            for one in holding[:_MOST_RULES]
+            for rule in valid[:_MAX_RULES]
         ],
     }
 
@@ -167,71 +167,72 @@ def _percent(similarity: float | None) -> int:
 
 
 def _texts(
-    texts: Texts | None, places: Mapping[str, int], doubled: Duplication, max_bytes: int
+    texts: Texts | None, page_numbers: dict[str, int], clusters: list[IndexCluster], max_bytes: int
 ) -> tuple[list[str], list[str], list[int], int]:
-    """Return (texts, their titles, text number of each page or -1, number of omitted texts).
+    """Return (texts, their titles, text number of each page or -1, number of pages left out).
 
-    Texts of the largest clusters come first, those of pages outside clusters last.
+    Equal texts are listed once, those of the largest clusters first.
     """
-    numbers = [-1] * len(places)
+    text_numbers = [-1] * len(page_numbers)
     if texts is None:
-        return [], [], numbers, 0
-    in_clusters = chain.from_iterable(
-        (found.representative, *(line.key for line in found.near_duplicates))
-        for found in doubled.clusters
+        return [], [], text_numbers, 0
+    clustered_keys = chain.from_iterable(
+        (cluster.representative, *(line.key for line in cluster.near_duplicates))
+        for cluster in clusters
     )
-    shown: list[str] = []
+    encoded: list[str] = []
     titles: list[str] = []
     numbers_by_value: dict[bytes, int] = {}
-    no_room = size = 0
-    for key in dict.fromkeys(chain(in_clusters, places)):
-        value = texts.compressed(key) if key in places else None
+    pages_without_room = total_bytes = 0
+    for key in dict.fromkeys(chain(clustered_keys, page_numbers)):
+        value = texts.compressed(key) if key in page_numbers else None
         if value is None:
             continue
         number = numbers_by_value.get(value)
         if number is None:
-            if size + len(value) > max_bytes:
-                no_room += 1
+            if total_bytes + len(value) > max_bytes:
+                pages_without_room += 1
                 continue
-            size += len(value)
-            number = numbers_by_value[value] = len(shown)
-            shown.append(base64.b64encode(value).decode("ascii"))
+            total_bytes += len(value)
+            number = numbers_by_value[value] = len(encoded)
+            encoded.append(base64.b64encode(value).decode("ascii"))
             titles.append(_title(texts, key))
-        numbers[places[key]] = number
-    return shown, titles, numbers, no_room
+        text_numbers[page_numbers[key]] = number
+    return encoded, titles, text_numbers, pages_without_room
 
 
 def _title(texts: Texts, key: str) -> str:
     try:
-        kept = texts.get(key)
-    except IndexCorrupt:  # the comparison view reports it
+        text = texts.get(key)
+    except IndexCorrupt:  # the comparison will show no text
         return ""
-    return kept.title[:_TITLE_CHARACTERS] if kept else ""
+    return text.title[:_MAX_TITLE_CHARACTERS] if text else ""
 
 
-def _timeline(doubled: Duplication) -> dict[str, Any]:
-    """Return the numbers of pages over time, by when they were first seen."""
-    first = doubled.entry_times_s + Counter(map(doubled.first_seen_s, doubled.promoted))
-    near = chain.from_iterable(found.near_duplicates for found in doubled.clusters)
-    later = Counter(map(doubled.first_seen_s, near))
-    moments = [*first, *later]
-    if not moments:
+def _timeline(duplication: Duplication) -> dict[str, Any]:
+    """Return the number of representatives and near-duplicates by the time of first sight."""
+    first_seen_s = duplication.first_seen_s
+    representatives = duplication.entry_times_s + Counter(map(first_seen_s, duplication.promoted))
+    lines = chain.from_iterable(cluster.near_duplicates for cluster in duplication.clusters)
+    near_duplicates = Counter(map(first_seen_s, lines))
+    times_s = [*representatives, *near_duplicates]
+    if not times_s:
         return {"from_s": 0, "step_s": 1, "representatives": [], "near_duplicates": []}
-    from_s, to_s = min(moments), max(moments)
-    fitting = (step for step in _STEPS_S if (to_s - from_s) // step < _BINS)
-    step_s = next(fitting, (to_s - from_s) // _BINS + 1)
+    from_s, to_s = min(times_s), max(times_s)
+    fitting = (step for step in _STEPS_S if (to_s - from_s) // step < _MAX_COLUMNS)
+    step_s = next(fitting, (to_s - from_s) // _MAX_COLUMNS + 1)
     from_s -= from_s % step_s
-    bins = (to_s - from_s) // step_s + 1
+    columns = (to_s - from_s) // step_s + 1
     return {
         "from_s": from_s,
         "step_s": step_s,
-        "representatives": _binned(first, from_s, step_s, bins),
-        "near_duplicates": _binned(later, from_s, step_s, bins),
+        "representatives": _by_column(representatives, from_s, step_s, columns),
+        "near_duplicates": _by_column(near_duplicates, from_s, step_s, columns),
     }
 
 
-def _binned(moments: Mapping[int, int], from_s: int, step_s: int, bins: int) -> list[int]:
-    binned = [0] * bins
-    for moment, count in moments.items():
-        binned[(moment - from_s) // step_s] += count
-    return binned
+def _by_column(times_s: Mapping[int, int], from_s: int, step_s: int, columns: int) -> list[int]:
+    counts = [0] * columns
+    for time_s, count in times_s.items():
+        counts[(time_s - from_s) // step_s] += count
+    return counts

@@ -1,8 +1,8 @@
 """Render the data of a report as one HTML file that needs no other file and no network.
 
-Page names and texts are untrusted. The template escapes them, the script inserts them as text, and
-only http and https URLs become links. The Content-Security-Policy of the page allows only its own
-script and loads nothing.
+Names and texts of crawled pages are untrusted. The template escapes them, the script inserts them
+as text, and only http and https URLs become links. The Content-Security-Policy allows only the
+script and style of the file, and no request.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _SCRIPTS = (
     "moved_paragraphs", "runs",
     "rows", "compare", "csv", "main",
 )  # fmt: skip
+# Name in the counts of a crawl, label, meaning.
 _VERDICTS = (
     ("new", "new", "content that was not seen before"),
     ("changed", "changed", "known pages with other content"),
@@ -36,8 +37,8 @@ _VERDICTS = (
 )
 
 
-class Judged(NamedTuple):
-    """The pages with one verdict, and their part of the bar in per cent."""
+class VerdictRow(NamedTuple):
+    """The number of pages with one verdict, and where their part of the bar lies, in per cent."""
 
     name: str
     label: str
@@ -48,7 +49,7 @@ class Judged(NamedTuple):
 
 
 def render(report: Mapping[str, Any]) -> str:
-    """Return the HTML page. It can always be encoded in UTF-8, whatever was crawled.
+    """Return the HTML page. It has no lone surrogates, so it can be encoded in UTF-8.
 
     :param report: the data from `scrapy_simhash.report.data.build`.
     """
@@ -59,7 +60,7 @@ def render(report: Mapping[str, Any]) -> str:
         report=report,
         index=report["index"],
         crawl=crawl,
-        judged=_judged(crawl) if crawl else [],
+        judged=_verdict_rows(crawl) if crawl else [],
         policy=_policy(style, script),
         style=style,
         script=script,
@@ -69,16 +70,16 @@ def render(report: Mapping[str, Any]) -> str:
         clusters=report["index"]["clusters"],
         floods=floods["largest"],
         all_floods=floods["count"],
-        data=_json(_for_the_script(report)),
+        data=_json(_script_data(report)),
         fingerprints=_json(report["fingerprints"]),
         texts=_json(report["texts"]),
     )
 
 
-def _for_the_script(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of the data that the script of the page needs."""
+def _script_data(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data that the script needs at once; fingerprints and texts are separate."""
     index = report["index"]
-    numbers = {name: number for number, name in enumerate(report["names"]["patterns"])}
+    number_of = {name: number for number, name in enumerate(report["names"]["patterns"])}
     return {
         "bits": index["bits"],
         "max_distance": index["max_distance"],
@@ -90,26 +91,27 @@ def _for_the_script(report: Mapping[str, Any]) -> dict[str, Any]:
         "made_at_s": report["made_at_s"],
         "pages": report["pages"],
         "names": report["names"],
-        "pairs": [[numbers[pattern] for pattern in row["patterns"]] for row in report["pairs"]],
+        "pairs": [[number_of[pattern] for pattern in row["patterns"]] for row in report["pairs"]],
         "titles": report["titles"],
     }
 
 
-def _judged(crawl: Mapping[str, Any]) -> list[Judged]:
+def _verdict_rows(crawl: Mapping[str, Any]) -> list[VerdictRow]:
     """Return the verdicts of the crawl, with their parts of the bar."""
-    whole = sum(crawl[name] for name, *_ in _VERDICTS) or 1
+    total = sum(crawl[name] for name, *_ in _VERDICTS) or 1
     rows, start = [], 0.0
     for name, label, meaning in _VERDICTS:
-        if name == "error_page" and not crawl[name]:  # few crawls look for them
+        pages = crawl[name]
+        if name == "error_page" and not pages:  # few crawls look for error pages
             continue
-        width = 100 * crawl[name] / whole
-        rows.append(Judged(name, label, meaning, crawl[name], round(start, 3), round(width, 3)))
+        width = 100 * pages / total
+        rows.append(VerdictRow(name, label, meaning, pages, round(start, 3), round(width, 3)))
         start += width
     return rows
 
 
 def _json(data: Any) -> str:
-    """Return JSON that is safe inside a script element: nothing in it can begin a tag or comment.
+    """Return JSON that is safe in a script element, because no tag or comment can begin in it.
 
     All non-ASCII characters are escaped, including U+2028, U+2029 and lone surrogates.
     """
@@ -136,13 +138,13 @@ def _policy(style: str, script: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return the hash of a style or script as the Content-Security-Policy writes it."""
+    """Return the hash of a style or script as a Content-Security-Policy has it."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 @cache
 def _asset(name: str) -> str:
-    """Return the content of an asset, with line ends normalized as browsers do before hashing."""
+    """Return the content of an asset. Line ends are normalized: browsers hash it so."""
     source = files("scrapy_simhash.report") / "assets" / name
     return source.read_text(encoding="utf-8").replace("\r\n", "\n")
 

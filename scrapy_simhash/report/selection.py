@@ -1,7 +1,7 @@
 """Select the pages that a report lists, and group them into components.
 
-A *component* is a set of pages that are connected by distances of at most k. The clusters of any
-smaller k lie within components.
+A *component* is a set of pages that are connected by pairs within k or with their representatives.
+Each cluster lies within one component, also after the report regroups the pages for a smaller k.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
 
 class ListedPage(NamedTuple):
-    """A page as a report shows it; `came` is its position in crawl order.
+    """A page as a report lists it.
 
+    :param sequence: its position in crawl order, by which pages are sorted.
     :param seen_at_s: Unix time when it was first seen.
+    :param representative: key of its representative; its own key if it is one.
     :param distance: distance to the representative; it may exceed k if this representative
         replaced an earlier one.
     :param similarity: estimated resemblance to the representative, from 0 to 1; None if unknown.
     """
 
-    came: int
+    sequence: int
     key: str
     fingerprint: int
     seen_at_s: int
@@ -54,7 +56,7 @@ class LeftOut(NamedTuple):
 class Selection(NamedTuple):
     """The listed pages in crawl order, and the component number of each.
 
-    :param sizes: number of near-duplicates of each representative whose cluster is shortened.
+    :param sizes: by representative, the number of all near-duplicates of each shortened cluster.
     """
 
     pages: list[ListedPage]
@@ -64,34 +66,37 @@ class Selection(NamedTuple):
 
     def representatives(self) -> list[int]:
         """Return the position of each page's representative; its own if it is one."""
-        return _positions(self.pages)
+        return _representative_positions(self.pages)
 
 
-def select(source: Source, doubled: Duplication, max_distance: int, max_pages: int) -> Selection:
+def select(
+    source: Source, duplication: Duplication, max_distance: int, max_pages: int
+) -> Selection:
     """Return the pages of all components with at least two pages.
 
     :param max_distance: k of the components.
-    :param max_pages: upper limit for listed pages; beyond it, the largest clusters are shortened.
+    :param max_pages: upper limit for listed pages. If the clusters have more, the largest ones are
+        shortened. If all pages of the index are more, only those in clusters are listed.
     """
     from scrapy_simhash.clustering import cluster
 
-    shown, left_out = _shortened(doubled.clusters, max_pages)
-    near = {
-        line.key: (line, found.representative) for found in shown for line in found.near_duplicates
+    clusters, left_out = _shortened(duplication.clusters, max_pages)
+    copies = {
+        line.key: (line, part.representative) for part in clusters for line in part.near_duplicates
     }
-    representatives = {found.representative for found in shown}
-    # A representative without near-duplicates may still be within k of another near-duplicate.
-    if doubled.representatives + doubled.near_duplicates <= max_pages:
-        representatives.update(entry.key for entry in source.entries() if entry.key not in near)
-        representatives.update(line.key for line in doubled.promoted)
-    promoted = {line.key: line for line in doubled.promoted if line.key in representatives}
+    representatives = {part.representative for part in clusters}
+    # A representative without near-duplicates may still be within k of a page of a cluster.
+    if duplication.representatives + duplication.near_duplicates <= max_pages:
+        representatives.update(entry.key for entry in source.entries() if entry.key not in copies)
+        representatives.update(line.key for line in duplication.promoted)
+    promoted = {line.key: line for line in duplication.promoted if line.key in representatives}
     pages = [
         ListedPage(entry.number, entry.key, entry.fingerprint, entry.first_seen_s, entry.key)
         for entry in source.entries()
         if entry.key in representatives and entry.key not in promoted
     ]
-    pages += [_listed(line, line.key, doubled) for line in promoted.values()]
-    pages += [_listed(line, representative, doubled) for line, representative in near.values()]
+    pages += [_listed(line, line.key, duplication) for line in promoted.values()]
+    pages += [_listed(line, key, duplication) for line, key in copies.values()]
     pages.sort()
     components = cluster(
         [page.fingerprint for page in pages],
@@ -99,28 +104,28 @@ def select(source: Source, doubled: Duplication, max_distance: int, max_pages: i
         max_distance=max_distance,
         method="connected",
     ).representative.tolist()
-    # The tables may miss a pair that a crawl found. Also, a page may be farther than k from the
-    # page that replaced its representative.
-    components = _joined(components, _positions(pages))
+    # `cluster` may miss a pair that a crawl found, and a page may be farther than k from the page
+    # that replaced its representative.
+    components = _joined(components, _representative_positions(pages))
     sizes = Counter(components)
     listed = [number for number, component in enumerate(components) if sizes[component] > 1]
     return Selection(
         [pages[number] for number in listed],
         [components[number] for number in listed],
         {
-            found.representative: len(found) - 1
-            for found, part in zip(doubled.clusters, shown, strict=False)
-            if len(part) < len(found)
+            whole.representative: len(whole) - 1
+            for whole, part in zip(duplication.clusters, clusters, strict=False)
+            if len(part) < len(whole)
         },
         left_out,
     )
 
 
-def _listed(line: NearDuplicate, representative: str, doubled: Duplication) -> ListedPage:
+def _listed(line: NearDuplicate, representative: str, duplication: Duplication) -> ListedPage:
     page = ListedPage(
-        line.sequence, line.key, line.fingerprint, doubled.first_seen_s(line), representative
+        line.sequence, line.key, line.fingerprint, duplication.first_seen_s(line), representative
     )
-    if line.key == representative:  # it replaced a removed representative
+    if line.key == representative:  # a promoted page: the line names its old representative
         return page
     return page._replace(distance=line.distance, similarity=line.similarity)
 
@@ -128,43 +133,44 @@ def _listed(line: NearDuplicate, representative: str, doubled: Duplication) -> L
 def _shortened(
     clusters: Sequence[IndexCluster], max_pages: int
 ) -> tuple[list[IndexCluster], LeftOut]:
-    """Shorten the largest clusters until all fit into `max_pages`; omit clusters as a last resort.
+    """Return the clusters that are listed, largest first, and the counts of what is omitted.
 
-    Return the clusters, largest first, and the counts of what is omitted.
+    If they have more than `max_pages` pages, shorten the largest ones to the same length. If even
+    two pages of each are too many, omit the smallest ones.
     """
-    sizes = [len(found) for found in clusters]
+    sizes = [len(cluster) for cluster in clusters]
     if sum(sizes) <= max_pages:
         return list(clusters), LeftOut(0, 0, 0)
     lengths = range(2, max(sizes) + 1)
     fitting = bisect_right(
-        lengths, max_pages, key=lambda longest: sum(min(size, longest) for size in sizes)
+        lengths, max_pages, key=lambda length: sum(min(size, length) for size in sizes)
     )
-    longest = lengths[max(fitting - 1, 0)]
+    max_length = lengths[max(fitting - 1, 0)]
     shown = [
-        IndexCluster(found.representative, found.near_duplicates[: longest - 1])
-        for found in clusters[: max_pages // 2]
+        IndexCluster(cluster.representative, cluster.near_duplicates[: max_length - 1])
+        for cluster in clusters[: max_pages // 2]
     ]
-    listed = sum(map(len, shown))
+    pages = sum(map(len, shown))
     return shown, LeftOut(
         clusters=len(clusters) - len(shown),
-        shortened=sum(size > longest for size in sizes[: len(shown)]),
-        near_duplicates=sum(sizes) - len(clusters) - (listed - len(shown)),
+        shortened=sum(size > max_length for size in sizes[: len(shown)]),
+        near_duplicates=sum(sizes) - len(clusters) - (pages - len(shown)),
     )
 
 
-def _positions(pages: Sequence[ListedPage]) -> list[int]:
-    numbers = {page.key: number for number, page in enumerate(pages)}
-    return [numbers[page.representative] for page in pages]
+def _representative_positions(pages: Sequence[ListedPage]) -> list[int]:
+    positions = {page.key: position for position, page in enumerate(pages)}
+    return [positions[page.representative] for page in pages]
 
 
 def _joined(components: list[int], representatives: list[int]) -> list[int]:
-    """Join the component of each page with that of its representative."""
+    """Return the components, with that of each page joined with that of its representative."""
     import numpy as np
 
     from scrapy_simhash.clustering.clusters import connect, earliest_members
 
     earlier = np.array(components, dtype=np.intp)
-    everyone = np.arange(len(earlier))
-    connect(earlier, everyone, np.array(representatives, dtype=np.intp))
-    joined: list[int] = earliest_members(earlier, everyone).tolist()
+    positions = np.arange(len(earlier))
+    connect(earlier, positions, np.array(representatives, dtype=np.intp))
+    joined: list[int] = earliest_members(earlier, positions).tolist()
     return joined

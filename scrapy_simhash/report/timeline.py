@@ -10,16 +10,17 @@ from scrapy_simhash.report.visible import count
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+# In SVG units.
 WIDTH, HEIGHT = 1120, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 10, 26
-_MOST_LABELS = 8
-_WIDEST_COLUMN = 48
+_MAX_COLUMN_WIDTH = 48
+_MAX_LABELS = 8
+_MAX_LEVELS = 4
 _MINUTE_S, _DAY_S = 60, 86_400
-_LEVELS = 4
 
 
 class Column(NamedTuple):
-    """A column for one span of time, in SVG coordinates, with representatives stacked on top."""
+    """A column for one span of time: representatives down to `middle`, then near-duplicates."""
 
     start_s: float
     representatives: int
@@ -32,14 +33,14 @@ class Column(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A grid line or a mark on the time axis, with its label."""
+    """A grid line or a mark on the time axis, with its place in SVG units and its label."""
 
     place: float
     label: str
 
 
 class Timeline(NamedTuple):
-    """The layout of the chart; `step_s` is the time span of a column."""
+    """The layout of the chart; `levels` are the grid lines, `step_s` is the span of a column."""
 
     columns: list[Column]
     times: list[Tick]
@@ -48,27 +49,27 @@ class Timeline(NamedTuple):
 
 
 def timeline(data: Mapping[str, Any]) -> Timeline:
-    """Return the layout of the chart, with a column for each step of the report's data."""
+    """Return the layout of the chart for the ``timeline`` of a report's data."""
     step_s = data["step_s"]
-    sums = list(zip(data["representatives"], data["near_duplicates"], strict=True))
-    levels = _levels(max((sum(pair) for pair in sums), default=0))
-    highest = levels[-1] if levels else 1
+    counts = list(zip(data["representatives"], data["near_duplicates"], strict=True))
+    levels = _levels(max((sum(pair) for pair in counts), default=0))
+    highest_level = levels[-1] if levels else 1
     bottom = HEIGHT - _BOTTOM
-    scale = (bottom - _TOP) / highest
-    room = (WIDTH - _LEFT - _RIGHT) / max(len(sums), 1)
-    width = min(room * 0.8, _WIDEST_COLUMN)
+    scale = (bottom - _TOP) / highest_level
+    step_width = (WIDTH - _LEFT - _RIGHT) / max(len(counts), 1)
+    width = min(step_width * 0.8, _MAX_COLUMN_WIDTH)
     columns = [
         Column(
             start_s=data["from_s"] + number * step_s,
             representatives=representatives,
             near_duplicates=near_duplicates,
-            x=round(_LEFT + (number + 0.5) * room - width / 2, 2),
+            x=round(_LEFT + (number + 0.5) * step_width - width / 2, 2),
             width=round(width, 2),
             top=round(bottom - (representatives + near_duplicates) * scale, 2),
             middle=round(bottom - near_duplicates * scale, 2),
             bottom=bottom,
         )
-        for number, (representatives, near_duplicates) in enumerate(sums)
+        for number, (representatives, near_duplicates) in enumerate(counts)
     ]
     return Timeline(
         columns,
@@ -79,29 +80,29 @@ def timeline(data: Mapping[str, Any]) -> Timeline:
 
 
 def _levels(highest: int) -> list[int]:
-    """Return round numbers from 0 up to the first that is at least `highest`."""
+    """Return evenly spaced round numbers, from 0 to the first that is at least `highest`."""
     if highest <= 0:
         return []
-    step, turn = 1, 0
-    while highest > step * _LEVELS:
-        step = step * 5 // 2 if turn % 3 == 1 else step * 2
-        turn += 1
+    step, number = 1, 0
+    while highest > step * _MAX_LEVELS:  # steps are 1, 2, 5, 10, 20, 50, …
+        step = step * 5 // 2 if number % 3 == 1 else step * 2
+        number += 1
     return list(range(0, highest + step, step))
 
 
 def _times(columns: Sequence[Column], step_s: float) -> list[Tick]:
-    """Return at most eight marks for the time axis."""
+    """Return the marks of the time axis, at most eight."""
     if not columns:
         return []
-    every = -(-len(columns) // _MOST_LABELS)
+    every = -(-len(columns) // _MAX_LABELS)
     span_s = step_s * len(columns)
-    hours = "%H:%M:%S" if step_s < _MINUTE_S else "%H:%M"
-    shape = hours if span_s <= _DAY_S else "%d %b %H:%M" if step_s < _DAY_S else "%Y-%m-%d"
+    time = "%H:%M:%S" if step_s < _MINUTE_S else "%H:%M"
+    template = time if span_s <= _DAY_S else "%d %b %H:%M" if step_s < _DAY_S else "%Y-%m-%d"
     return [
-        Tick(round(column.x + column.width / 2, 2), _formatted(column.start_s, shape))
+        Tick(round(column.x + column.width / 2, 2), _formatted(column.start_s, template))
         for column in columns[::every]
     ]
 
 
-def _formatted(seconds: float, shape: str) -> str:
-    return datetime.fromtimestamp(max(seconds, 0), timezone.utc).strftime(shape)
+def _formatted(seconds: float, template: str) -> str:
+    return datetime.fromtimestamp(max(seconds, 0), timezone.utc).strftime(template)

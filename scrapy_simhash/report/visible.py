@@ -1,4 +1,4 @@
-"""Format text and numbers for the report. Text of pages, URLs and settings may be hostile."""
+"""Format texts, URLs and numbers for the report. Texts and URLs of crawled pages may be hostile."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from datetime import datetime, timezone
 from scrapy_simhash.documents.escaping import escaped
 
 _WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x20\x7f-\x9f\ud800-\udfff]+", re.IGNORECASE)
-_LONGEST_SHOWN = 400
+_MAX_SHOWN = 400
 _SHOWN_AT_EACH_END = 190
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
-_STEP = 1000
-_PLACES_BELOW = 10
+_UNIT_STEP = 1000
+_DECIMAL_BELOW = 10
 _UNKNOWN = "\N{EN DASH}"
-_YEAR_TOO_LATE_S = 253_402_300_800
+_YEAR_10000_S = 253_402_300_800
 
 
 def visible(text: object) -> str:
-    """Return a text with invisible and bidirectional control characters escaped, shortened."""
+    """Return a text, shortened to 400 characters, with invisible and control characters escaped."""
     shown = str(text)
-    if len(shown) > _LONGEST_SHOWN:
+    if len(shown) > _MAX_SHOWN:
         shown = f"{shown[:_SHOWN_AT_EACH_END]}…{shown[-_SHOWN_AT_EACH_END:]}"
     return escaped(shown)
 
@@ -36,7 +36,7 @@ def count(number: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a share in per cent, rounded down so that only the whole is 100 %, never 0 %."""
+    """Return a share in per cent, rounded down: only the whole is 100 %, and only 0 is 0 %."""
     if whole <= 0:
         return _UNKNOWN
     tenths = int(1000 * min(max(part / whole, 0.0), 1.0) + 1e-9)
@@ -45,8 +45,8 @@ def share(part: float, whole: float) -> str:
 
 
 def moment(seconds: float, *, precise: bool = False) -> str:
-    """Return a Unix time in UTC, to the minute or, if `precise`, to the second."""
-    if not 0 <= seconds < _YEAR_TOO_LATE_S:
+    """Return a Unix time in UTC, to the minute or, if `precise`, to the second; else a dash."""
+    if not 0 <= seconds < _YEAR_10000_S:
         return _UNKNOWN
     return datetime.fromtimestamp(seconds, timezone.utc).strftime(
         "%Y-%m-%d %H:%M:%S" if precise else "%Y-%m-%d %H:%M"
@@ -54,21 +54,21 @@ def moment(seconds: float, *, precise: bool = False) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in its two largest units."""
-    left = max(int(seconds), 0)
+    """Return a duration in its two largest units that are not 0."""
+    rest_s = max(int(seconds), 0)
     parts = []
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        whole, left = divmod(left, length)
-        if whole:
-            parts.append(f"{whole}\N{NO-BREAK SPACE}{unit}")
+    for unit, length_s in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        number, rest_s = divmod(rest_s, length_s)
+        if number:
+            parts.append(f"{number}\N{NO-BREAK SPACE}{unit}")
     return " ".join(parts[:2]) or "0\N{NO-BREAK SPACE}s"
 
 
 def size(number: float) -> str:
-    """Return a size in bytes in a suitable unit."""
+    """Return a number of bytes in a suitable unit."""
     unit = 0
-    while number >= _STEP and unit < len(_UNITS) - 1:
-        number /= _STEP
+    while number >= _UNIT_STEP and unit < len(_UNITS) - 1:
+        number /= _UNIT_STEP
         unit += 1
-    shown = f"{number:.1f}" if unit and number < _PLACES_BELOW else f"{number:.0f}"
+    shown = f"{number:.1f}" if unit and number < _DECIMAL_BELOW else f"{number:.0f}"
     return f"{shown}\N{NO-BREAK SPACE}{_UNITS[unit]}"

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, Any]:
-    """Write the report of an index atomically, and return its data.
+    """Write the report of an index to a file atomically, and return its data.
 
     :param options: `crawl`, `cluster_limit`, `max_pages` and `max_text_bytes` of `build`.
-    :raises StorageError: the index is missing, open elsewhere, or cannot be read.
+    :raises StorageError: the index is missing, open elsewhere or damaged, or cannot be read.
     :raises OSError: the file cannot be written; the error names `path`, not a temporary file.
     """
-    if not path.parent.is_dir():  # fail before the work, which may take long
+    if not path.parent.is_dir():  # fail now, because collecting the data may take long
         raise OSError(errno.ENOENT, "its directory does not exist", str(path))
     data = report_data(where, **options)
     content = render(data).encode()
@@ -40,9 +40,9 @@ def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, An
 
 
 def report_data(where: Location, **options: Any) -> dict[str, Any]:
-    """Return the data of a report; see `build`, and `write_report` for the errors."""
+    """Return the data of a report; for the options and StorageError, see `write_report`."""
     with opened_source(where) as source:
-        if isinstance(where, RedisAddress):  # which stores no texts
+        if isinstance(where, RedisAddress):  # Redis stores no texts
             return build(source, None, **options)
         with opened_texts(where, source.manifest.database) as texts:
             return build(source, texts, **options)

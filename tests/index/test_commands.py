@@ -68,7 +68,7 @@ def test_check_of_an_index_with_problems(made, run):
     problems = lines[1:-1]
     assert all(line.startswith("problem: ") for line in problems)
     assert "problem: a row of no known kind: b'X'" in problems
-    assert "problem: the state row counts 2 entries, there were 1" in problems
+    assert "problem: the state row counts 2 entries, but there are 1" in problems
     records_of_all = 2 * (len(PLAN.tables) + 1)
     said = (
         f"{records_of_all} records are in buckets, {records_of_all // 2} of them belong to entries"

@@ -173,7 +173,7 @@ def test_what_a_check_finds(redis_backend):
         server.call("HSET", layout.log_key(1), 1, b"?")
         server.call("SET", layout.order[0], 1)
         texts = " ".join(problems(index))
-        for part in ("counts 2 entries, there were 1", "whole records", "log", "come next"):
+        for part in ("counts 2 entries, but there are 1", "whole records", "log", "comes next"):
             assert part in texts
         assert index.compact() == 1  # the bytes that are no record
         page = index.observe("pending", B)
@@ -182,6 +182,15 @@ def test_what_a_check_finds(redis_backend):
         group = layout.group_keys(layout.group_of(digest_of("b")))[0]
         server.call("SET", group, digest_of("other") + (3).to_bytes(4, "big") + b"???")
         assert any("cannot be read" in one for one in problems(index))
+
+
+def test_pages_that_are_stored_during_a_check_are_no_problem(redis_backend):
+    with redis_backend.open() as index:
+        store(index, ("d", D))
+        report = CheckReport()
+        # The check has read the groups of these pages: they come before the group of d.
+        check_in_redis(index, report, lambda: store(index, ("a", A), ("b", B), ("c", C)))
+        assert (report.problems, report.entries, len(index)) == ([], 1, 4)
 
 
 @pytest.mark.parametrize("name", ["x*[y]?\\:simhash", "shop"])

@@ -207,7 +207,7 @@ def assert_refused_or_whole(kind, directory, expected):
             assert check(copy).problems
 
 
-@pytest.mark.parametrize("step", ["_keep_what_can_be_read", "_delete", "TableStore"])
+@pytest.mark.parametrize("step", ["_read_entries_and_log", "_delete", "TableStore"])
 def test_a_repair_that_failed_can_be_started_again(sound, monkeypatch, step):
     before = entries_of(sound)
     change_rows(sound, {b"X": b"?"}, [records.STATE_KEY])

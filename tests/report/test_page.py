@@ -249,8 +249,8 @@ def test_what_was_left_out_is_said():
     report = copy.deepcopy(small_report())
     report["left_out"] = {"clusters": 1234, "shortened": 1, "near_duplicates": 2345, "texts": 0}
     text = Read(render(report)).text
-    assert "2,345 near-duplicates are not listed: of 1 large cluster, the latest ones" in text
-    assert "ones, and all of 1,234 small clusters. The counts" in text
+    assert "2,345 near-duplicates are not listed: the latest ones of 1 large cluster, and" in text
+    assert "cluster, and all of 1,234 small clusters. The counts" in text
     assert "texts of" not in text
     # They are clusters all the same.
     report["index"]["clusters"] = 2345

@@ -1,129 +1,120 @@
-// The state of the table: the grouping, the clusters that pass the filters, and their order.
+// The state of the table: the clusters (see `makeGroups`), the filters, and what passes them.
 const choice = {
   groups: null,
-  shown: new Int32Array(0),
-  nearDuplicates: 0,
+  shown: new Int32Array(0), // the clusters that pass, in order
+  nearDuplicates: 0, // the sum of these clusters
   searched: "",
-  // Number of pages in each cluster that match the search.
-  matching: null,
-  // Number of pages in each cluster that match the button of the overview.
-  having: null,
+  searchCounts: null, // for each cluster, the number of its pages that match the search
   host: "",
-  // The button of the overview that was clicked: its kind (host, pattern or pair of patterns) and
-  // its number.
-  only: null,
+  only: null, // kind (host, pattern or pair) and number of the clicked button in the overview
+  onlyCounts: null, // for each cluster, the number of its pages that match this button
   flood: "any",
-  least: 1,
+  minNearDuplicates: 1,
   sort: "size",
   ascending: false,
-  page: 0,
+  page: 0, // of the table
   memberOrder: "farthest",
-  opened: new Set(),
+  opened: new Set(), // representatives of open clusters
 };
 const CLUSTERS_PER_PAGE = 100;
 
-// A longer search term is looked up only in the results of the shorter one.
-const found = { text: "", pages: null };
+// If the search term grows, only the results of the last search are searched.
+const lastSearch = { text: "", pages: null };
 function pagesWith(searched) {
-  const keys = lowered();
-  const among = found.text && searched.includes(found.text) ? found.pages : keys.keys();
+  const names = lowerCaseNames();
+  const candidates = lastSearch.text && searched.includes(lastSearch.text) ? lastSearch.pages : names.keys();
   const matching = [];
-  for (const page of among) if (keys[page].includes(searched)) matching.push(page);
-  found.text = searched;
-  found.pages = matching;
+  for (const page of candidates) if (names[page].includes(searched)) matching.push(page);
+  lastSearch.text = searched;
+  lastSearch.pages = matching;
   return matching;
 }
 
-// Count the given pages by cluster.
-function countsIn(groups, some) {
-  const { clusterOf } = groups, having = new Int32Array(groups.count);
-  for (const page of some) if (clusterOf[page] >= 0) having[clusterOf[page]] += 1;
-  return having;
+function countByCluster(groups, somePages) {
+  const { clusterOf } = groups, counts = new Int32Array(groups.count);
+  for (const page of somePages) if (clusterOf[page] >= 0) counts[clusterOf[page]] += 1;
+  return counts;
 }
 
-function pagesWhere(column, isWanted) {
+function pagesWhere(column, isMatch) {
   const matching = [];
-  for (let page = 0; page < pages.count; page += 1) if (isWanted(column[page])) matching.push(page);
+  for (let page = 0; page < pages.count; page += 1) if (isMatch(column[page])) matching.push(page);
   return matching;
 }
 
-function clustersOnHosts(groups) {
-  const matching = data.names.hosts.map((name) => name.includes(choice.host));
-  return countsIn(groups, pagesWhere(pages.host, (host) => matching[host]));
+function countByHost(groups) {
+  const isMatch = data.names.hosts.map((name) => name.includes(choice.host));
+  return countByCluster(groups, pagesWhere(pages.host, (host) => isMatch[host]));
 }
 
-function clustersOfOnly(groups) {
+function countByButton(groups) {
   const { kind, number } = choice.only;
-  if (kind === "pair") return clustersOfPair(groups, data.pairs[number]);
-  return countsIn(groups, pagesWhere(pages[kind], (other) => other === number));
+  if (kind === "pair") return countByPair(groups, data.pairs[number]);
+  return countByCluster(groups, pagesWhere(pages[kind], (other) => other === number));
 }
 
 // Count, in clusters with both patterns, the pages of the rarer one. For a pattern paired with itself,
 // count all its pages except one.
-function clustersOfPair(groups, [one, other]) {
-  const { pattern } = pages, having = new Int32Array(groups.count);
+function countByPair(groups, [one, other]) {
+  const { pattern } = pages, counts = new Int32Array(groups.count);
   for (let cluster = 0; cluster < groups.count; cluster += 1) {
     let ones = 0, others = 0;
     for (const page of [groups.heads[cluster], ...nearDuplicatesOf(groups, cluster)]) {
       ones += pattern[page] === one;
       others += pattern[page] === other;
     }
-    having[cluster] = one === other ? Math.max(ones - 1, 0) : Math.min(ones, others);
+    counts[cluster] = one === other ? Math.max(ones - 1, 0) : Math.min(ones, others);
   }
-  return having;
+  return counts;
 }
 
-const PASSES = {
-  any: () => true,
-  some: (value) => Boolean(value),
-  none: (value) => !value,
-};
+const FLOOD_FILTERS = { any: () => true, some: (isFlood) => isFlood, none: (isFlood) => !isFlood };
 
 function filter() {
   const { groups } = choice;
-  const byKey = choice.searched ? countsIn(groups, pagesWith(choice.searched)) : null;
-  const byHost = choice.host ? clustersOnHosts(groups) : null;
-  const byButton = choice.only ? clustersOfOnly(groups) : null;
-  const flood = PASSES[choice.flood];
+  const bySearch = choice.searched ? countByCluster(groups, pagesWith(choice.searched)) : null;
+  const byHost = choice.host ? countByHost(groups) : null;
+  const byButton = choice.only ? countByButton(groups) : null;
+  const passesFlood = FLOOD_FILTERS[choice.flood];
   const shown = new Int32Array(groups.count);
   let count = 0, nearDuplicates = 0;
   for (let cluster = 0; cluster < groups.count; cluster += 1) {
-    if (groups.counts[cluster] < choice.least) continue;
-    if (byKey && !byKey[cluster]) continue;
+    if (groups.counts[cluster] < choice.minNearDuplicates) continue;
+    if (bySearch && !bySearch[cluster]) continue;
     if (byHost && !byHost[cluster]) continue;
     if (byButton && !byButton[cluster]) continue;
-    if (!flood(groups.isFlood(cluster))) continue;
+    if (!passesFlood(groups.isFlood(cluster))) continue;
     shown[count] = cluster;
     count += 1;
     nearDuplicates += groups.counts[cluster];
   }
-  choice.matching = byKey;
-  choice.having = byButton;
+  choice.searchCounts = bySearch;
+  choice.onlyCounts = byButton;
   choice.shown = shown.subarray(0, count);
   choice.nearDuplicates = nearDuplicates;
   choice.page = 0;
   sort();
 }
 
-// The sort is stable: equal clusters stay in crawl order of their representatives.
+// Equal clusters are in crawl order of their representatives.
 function sort() {
   const { groups, sort: by } = choice, direction = choice.ascending ? 1 : -1;
-  const rank = by === "key" ? ranks() : null;
+  const rank = by === "key" ? ranksOfKeys() : null;
   const value = {
     key: (cluster) => rank[groups.heads[cluster]],
     size: (cluster) => groups.counts[cluster],
-    distance: (cluster) => groups.most[cluster],
+    distance: (cluster) => groups.maxDistance[cluster],
     seen: (cluster) => groups.seen[cluster],
   }[by];
   const values = Float64Array.from({ length: groups.count }, (_, cluster) => value(cluster));
   choice.shown.sort((one, other) => direction * (values[one] - values[other]) || one - other);
 }
 
-function pageCount() {
+function tablePageCount() {
   return Math.max(1, Math.ceil(choice.shown.length / CLUSTERS_PER_PAGE));
 }
 
 function isFiltered() {
   return Boolean(choice.searched || choice.host || choice.only || choice.flood !== "any"
-    || choice.least > 1);
+    || choice.minNearDuplicates > 1);
 }

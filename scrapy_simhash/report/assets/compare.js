@@ -1,6 +1,7 @@
 // Show two pages of a cluster side by side, with marked differences.
-const OPTIONS_AROUND = 250;
-const comparison = { cluster: -1, members: [], left: 0, right: 0, turn: 0, differences: [], at: -1 };
+const OPTIONS_AROUND = 250; // in the lists of pages, before and after the chosen page
+// `left` and `right` are positions in `members`, `at` is the position of the current difference.
+const comparison = { cluster: -1, members: [], left: 0, right: 0, calls: 0, differences: [], at: -1 };
 
 function compare(cluster, page) {
   const { groups } = choice;
@@ -8,17 +9,17 @@ function compare(cluster, page) {
   comparison.members = [groups.heads[cluster], ...membersInOrder(groups, cluster, choice.memberOrder)];
   comparison.left = 0;
   comparison.right = Math.max(comparison.members.indexOf(page, 1), 1);
-  showPlace();
+  showPosition();
   if (!byId("comparison").open) byId("comparison").showModal();
   showComparison();
 }
 
 // Show the position of the cluster among the shown clusters.
-function showPlace() {
-  const place = choice.shown.indexOf(comparison.cluster), count = choice.shown.length;
-  byId("comparison-place").textContent = `cluster ${numbers.format(place + 1)} of ${numbers.format(count)}`;
-  byId("cluster-before").disabled = place <= 0;
-  byId("cluster-after").disabled = place === count - 1;
+function showPosition() {
+  const position = choice.shown.indexOf(comparison.cluster), count = choice.shown.length;
+  byId("comparison-place").textContent = `cluster ${numbers.format(position + 1)} of ${numbers.format(count)}`;
+  byId("cluster-before").disabled = position <= 0;
+  byId("cluster-after").disabled = position === count - 1;
 }
 
 function goToCluster(step) {
@@ -44,27 +45,18 @@ function showChooser(side) {
 }
 
 async function showComparison() {
-  comparison.turn += 1;
-  const { turn, members } = comparison;
+  comparison.calls += 1;
+  const { calls, members } = comparison;
   showChooser("left");
   showChooser("right");
   const chosen = [members[comparison.left], members[comparison.right]];
-  let texts, prints;
-  try {
-    texts = await Promise.all(chosen.map(textOf));
-  } catch {
-    texts = [null, null];
-  }
-  try {
-    prints = await fingerprints();
-  } catch {
-    prints = null;
-  }
-  if (turn !== comparison.turn) return;
+  const texts = await Promise.all(chosen.map(textOf)).catch(() => [null, null]);
+  const prints = await fingerprints().catch(() => null);
+  if (calls !== comparison.calls) return;  // a later call is under way
   showTitles(texts);
   const words = texts.map((text) => (text ? wordsOf(visibleText(text.text)) : null));
-  const keptShort = texts.some((text) => text && isKeptShort(text.text));
-  const cutShort = words.some((some) => some && some.length === MOST_WORDS);
+  const isTextCutOff = texts.some((text) => text && isCutOff(text.text));
+  const areWordsCutOff = words.some((list) => list && list.length === MAX_WORDS);
   const distance = prints ? distanceBetween(prints, ...chosen, data.bits) : null;
   const sentences = distance === null ? [] : [`Distance ${distance}.`];
   comparison.differences = [];
@@ -72,17 +64,17 @@ async function showComparison() {
   byId("at-difference").textContent = "";
   if (words[0] && words[1]) {
     sentences.push(`Similarity ${Math.floor(100 * resemblance(texts[0].text, texts[1].text) + 1e-9)}${NO_BREAK}%.`);
-    const { partner, isWhole, moved, edited, count } = alignedWithMoved(...words);
+    const { partner, isComplete, moved, edited, count } = alignedWithMoved(...words);
     const runs = runsOf(...words, partner, moved);
-    byId("texts-compared").replaceChildren(...pairsOf(...words, runs, edited));
-    sentences.push(sumOf(runs, edited, count, keptShort ? "The stored parts are" : "The texts are"));
-    if (keptShort) sentences.push(`Only the first ${numbers.format(data.text_characters)} characters of a text are stored.`);
-    if (cutShort) sentences.push(`Only the first ${numbers.format(MOST_WORDS)} words are compared.`);
-    if (!isWhole) sentences.push("The comparison stopped early because it would take too long: some equal words are marked as different.");
+    byId("texts-compared").replaceChildren(...rowsOf(...words, runs, edited));
+    sentences.push(summaryOf(runs, edited, count, isTextCutOff ? "The stored parts are" : "The texts are"));
+    if (isTextCutOff) sentences.push(`Only the first ${numbers.format(data.text_characters)} characters of a text are stored.`);
+    if (areWordsCutOff) sentences.push(`Only the first ${numbers.format(MAX_WORDS)} words are compared.`);
+    if (!isComplete) sentences.push("The comparison stopped early because it would take too long: some equal words are marked as different.");
   } else {
-    const sides = words.map(oneSide);
+    const sides = words.map(plainRows);
     const rows = Array.from(sides[0].length > sides[1].length ? sides[0] : sides[1],
-      (_, row) => pairOf(sides[0][row] || [], sides[1][row] || [], false));
+      (_, row) => rowOf(sides[0][row] || [], sides[1][row] || [], false));
     byId("texts-compared").replaceChildren(...rows);
     sentences.push("The report does not have both texts. Crawls store texts if SIMHASH_KEEP_TEXT = True; --max-text-bytes limits the texts in a report.");
   }
@@ -94,8 +86,8 @@ async function showComparison() {
   byId("texts-compared").classList.toggle("only", byId("only").checked && !none);
 }
 
-// Return true if only the beginning of the text is stored; the rest may differ.
-function isKeptShort(text) {
+// Return true if a text has the maximum length of a stored text, so its rest may be missing.
+function isCutOff(text) {
   return text.length >= data.text_characters && Array.from(text).length >= data.text_characters;
 }
 
@@ -105,12 +97,13 @@ function showTitles(texts) {
   });
 }
 
-function sumOf(runs, edited, movedCount, theTexts) {
+// Return a sentence with the numbers of equal, moved and differing words.
+function summaryOf(runs, edited, movedCount, theTexts) {
   const sums = { same: 0, moved: 0, left: 0, right: 0 };
   for (const run of runs) {
     if (run.same) sums.same += run.to - run.from;
     else if (run.moved >= 0) {
-      // The other side has a run for the same paragraph; equal words count once.
+      // A moved paragraph has a run on each side; its equal words count only on the left.
       for (let at = run.from; at < run.to; at += 1) sums[edited[0][at] ? "left" : "moved"] += 1;
       for (let at = run.otherFrom; at < run.otherTo; at += 1) sums.right += edited[1][at];
     } else {

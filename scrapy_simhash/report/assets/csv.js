@@ -1,8 +1,8 @@
 // Write the clusters, as grouped and filtered, as CSV for spreadsheets (RFC 4180).
 
-// A spreadsheet takes a cell that begins with such a sign for a formula. Some spreadsheets split
-// cells at semicolons or tabs even inside quotation marks, so signs after these count, too. All
-// other signs stay: they are common in URLs.
+// A spreadsheet takes a cell that begins with one of these signs for a formula. Some spreadsheets
+// split cells at semicolons or tabs even inside quotation marks, so a sign after these is preceded by
+// an apostrophe, too. All other signs stay, because they are common in URLs.
 const FORMULA = /(?=[=+\-@\uff1d\uff0b\uff0d\uff20])(?<=(?:^|[;\t\r\n])[\s"\p{Cc}\p{Cf}]*)/gu;
 function cell(value) {
   let text = String(value);
@@ -15,8 +15,8 @@ function* csvOfClusters() {
   yield ["representative", "near_duplicates", "smallest_distance", "largest_distance",
     "smallest_similarity_percent", "flood", "first_seen"];
   for (const cluster of choice.shown) {
-    yield [pages.key[groups.heads[cluster]], groups.counts[cluster], groups.least[cluster],
-      groups.most[cluster], percentOrNothing(groups.leastAlike[cluster]),
+    yield [pages.key[groups.heads[cluster]], groups.counts[cluster], groups.minDistance[cluster],
+      groups.maxDistance[cluster], percentOrNothing(groups.minSimilarity[cluster]),
       Number(groups.isFlood(cluster)), iso(groups.seen[cluster])];
   }
 }

@@ -4,33 +4,32 @@ const SLICE_MS = 12;
 function asCrawled() {
   const representative = pages.representative.slice();
   for (let page = 0; page < pages.count; page += 1) {
-    const of = representative[page];
-    if (!(of >= 0 && of < pages.count)) representative[page] = page;
+    if (!(representative[page] >= 0 && representative[page] < pages.count)) representative[page] = page;
   }
-  return grouped(data.max_distance, representative, pages.distance);
+  return makeGroups(data.max_distance, representative, pages.distance);
 }
 
 // Return the leader clustering for k. In crawl order, each page is a near-duplicate of the nearest
-// earlier representative within k (the oldest of equally near ones), or becomes a representative.
-// A page and its representative are in one component. Equal fingerprints are common: they share the
-// comparisons, so only newer representatives are compared. Return null as soon as `isStale` is true.
-// `tell` gets the progress, from 0 to 1.
-async function regrouped(k, { isStale, tell }) {
+// earlier representative within k (the oldest of equally near ones), or becomes a representative
+// (leader). Only pages of one component are compared. Equal fingerprints are common, so a page goes on
+// from the result of the last page with an equal fingerprint. Return null as soon as `isStale` is true.
+// `reportProgress` gets the progress, from 0 to 1.
+async function regrouped(k, { isStale, reportProgress }) {
   const prints = await fingerprints();
-  await breath();
+  await yieldToBrowser();
   const representative = new Int32Array(pages.count), distances = new Uint16Array(pages.count);
   const { order, starts } = components();
-  await breath();
+  await yieldToBrowser();
   const first = firstEqual(prints);
-  await breath();
-  if (k === 0) return grouped(k, first, distances);
-  // By the first page with an equal fingerprint: its nearest leader, and how many it was compared with.
+  await yieldToBrowser();
+  if (k === 0) return makeGroups(k, first, distances);
+  // By first page with an equal fingerprint: with how many leaders it was compared, the nearest of them.
   const compared = new Int32Array(pages.count);
   const nearest = new Int32Array(pages.count).fill(-1), nearestDistance = new Uint16Array(pages.count);
   const leaders = new Int32Array(pages.count);
-  let pause = performance.now() + SLICE_MS, work = 0, done = 0;
+  let pauseAt = performance.now() + SLICE_MS, work = 0, doneWork = 0;
   const sizes = Array.from({ length: starts.length - 1 }, (_, number) => starts[number + 1] - starts[number]);
-  const all = sizes.reduce((sum, size) => sum + mostWork(size), 0);
+  const allWork = sizes.reduce((sum, size) => sum + maxWork(size), 0);
   for (let component = 0; component + 1 < starts.length; component += 1) {
     let leaderCount = 0;
     for (let at = starts[component]; at < starts[component + 1]; at += 1) {
@@ -55,61 +54,60 @@ async function regrouped(k, { isStale, tell }) {
       nearestDistance[equal] = distances[page] = best;
       if (work > 50_000) {
         work = 0;
-        if (performance.now() > pause) {
-          await breath();
+        if (performance.now() > pauseAt) {
+          await yieldToBrowser();
           if (isStale()) return null;
-          tell((done + mostWork(at + 1 - starts[component])) / all);
-          pause = performance.now() + SLICE_MS;
+          reportProgress((doneWork + maxWork(at + 1 - starts[component])) / allWork);
+          pauseAt = performance.now() + SLICE_MS;
         }
       }
     }
-    done += mostWork(sizes[component]);
+    doneWork += maxWork(sizes[component]);
   }
-  return grouped(k, representative, distances);
+  return makeGroups(k, representative, distances);
 }
 
-// Return the work for `count` pages that all become representatives: the slowest case, in which the
-// progress is shown.
-function mostWork(count) {
+// Return the work for pages that all become representatives: the slowest case, for which progress is shown.
+function maxWork(count) {
   return count * (count / 2 + 10);
 }
 
-let componentOrder = null;
+let sortedComponents = null;
+// Return the pages sorted by component; see `sortByGroup`.
 function components() {
-  if (componentOrder) return componentOrder;
-  const dense = new Map(), of = new Int32Array(pages.count), sizes = [];
+  if (sortedComponents) return sortedComponents;
+  const numbers = new Map(), numberOf = new Int32Array(pages.count), sizes = [];
   for (let page = 0; page < pages.count; page += 1) {
-    let number = dense.get(pages.component[page]);
+    let number = numbers.get(pages.component[page]);
     if (number === undefined) {
       number = sizes.push(0) - 1;
-      dense.set(pages.component[page], number);
+      numbers.set(pages.component[page], number);
     }
     sizes[number] += 1;
-    of[page] = number;
+    numberOf[page] = number;
   }
-  componentOrder = inOrder(of, sizes);
-  return componentOrder;
+  sortedComponents = sortByGroup(numberOf, sizes);
+  return sortedComponents;
 }
 
-// Return the pages sorted by group, and the position where each group begins.
-function inOrder(of, sizes) {
-  const starts = new Int32Array(sizes.length + 1), order = new Int32Array(of.length);
-  for (let number = 0; number < sizes.length; number += 1) {
-    starts[number + 1] = starts[number] + sizes[number];
-  }
+// Return the pages sorted by group, without those of group -1, and the position where each group begins.
+function sortByGroup(groupOf, sizes) {
+  const starts = new Int32Array(sizes.length + 1), order = new Int32Array(groupOf.length);
+  for (let group = 0; group < sizes.length; group += 1) starts[group + 1] = starts[group] + sizes[group];
   const next = starts.slice();
-  for (let page = 0; page < of.length; page += 1) {
-    if (of[page] < 0) continue;
-    order[next[of[page]]] = page;
-    next[of[page]] += 1;
+  for (let page = 0; page < groupOf.length; page += 1) {
+    if (groupOf[page] < 0) continue;
+    order[next[groupOf[page]]] = page;
+    next[groupOf[page]] += 1;
   }
   return { order, starts };
 }
 
 let equalPages = null;
+// Return, for each page, the first page with an equal fingerprint.
 function firstEqual({ words, perPage }) {
   if (equalPages) return equalPages;
-  const known = new Map();
+  const firstPages = new Map();
   equalPages = new Int32Array(pages.count);
   for (let page = 0; page < pages.count; page += 1) {
     const part = String.fromCharCode(
@@ -117,8 +115,8 @@ function firstEqual({ words, perPage }) {
     );
     // Pages of different components stay apart, whatever their fingerprints.
     const key = `${pages.component[page]} ${part}`;
-    const first = known.get(key);
-    if (first === undefined) known.set(key, page);
+    const first = firstPages.get(key);
+    if (first === undefined) firstPages.set(key, page);
     equalPages[page] = first === undefined ? page : first;
   }
   return equalPages;
@@ -129,8 +127,10 @@ function similarityTo(page, representative) {
   return pages.representative[page] === representative ? pages.similarity[page] : -1;
 }
 
-// Return the clusters, numbered in crawl order of their representatives; -1 means no cluster.
-function grouped(k, representative, distance) {
+// Return the clusters, numbered in crawl order of their representatives. `representative`, `distance`
+// and `clusterOf` (-1 for no cluster) are by page; the other arrays are by cluster: `heads` are
+// representatives, `counts` are near-duplicates listed here, `sizes` are all near-duplicates.
+function makeGroups(k, representative, distance) {
   const size = new Int32Array(pages.count);
   for (let page = 0; page < pages.count; page += 1) {
     if (representative[page] !== page) size[representative[page]] += 1;
@@ -142,8 +142,8 @@ function grouped(k, representative, distance) {
   const cluster = new Int32Array(pages.count).fill(-1);
   const clusterOf = number.slice();
   const counts = new Int32Array(heads.length);
-  const leastAlike = new Int8Array(heads.length).fill(-1), mostAlike = leastAlike.slice();
-  const least = new Uint16Array(heads.length).fill(65535), most = new Uint16Array(heads.length);
+  const minSimilarity = new Int8Array(heads.length).fill(-1), maxSimilarity = minSimilarity.slice();
+  const minDistance = new Uint16Array(heads.length).fill(65535), maxDistance = new Uint16Array(heads.length);
   const seen = Float64Array.from(heads, (head) => pages.seen[head]);
   const distances = new Array(data.max_distance + 1).fill(0);
   let nearDuplicates = 0;
@@ -155,20 +155,20 @@ function grouped(k, representative, distance) {
     if (clusterOf[page] < 0) clusterOf[page] = of;
     counts[of] += 1;
     nearDuplicates += 1;
-    const alike = similarityTo(page, representative[page]);
-    if (alike >= 0 && (leastAlike[of] < 0 || alike < leastAlike[of])) leastAlike[of] = alike;
-    if (alike > mostAlike[of]) mostAlike[of] = alike;
-    if (bits < least[of]) least[of] = bits;
-    if (bits > most[of]) most[of] = bits;
+    const similarity = similarityTo(page, representative[page]);
+    if (similarity >= 0 && (minSimilarity[of] < 0 || similarity < minSimilarity[of])) minSimilarity[of] = similarity;
+    if (similarity > maxSimilarity[of]) maxSimilarity[of] = similarity;
+    if (bits < minDistance[of]) minDistance[of] = bits;
+    if (bits > maxDistance[of]) maxDistance[of] = bits;
     if (pages.seen[page] < seen[of]) seen[of] = pages.seen[page];
     if (bits < distances.length) distances[bits] += 1;
   }
-  const { order, starts } = inOrder(cluster, counts);
-  // The full size of a shortened cluster is known as crawled only, not for a smaller k.
+  const { order, starts } = sortByGroup(cluster, counts);
+  // The file has the full sizes of shortened clusters as crawled, not those for a smaller k.
   const sizes = heads.map((head, of) => (k === data.max_distance && data.sizes[head]) || counts[of]);
   return {
-    k, heads: Int32Array.from(heads), count: heads.length, nearDuplicates, counts, least,
-    most, leastAlike, mostAlike, representative, seen, distances, distance, clusterOf, order, starts, sizes,
+    k, heads: Int32Array.from(heads), count: heads.length, nearDuplicates, counts, minDistance, maxDistance,
+    minSimilarity, maxSimilarity, representative, seen, distances, distance, clusterOf, order, starts, sizes,
     isFlood: (of) => data.cluster_limit > 0 && sizes[of] > data.cluster_limit,
   };
 }

@@ -1,12 +1,13 @@
 // Connect the controls of the page.
 
-function listen(id, event, does) {
-  byId(id).addEventListener(event, does);
+function listen(id, event, handler) {
+  byId(id).addEventListener(event, handler);
 }
 
-function filtered(change) {
+// Return a handler that changes a filter to the value of a control.
+function filtered(changeFilter) {
   return (event) => {
-    change(event.target.value);
+    changeFilter(event.target.value);
     filter();
     showClusters();
   };
@@ -16,15 +17,15 @@ function listenToFilters() {
   listen("search", "input", filtered((value) => { choice.searched = value.trim().toLowerCase(); }));
   listen("host", "input", filtered((value) => {
     choice.host = value.trim().toLowerCase();
-    // The element may be the label of a button.
+    // A button of the overview may have written the host; typing replaces its filter.
     choice.only = null;
   }));
   listen("flood", "change", filtered((value) => { choice.flood = value; }));
-  listen("least", "input", filtered((value) => { choice.least = Math.max(Number(value) || 1, 1); }));
+  listen("least", "input", filtered((value) => { choice.minNearDuplicates = Math.max(Number(value) || 1, 1); }));
   listen("filters", "submit", (event) => event.preventDefault());
   listen("clear", "click", () => {
     byId("filters").reset();
-    Object.assign(choice, { searched: "", host: "", only: null, flood: "any", least: 1 });
+    Object.assign(choice, { searched: "", host: "", only: null, flood: "any", minNearDuplicates: 1 });
     filter();
     showClusters();
     byId("search").focus();
@@ -80,11 +81,11 @@ function listenToTable() {
     for (const body of byId("cluster-table").querySelectorAll("tbody.opened")) open(body, true);
   });
   listen("open-all", "click", () => openAll(!areAllOpen()));
-  const top = () => byId("cluster-table").scrollIntoView({ block: "start" });
-  listen("first", "click", () => { turnTo(0); top(); });
-  listen("previous", "click", () => { turnTo(choice.page - 1); top(); });
-  listen("next", "click", () => { turnTo(choice.page + 1); top(); });
-  listen("last", "click", () => { turnTo(pageCount() - 1); top(); });
+  const scrollUp = () => byId("cluster-table").scrollIntoView({ block: "start" });
+  listen("first", "click", () => { turnTo(0); scrollUp(); });
+  listen("previous", "click", () => { turnTo(choice.page - 1); scrollUp(); });
+  listen("next", "click", () => { turnTo(choice.page + 1); scrollUp(); });
+  listen("last", "click", () => { turnTo(tablePageCount() - 1); scrollUp(); });
   listen("page", "change", (event) => turnTo((Math.floor(Number(event.target.value)) || 1) - 1));
   listen("csv-clusters", "click", () => download("clusters", csvOfClusters()));
   listen("csv-pages", "click", () => download("pages", csvOfPages()));
@@ -127,9 +128,9 @@ function listenToComparison() {
   listen("close", "click", () => byId("comparison").close());
 }
 
-// Jump from the overview to the clusters, filtered by `control`, or with the filter cleared.
-function filterFrom(control, chosen) {
-  Object.assign(choice, chosen);
+// Jump from the overview to the clusters with other filters, and focus a control of these.
+function filterFrom(control, filters) {
+  Object.assign(choice, filters);
   filter();
   showClusters();
   byId("clusters").scrollIntoView();
@@ -169,8 +170,8 @@ function listenToOverview() {
 function start() {
   for (const part of document.querySelectorAll(".scripted")) part.hidden = false;
   const groups = asCrawled();
-  kept.set(data.max_distance, groups);
-  wanted = data.max_distance;
+  groupsByK.set(data.max_distance, groups);
+  chosenK = data.max_distance;
   // A reload keeps typed text but resets everything else, so reset the text, too.
   byId("filters").reset();
   byId("k").value = data.max_distance;
@@ -183,9 +184,9 @@ function start() {
   listenToOverview();
   addEventListener("beforeprint", openForPrint);
   addEventListener("afterprint", closeAfterPrint);
-  whole().then(() => {
-    // Prepare for the search before the first letter is typed.
-    setTimeout(lowered);
+  wholeFile().then(() => {
+    // The first letter of a search would wait for this.
+    setTimeout(lowerCaseNames);
     if (hasFingerprints()) return;
     byId("k").disabled = true;
     byId("regrouped").textContent += " The fingerprints are not in this file: k cannot be changed.";

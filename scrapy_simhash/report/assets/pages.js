@@ -1,16 +1,16 @@
-// Load the pages as columns of numbers. Large or rarely used data is decoded on demand.
+// Load the pages as columns: arrays with one value for each page. Other data is decoded on demand.
 const data = JSON.parse(byId("data").textContent);
 const pages = {
   count: data.pages.key.length,
   key: data.pages.key,
   seen: Float64Array.from(data.pages.seen_at_s),
   distance: Uint16Array.from(data.pages.distance),
-  // In per cent, to the representative as crawled; -1 if unknown.
+  // To the representative as crawled, in per cent; -1 if unknown.
   similarity: Int8Array.from(data.pages.similarity),
   representative: Int32Array.from(data.pages.representative),
   component: Int32Array.from(data.pages.component),
   text: Int32Array.from(data.pages.text),
-  // Numbers of names; -1 for a pattern that no table lists.
+  // Positions in `data.names`; -1 for a pattern that no table lists.
   host: Int32Array.from(data.pages.host),
   pattern: Int32Array.from(data.pages.pattern),
 };
@@ -21,10 +21,11 @@ function titleOf(page) {
   return pages.text[page] < 0 ? "" : data.titles[pages.text[page]];
 }
 
-let lowerKeys = null;
-function lowered() {
-  if (!lowerKeys) lowerKeys = pages.key.map((key, page) => `${key}\n${titleOf(page)}`.toLowerCase());
-  return lowerKeys;
+let lowerNames = null;
+// Return the key and title of each page in lower case, for the search.
+function lowerCaseNames() {
+  if (!lowerNames) lowerNames = pages.key.map((key, page) => `${key}\n${titleOf(page)}`.toLowerCase());
+  return lowerNames;
 }
 
 // Return the hosts, those with the most pages first.
@@ -35,7 +36,8 @@ function hostsBySize() {
 }
 
 let keyRanks = null;
-function ranks() {
+// Return the position of each page in the order of keys.
+function ranksOfKeys() {
   if (keyRanks) return keyRanks;
   const order = Array.from(pages.key.keys());
   order.sort((one, other) => (pages.key[one] < pages.key[other] ? -1 : 1));
@@ -45,7 +47,7 @@ function ranks() {
 }
 
 // Wait for the whole file: the script runs before the fingerprints and texts have loaded.
-function whole() {
+function wholeFile() {
   if (document.readyState !== "loading") return Promise.resolve();
   return new Promise((resolve) => {
     document.addEventListener("DOMContentLoaded", resolve, { once: true });
@@ -59,23 +61,23 @@ function bytesOf(base64) {
   return bytes;
 }
 
-// Check the length of the JSON string, quotation marks included, because decoding takes time.
+// Return true if the fingerprints are complete, by the length of the JSON string with quotation marks.
 function hasFingerprints() {
   const bytes = (data.bits / 8) * pages.count;
   return byId("fingerprints").textContent.length === 4 * Math.ceil(bytes / 3) + 2;
 }
 
-// 32-bit words, the same number for each page; null if the fingerprints are incomplete.
 let fingerprintWords = null;
+// Return the fingerprints as 32-bit words, `perPage` for each page; null if they are incomplete.
 async function fingerprints() {
-  await whole();
+  await wholeFile();
   if (fingerprintWords || !hasFingerprints()) return fingerprintWords;
   const bytes = bytesOf(JSON.parse(byId("fingerprints").textContent));
-  const each = data.bits / 8, perPage = Math.ceil(each / 4);
+  const bytesPerPage = data.bits / 8, perPage = Math.ceil(bytesPerPage / 4);
   const words = new Int32Array(perPage * pages.count);
-  for (let page = 0, from = 0; page < pages.count; page += 1) {
-    for (let byte = 0; byte < each; byte += 1, from += 1) {
-      words[page * perPage + (byte >> 2)] |= bytes[from] << (8 * (3 - (byte & 3)));
+  for (let page = 0, at = 0; page < pages.count; page += 1) {
+    for (let byte = 0; byte < bytesPerPage; byte += 1, at += 1) {
+      words[page * perPage + (byte >> 2)] |= bytes[at] << (8 * (3 - (byte & 3)));
     }
   }
   fingerprintWords = { words, perPage };
@@ -88,22 +90,23 @@ function bitsSet(word) {
   return Math.imul((word + (word >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-// Return the distance, or any larger number than `most` if it exceeds `most`.
-function distanceBetween({ words, perPage }, one, other, most) {
-  let apart = 0, left = one * perPage, right = other * perPage;
-  for (const end = left + perPage; left < end && apart <= most; left += 1, right += 1) {
-    apart += bitsSet(words[left] ^ words[right]);
+// Return the distance of two pages; if it exceeds `limit`, some number above `limit`.
+function distanceBetween({ words, perPage }, one, other, limit) {
+  let distance = 0, left = one * perPage, right = other * perPage;
+  for (const end = left + perPage; left < end && distance <= limit; left += 1, right += 1) {
+    distance += bitsSet(words[left] ^ words[right]);
   }
-  return apart;
+  return distance;
 }
 
 let compressedTexts = null;
 const readTexts = new Map();
+// Return the title and text of a page, or null. The last 50 are cached.
 async function textOf(page) {
   const number = pages.text[page];
   if (number < 0) return null;
   if (!readTexts.has(number)) {
-    await whole();
+    await wholeFile();
     compressedTexts = compressedTexts || JSON.parse(byId("texts").textContent);
     readTexts.set(number, inflated(bytesOf(compressedTexts[number])));
     if (readTexts.size > 50) readTexts.delete(readTexts.keys().next().value);

@@ -1,6 +1,6 @@
 // Compute the resemblance of two texts, from 0 to 1, as scrapy_simhash.resemblance does: the share of
-// the runs of 5 words that both texts have. Each kana, ideograph or Hangul syllable counts as a word;
-// texts that consist mostly of these have runs of 8.
+// their runs of 5 words (shingles) that both have. Each kana, ideograph or Hangul syllable is a word; if
+// the two texts consist mostly of these, runs have 8.
 const SINGLE = "\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uac00-\\ud7af\\uf900-\\ufaff\\u{20000}-\\u{3ffff}";
 const SHINGLE_TOKEN = new RegExp(`[${SINGLE}]|(?:(?![${SINGLE}])[\\p{L}\\p{N}])+`, "gu");
 const IS_SINGLE = new RegExp(`^[${SINGLE}]`, "u");
@@ -17,16 +17,16 @@ function resemblance(one, other) {
     letters += [...token].length;
     single += IS_SINGLE.test(token);
   }
-  const [mine, others] = both.map((tokens) => shinglesOf(tokens, 2 * single > letters ? 8 : 5));
+  const [shingles, otherShingles] = both.map((tokens) => shinglesOf(tokens, 2 * single > letters ? 8 : 5));
   let common = 0;
-  for (const shingle of mine) common += others.has(shingle);
-  const union = mine.size + others.size - common;
+  for (const shingle of shingles) common += otherShingles.has(shingle);
+  const union = shingles.size + otherShingles.size - common;
   return union ? common / union : 0;
 }
 
 function shinglesOf(tokens, length) {
-  const found = new Set();
-  for (let at = 0; at + length <= tokens.length; at += 1) found.add(tokens.slice(at, at + length).join(" "));
-  if (tokens.length && tokens.length < length) found.add(tokens.join(" "));
-  return found;
+  const shingles = new Set();
+  for (let at = 0; at + length <= tokens.length; at += 1) shingles.add(tokens.slice(at, at + length).join(" "));
+  if (tokens.length && tokens.length < length) shingles.add(tokens.join(" "));
+  return shingles;
 }

@@ -1,91 +1,93 @@
 // Lay out two texts side by side, paragraph by paragraph.
 
-// Equal words that stay visible on each side of a difference if only differences are shown.
-const WORDS_LEFT = 12;
-// Rows end at line ends, at most this many times, and always at this number of characters.
-const MOST_LINES = 5_000;
-const LONGEST_ROW = 2_000;
-// The browser skips the layout of rows out of sight; the style estimates the height of long rows.
+// Equal words that stay visible before and after a difference if only differences are shown.
+const SHOWN_WORDS = 12;
+// After so many rows, line ends no longer end a row.
+const MAX_LINES = 5_000;
+// A row ends after so many characters, also within a line.
+const MAX_ROW_CHARACTERS = 2_000;
+// Longer rows have the style "high", from which the browser estimates the height of rows out of sight.
 const HIGH_FROM_LETTERS = 300;
 
 // Return the rows; a row ends where a paragraph ends on both sides.
-function pairsOf(left, right, runs, edited) {
+function rowsOf(left, right, runs, edited) {
   const rows = [], elsewhere = new Map();
-  let sides = [[], []], changed = false, length = 0;
-  const lines = () => rows.length < MOST_LINES;
+  let sides = [[], []], isChanged = false, length = 0;
+  const endsAtLines = () => rows.length < MAX_LINES;
   const end = () => {
-    if (sides[0].length || sides[1].length) rows.push(pairOf(...sides, changed));
+    if (sides[0].length || sides[1].length) rows.push(rowOf(...sides, isChanged));
     sides = [[], []];
-    changed = false;
+    isChanged = false;
     length = 0;
   };
   for (const run of runs) {
     if (run.same) {
       const shift = run.otherFrom - run.from;
-      const atEnds = (at) => endsLine(left[at]) && endsLine(right[at + shift]);
-      for (const [from, to] of parts(left, run.from, run.to, lines() && atEnds)) {
-        sides[0].push(...equalParts(left, from, to));
-        sides[1].push(...equalParts(right, from + shift, to + shift));
-        length += lengthOf(left, from, to);
-        if ((lines() && atEnds(to - 1)) || length >= LONGEST_ROW) end();
+      const endsBothLines = (at) => endsLine(left[at]) && endsLine(right[at + shift]);
+      for (const [from, to] of rowRanges(left, run.from, run.to, endsAtLines() && endsBothLines)) {
+        sides[0].push(...equalWords(left, from, to));
+        sides[1].push(...equalWords(right, from + shift, to + shift));
+        length += left.slice(from, to).join("").length;
+        if ((endsAtLines() && endsBothLines(to - 1)) || length >= MAX_ROW_CHARACTERS) end();
       }
     } else if (run.moved >= 0) {
       end();
       rows.push(...movedRows(left, right, run, edited, elsewhere));
     } else {
-      const marked = [[left, run.from, run.to], [right, run.otherFrom, run.otherTo]].map(
-        ([words, from, to]) => parts(words, from, to, lines() && ((at) => endsLine(words[at])))
-          .map((part) => words.slice(...part).join("")),
+      const lines = [[left, run.from, run.to], [right, run.otherFrom, run.otherTo]].map(
+        ([words, from, to]) => rowRanges(words, from, to, endsAtLines() && ((at) => endsLine(words[at])))
+          .map((range) => words.slice(...range).join("")),
       );
-      const first = [];
-      for (let line = 0; line < Math.max(marked[0].length, marked[1].length); line += 1) {
+      const marks = [];
+      for (let line = 0; line < Math.max(lines[0].length, lines[1].length); line += 1) {
         if (line > 0) end();
-        changed = true;
+        isChanged = true;
         ["del", "ins"].forEach((name, side) => {
-          if (marked[side][line] === undefined) return;
-          const text = marked[side][line];
-          sides[side].push(...markedAs(name, text, first));
+          const text = lines[side][line];
+          if (text === undefined) return;
+          sides[side].push(...markedAs(name, text, marks));
           length += text.length;
         });
       }
-      comparison.differences.push(first);
+      comparison.differences.push(marks);
       const last = [left[run.to - 1], right[run.otherTo - 1]];
-      if (length >= LONGEST_ROW || (lines() && last.every((word) => word === undefined || endsLine(word)))) end();
+      if (length >= MAX_ROW_CHARACTERS || (endsAtLines() && last.every((word) => word === undefined || endsLine(word)))) end();
     }
   }
   end();
   return rows;
 }
 
+// Return a text in a mark, which is added to the marks of its difference.
 function markedAs(name, text, marks, className = "") {
   const bare = text.trimEnd(), mark = element(name, { className }, bare);
   marks.push(mark);
   return [mark, text.slice(bare.length)];
 }
 
-// Return the rows of a moved paragraph: its text on one side, and on the other side a button that
-// leads to its other place. Both places and the edits within count as one difference.
+// Return the rows of a moved paragraph: its text on one side, and on the other side a button that leads
+// to its other place. Both places, with all edits in the paragraph, are one difference.
 function movedRows(left, right, run, edited, elsewhere) {
   const isLeft = run.to > run.from, name = isLeft ? "del" : "ins";
   const [words, from, to] = isLeft ? [left, run.from, run.to] : [right, run.otherFrom, run.otherTo];
   const isEdited = edited[isLeft ? 0 : 1];
-  const known = elsewhere.get(run.moved), marks = known ? known.marks : [];
-  const rows = parts(words, from, to).map(([begin, end]) => {
+  const before = elsewhere.get(run.moved), marks = before ? before.marks : [];
+  const rows = rowRanges(words, from, to).map(([begin, end]) => {
     const text = [];
     for (let at = begin, next; at < end; at = next) {
       next = at + 1;
       while (next < end && isEdited[next] === isEdited[at]) next += 1;
       text.push(...markedAs(name, words.slice(at, next).join(""), marks, isEdited[at] ? "" : "moved"));
     }
-    return pairOf(isLeft ? text : [], isLeft ? [] : text, true);
+    return rowOf(isLeft ? text : [], isLeft ? [] : text, true);
   });
-  const button = element("button", { type: "button", className: "elsewhere" }, known ? "↑ above" : "↓ below");
-  button.setAttribute("aria-label", `This paragraph is further ${known ? "up" : "down"}: go there`);
+  const button = element("button", { type: "button", className: "elsewhere" }, before ? "↑ above" : "↓ below");
+  button.setAttribute("aria-label", `This paragraph is further ${before ? "up" : "down"}: go there`);
   // The button is not a paragraph of the text.
   rows[0].children[isLeft ? 1 : 0].replaceWith(element("div", {}, button));
-  if (known) {
-    button.addEventListener("click", () => goTo(known.button));
-    known.button.addEventListener("click", () => goTo(button));
+  if (before) {
+    button.addEventListener("click", () => goTo(before.button));
+    before.button.addEventListener("click", () => goTo(button));
   } else {
     elsewhere.set(run.moved, { button, marks });
     comparison.differences.push(marks);
@@ -102,45 +104,40 @@ function endsLine(word) {
   return word !== undefined && word.includes("\n");
 }
 
-function lengthOf(words, from, to) {
-  let length = 0;
-  for (let at = from; at < to; at += 1) length += words[at].length;
-  return length;
-}
-
-// Split a range of words into parts that fit into a row.
-function parts(words, begin, to, isEnd) {
-  const found = [];
+// Split a range of words into ranges that fit into a row, also where `isEnd` is true.
+function rowRanges(words, begin, to, isEnd) {
+  const ranges = [];
   let from = begin, length = 0;
   for (let at = begin; at < to; at += 1) {
     length += words[at].length;
-    if (at < to - 1 && length < LONGEST_ROW && !(isEnd && found.length < MOST_LINES && isEnd(at))) continue;
-    found.push([from, at + 1]);
+    if (at < to - 1 && length < MAX_ROW_CHARACTERS && !(isEnd && ranges.length < MAX_LINES && isEnd(at))) continue;
+    ranges.push([from, at + 1]);
     from = at + 1;
     length = 0;
   }
-  return found;
+  return ranges;
 }
 
-function equalParts(words, from, to) {
-  if (to - from <= 3 * WORDS_LEFT) return [words.slice(from, to).join("")];
+// Return equal words; the middle of a long range can be hidden.
+function equalWords(words, from, to) {
+  if (to - from <= 3 * SHOWN_WORDS) return [words.slice(from, to).join("")];
   return [
-    words.slice(from, from + WORDS_LEFT).join(""),
-    element("span", { className: "middle" }, words.slice(from + WORDS_LEFT, to - WORDS_LEFT).join("")),
+    words.slice(from, from + SHOWN_WORDS).join(""),
+    element("span", { className: "middle" }, words.slice(from + SHOWN_WORDS, to - SHOWN_WORDS).join("")),
     element("span", { className: "fold" }, "[…] "),
-    words.slice(to - WORDS_LEFT, to).join(""),
+    words.slice(to - SHOWN_WORDS, to).join(""),
   ];
 }
 
-function pairOf(left, right, changed) {
-  const row = element("div", { className: changed ? "pair" : "pair equal" },
+function rowOf(left, right, isChanged) {
+  const row = element("div", { className: isChanged ? "pair" : "pair equal" },
     element("p", { dir: "auto" }, ...left), element("p", { dir: "auto" }, ...right));
   row.classList.toggle("high", row.textContent.length > 2 * HIGH_FROM_LETTERS);
   return row;
 }
 
-// Return the text of one page without a comparison.
-function oneSide(words) {
+// Return the text of one page without a comparison, as the content of rows.
+function plainRows(words) {
   if (!words) return [[element("em", { className: "none" }, "The text of this page is not in the report.")]];
-  return parts(words, 0, words.length).map((part) => [words.slice(...part).join("")]);
+  return rowRanges(words, 0, words.length).map((range) => [words.slice(...range).join("")]);
 }

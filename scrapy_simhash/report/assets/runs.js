@@ -1,4 +1,5 @@
-// Return runs of words: equal words, words that differ, or a moved paragraph (`moved` is its number).
+// Return the two texts as runs of words: equal words (`same`), a moved paragraph (`moved` is its number,
+// else -1), or words that differ. A run is `from` to `to` on the left, `otherFrom` to `otherTo` on the right.
 function runsOf(left, right, partner, [moved, otherMoved]) {
   const runs = [], otherPartner = new Int32Array(right.length).fill(-1);
   partner.forEach((other, at) => { if (other >= 0) otherPartner[other] = at; });
@@ -27,16 +28,16 @@ function runsOf(left, right, partner, [moved, otherMoved]) {
   return withoutCrumbs(runs);
 }
 
-// One or two equal words amid many different ones are equal by chance.
+// Join changes around up to three equal words: between changes of twice that size, they are equal by chance.
 function withoutCrumbs(runs) {
   const size = (run) => Math.max(run.to - run.from, run.otherTo - run.otherFrom);
   const isChange = (run) => run && !run.same && run.moved < 0;
   const joined = [];
   runs.forEach((run, number) => {
     const next = runs[number + 1], last = joined[joined.length - 1];
-    const crumb = run.same && isChange(last) && isChange(next) && size(run) <= 3
+    const isCrumb = run.same && isChange(last) && isChange(next) && size(run) <= 3
       && size(last) >= 2 * size(run) && size(next) >= 2 * size(run);
-    if (isChange(last) && (crumb || isChange(run))) {
+    if (isChange(last) && (isCrumb || isChange(run))) {
       joined[joined.length - 1] = { ...last, to: run.to, otherTo: run.otherTo };
     } else {
       joined.push(run);

@@ -1,11 +1,11 @@
-// Show the table of clusters, one page of it at a time. Each cluster is a table body with its pages.
+// Show a page of the table of clusters. Each cluster is a tbody: its representative and, if open, members.
 const MEMBERS_AT_ONCE = 100;
-// Limit for the rows of all open clusters: a browser takes seconds to lay out ten thousand.
+// Limit for the rows of all open clusters, because a browser takes seconds to lay out ten thousand.
 const ROWS_AT_ONCE = 2_000;
-const ONLY = { host: "on the host", pattern: "with pages like", pair: "with pages like" };
+const ONLY_WORDS = { host: "on the host", pattern: "with pages like", pair: "with pages like" };
 
 function nameOfOnly({ kind, number }) {
-  const name = (of) => visible(cut(of)) || "(none)";
+  const name = (pattern) => visible(cut(pattern)) || "(none)";
   if (kind === "host") return visible(cut(data.names.hosts[number])) || "(no host)";
   const { patterns } = data.names;
   if (kind === "pattern") return name(patterns[number]);
@@ -13,63 +13,62 @@ function nameOfOnly({ kind, number }) {
   return one === other ? `${name(patterns[one])}, several` : `${name(patterns[one])} and ${name(patterns[other])}`;
 }
 
-function marks(cluster) {
-  const { groups } = choice, shown = [];
-  if (groups.isFlood(cluster)) shown.push(element("span", { className: "mark flood" }, "flood"));
-  return shown;
+function floodMark(cluster) {
+  return choice.groups.isFlood(cluster) ? [element("span", { className: "mark flood" }, "flood")] : [];
 }
 
-// Return the title of a near-duplicate, unless it is `known` from its representative.
-function titled(page, known = "") {
+// Return the title of a near-duplicate, unless its representative has the same title.
+function memberTitle(page, headTitle) {
   const title = titleOf(page);
-  return title && title !== known ? [element("span", { className: "row-title" }, titleShown(title))] : [];
+  return title && title !== headTitle ? [element("span", { className: "row-title" }, titleElement(title))] : [];
 }
 
 // Isolate the direction of the title, and cut it, so that it cannot disturb the rest of the line.
-function titleShown(title) {
+function titleElement(title) {
   return element("bdi", {}, visible(cut(title)));
 }
 
-// Return the title of a representative, and how many pages share it. A title of many URLs may belong
-// to an error page.
-function titledHead(cluster, head) {
+// Return the title of a representative, and how many pages of the cluster share it. One title for many
+// URLs may belong to an error page.
+function headTitle(cluster, head) {
   const title = titleOf(head);
   if (!title) return [];
   const members = nearDuplicatesOf(choice.groups, cluster);
-  let count = 1, known = 1;
+  let sameTitle = 1, withText = 1;
   for (const page of members) {
-    known += pages.text[page] >= 0;
-    count += titleOf(page) === title;
+    withText += pages.text[page] >= 0;
+    sameTitle += titleOf(page) === title;
   }
-  const of = counted(known, "page") + (known > members.length ? "" : " with a text here");
-  const part = count === known && known > members.length ? `all ${of}` : `${numbers.format(count)} of ${of}`;
-  return [element("span", { className: "row-title" }, titleShown(title), element("span", {}, `\u00b7 ${part}`))];
+  const haveAllTexts = withText > members.length;
+  const all = counted(withText, "page") + (haveAllTexts ? "" : " with a text here");
+  const part = sameTitle === withText && haveAllTexts ? `all ${all}` : `${numbers.format(sameTitle)} of ${all}`;
+  return [element("span", { className: "row-title" }, titleElement(title), element("span", {}, `\u00b7 ${part}`))];
 }
 
-// Show how many near-duplicates match the search: they are hidden until the row is opened.
-function matchesWithin(cluster, head) {
-  const { matching, having, searched, groups } = choice, shown = [];
-  const within = matching ? matching[cluster] - Number(lowered()[head].includes(searched)) : 0;
-  if (within > 0) shown.push(element("span", { className: "mark found" }, `found in ${counted(within, "near-duplicate")}`));
-  // Pages that match the button of the overview, unless all do; they sum up to the number in a pair's row.
-  if (having && having[cluster] <= groups.counts[cluster]) shown.push(element("span", { className: "mark" }, `${numbers.format(having[cluster])} such`));
+// Return how many near-duplicates match the search (they are hidden until the row is opened), and how
+// many pages match the button of the overview, unless all do.
+function matchMarks(cluster, head) {
+  const { searchCounts, onlyCounts, searched, groups } = choice, shown = [];
+  const found = searchCounts ? searchCounts[cluster] - Number(lowerCaseNames()[head].includes(searched)) : 0;
+  if (found > 0) shown.push(element("span", { className: "mark found" }, `found in ${counted(found, "near-duplicate")}`));
+  // The sum over all clusters of a pair is the number in the row of the pair.
+  if (onlyCounts && onlyCounts[cluster] <= groups.counts[cluster]) shown.push(element("span", { className: "mark" }, `${numbers.format(onlyCounts[cluster])} such`));
   return shown;
 }
 
 function clusterBody(cluster, rows) {
-  const { groups } = choice, head = groups.heads[cluster], { searched } = choice;
-  const least = groups.least[cluster], most = groups.most[cluster];
+  const { groups, searched } = choice, head = groups.heads[cluster];
   const opener = element("button", {
     type: "button", className: "open", "aria-expanded": "false",
     "aria-label": `Pages of the cluster of ${visible(cut(pages.key[head])) || "(no name)"}`,
   });
   const row = element("tr", { className: "cluster" },
     element("td", { className: "opener" }, opener),
-    element("th", { scope: "row" }, nameOf(pages.key[head], { searched }), ...marks(cluster),
-      ...matchesWithin(cluster, head), ...titledHead(cluster, head)),
-    element("td", { className: "number" }, numbers.format(groups.counts[cluster]), ...notListed(cluster)),
-    element("td", { className: "number" }, distanceRange(least, most)),
-    element("td", { className: "number" }, similarityShown(groups.leastAlike[cluster], groups.mostAlike[cluster])),
+    element("th", { scope: "row" }, nameOf(pages.key[head], { searched }), ...floodMark(cluster),
+      ...matchMarks(cluster, head), ...headTitle(cluster, head)),
+    element("td", { className: "number" }, numbers.format(groups.counts[cluster]), ...fullSize(cluster)),
+    element("td", { className: "number" }, distanceRange(groups.minDistance[cluster], groups.maxDistance[cluster])),
+    element("td", { className: "number" }, similarityRange(groups.minSimilarity[cluster], groups.maxSimilarity[cluster])),
     element("td", { className: "number" }, moment(groups.seen[cluster])),
   );
   const body = element("tbody", {}, row);
@@ -78,39 +77,44 @@ function clusterBody(cluster, rows) {
   return body;
 }
 
-// Return the full size of a cluster that is shortened in this file.
-function notListed(cluster) {
+// Return the full number of near-duplicates of a cluster that is shortened in this file.
+function fullSize(cluster) {
   const size = choice.groups.sizes[cluster];
   return size > choice.groups.counts[cluster] ? [element("small", {}, ` of ${numbers.format(size)}`)] : [];
 }
 
-function open(body, opened, most = MEMBERS_AT_ONCE) {
+// Open a cluster with its first rows of members, or close it.
+function open(body, isOpen, rows = MEMBERS_AT_ONCE) {
   const cluster = Number(body.dataset.cluster), head = choice.groups.heads[cluster];
-  body.querySelector("button.open").setAttribute("aria-expanded", String(opened));
-  body.classList.toggle("opened", opened);
+  body.querySelector("button.open").setAttribute("aria-expanded", String(isOpen));
+  body.classList.toggle("opened", isOpen);
   for (const row of body.querySelectorAll("tr:not(.cluster)")) row.remove();
-  if (opened) {
+  if (isOpen) {
     const members = membersInOrder(choice.groups, cluster, choice.memberOrder);
-    body.append(...memberRows(cluster, members.subarray(0, most)), ...furtherRow(members, most));
+    body.append(...memberRows(cluster, members.subarray(0, rows)), ...furtherRow(members, rows));
     choice.opened.add(head);
   } else {
     choice.opened.delete(head);
   }
 }
 
-// Check the clusters on this page of the table.
-function openAll(opened) {
-  const bodies = [...byId("cluster-table").tBodies].filter((body) => body.dataset.cluster);
-  for (const body of bodies) open(body, opened, rowsOfEach(bodies.length));
+// Return the clusters on this page of the table, without the row that says that there are none.
+function clusterBodies() {
+  return [...byId("cluster-table").tBodies].filter((body) => body.dataset.cluster);
+}
+
+function openAll(isOpen) {
+  const bodies = clusterBodies();
+  for (const body of bodies) open(body, isOpen, rowsOfEach(bodies.length));
   showOpenAll();
 }
 
-function rowsOfEach(count) {
-  return Math.min(Math.max(Math.floor(ROWS_AT_ONCE / count), 1), MEMBERS_AT_ONCE);
+function rowsOfEach(clusterCount) {
+  return Math.min(Math.max(Math.floor(ROWS_AT_ONCE / clusterCount), 1), MEMBERS_AT_ONCE);
 }
 
 function areAllOpen() {
-  const bodies = [...byId("cluster-table").tBodies].filter((body) => body.dataset.cluster);
+  const bodies = clusterBodies();
   return bodies.length > 0 && bodies.every((body) => body.classList.contains("opened"));
 }
 
@@ -128,13 +132,12 @@ function memberRows(cluster, members) {
       "aria-label": `Compare with ${visible(cut(pages.key[page])) || "(no name)"}`,
     }, "Compare");
     compare.dataset.page = page;
-    const apart = groups.distance[page];
     return element("tr", { className: "member" },
       element("td", { className: "opener" }),
-      element("th", { scope: "row" }, name, ...titled(page, titleOf(head))),
+      element("th", { scope: "row" }, name, ...memberTitle(page, titleOf(head))),
       element("td", { className: "number" }, compare),
-      element("td", { className: "number" }, String(apart)),
-      element("td", { className: "number" }, similarityShown(similarityTo(page, head))),
+      element("td", { className: "number" }, String(groups.distance[page])),
+      element("td", { className: "number" }, similarityRange(similarityTo(page, head))),
       element("td", { className: "number" }, moment(pages.seen[page])),
     );
   });
@@ -162,9 +165,9 @@ function showMore(body, shown) {
 function showClusters() {
   const table = byId("cluster-table");
   const from = choice.page * CLUSTERS_PER_PAGE;
-  const some = choice.shown.subarray(from, from + CLUSTERS_PER_PAGE);
-  const opened = some.filter((cluster) => choice.opened.has(choice.groups.heads[cluster])).length;
-  const bodies = Array.from(some, (cluster) => clusterBody(cluster, rowsOfEach(opened)));
+  const clusters = choice.shown.subarray(from, from + CLUSTERS_PER_PAGE);
+  const openCount = clusters.filter((cluster) => choice.opened.has(choice.groups.heads[cluster])).length;
+  const bodies = Array.from(clusters, (cluster) => clusterBody(cluster, rowsOfEach(openCount)));
   if (!bodies.length) {
     const text = choice.groups.count ? "No cluster matches the filters." : "There are no near-duplicates.";
     bodies.push(element("tbody", {}, element("tr", {}, element("td", { colSpan: 6, className: "none" }, text))));
@@ -183,7 +186,7 @@ function showClusters() {
 }
 
 function showPager() {
-  const count = pageCount(), { page } = choice;
+  const count = tablePageCount(), { page } = choice;
   byId("page").value = page + 1;
   byId("page").max = count;
   byId("pages").textContent = `of ${numbers.format(count)}`;
@@ -197,7 +200,7 @@ function showPager() {
   const part = count > 1
     ? `; shown here: ${numbers.format(from + 1)} to ${numbers.format(Math.min(from + CLUSTERS_PER_PAGE, shown.length))}`
     : "";
-  const only = choice.only ? ` ${ONLY[choice.only.kind]} ${nameOfOnly(choice.only)}` : "";
+  const only = choice.only ? ` ${ONLY_WORDS[choice.only.kind]} ${nameOfOnly(choice.only)}` : "";
   const text = isFiltered()
     ? `${numbers.format(shown.length)} of ${counted(groups.count, "cluster")}${only}, with ${near}${part}`
     : `${counted(groups.count, "cluster")} with ${near}${part}`;
@@ -209,25 +212,25 @@ function showPager() {
 function showOnly() {
   const button = byId("only-back"), { only } = choice;
   button.parentElement.hidden = !only;
-  if (only) button.textContent = `Only ${ONLY[only.kind]} ${nameOfOnly(only)}: back`;
+  if (only) button.textContent = `Only ${ONLY_WORDS[only.kind]} ${nameOfOnly(only)}: back`;
 }
 
 function turnTo(page) {
-  choice.page = Math.min(Math.max(page, 0), pageCount() - 1);
+  choice.page = Math.min(Math.max(page, 0), tablePageCount() - 1);
   showClusters();
 }
 
 // Open the shown clusters for printing, because nobody can click on paper.
-const closedForPrint = [];
+const openedForPrint = [];
 function openForPrint() {
-  const bodies = [...byId("cluster-table").tBodies].filter((body) => body.dataset.cluster);
+  const bodies = clusterBodies();
   for (const body of bodies) {
     if (body.classList.contains("opened")) continue;
     open(body, true, rowsOfEach(bodies.length));
-    closedForPrint.push(body);
+    openedForPrint.push(body);
   }
 }
 
 function closeAfterPrint() {
-  for (const body of closedForPrint.splice(0)) if (body.isConnected) open(body, false);
+  for (const body of openedForPrint.splice(0)) if (body.isConnected) open(body, false);
 }

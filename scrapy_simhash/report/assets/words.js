@@ -1,15 +1,15 @@
 // Format values and create elements. Texts are always inserted as text, never as markup.
 const NO_BREAK = "\u00a0";
-const LONGEST_SHOWN = 400;
+const MAX_SHOWN = 400;
 const SHOWN_AT_EACH_END = 190;
 const numbers = new Intl.NumberFormat("en-US");
 
-// Invisible characters, and those that change the direction of text.
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffe\uffff]/gu;
+// Control, format and private characters, which are invisible or change the direction of text.
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffe\uffff]/gu;
 // Texts keep line breaks, and joiners, which some languages and emoji need.
-const UNSEEN_IN_TEXTS = /(?![\n\t\u200c\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffe\uffff]/gu;
+const INVISIBLE_IN_TEXTS = /(?![\n\t\u200c\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\ufffe\uffff]/gu;
 // No language stacks so many accents or skin tones, and a browser takes minutes to lay out thousands.
-const HEAPED = /([\p{M}\p{EMod}]{16})([\p{M}\p{EMod}]+)/gu;
+const STACKED_MARKS = /([\p{M}\p{EMod}]{16})([\p{M}\p{EMod}]+)/gu;
 const WEB_ADDRESS = /^https?:\/\/[^\s\p{Cc}\p{Cs}]+$/iu;
 
 function escaped(character) {
@@ -19,46 +19,42 @@ function escaped(character) {
   return `\\U${code.toString(16).padStart(8, "0")}`;
 }
 
-function flat(text) {
-  return text.replace(HEAPED, (_, some, others) => some + Array.from(others, escaped).join(""));
+function unstacked(text) {
+  return text.replace(STACKED_MARKS, (_, kept, others) => kept + Array.from(others, escaped).join(""));
 }
 
 function visible(text) {
-  return flat(text.replace(UNSEEN, escaped));
+  return unstacked(text.replace(INVISIBLE, escaped));
 }
 
-// Marks where a word may or must not break; fingerprints ignore them, too.
+// Invisible marks where a word may or must not break. They are dropped, as for fingerprints.
 const WITHOUT_WIDTH = /[\u00ad\u200b\u2060\ufeff]/g;
 function visibleText(text) {
-  return flat(text.replace(WITHOUT_WIDTH, "").replace(/\r\n?/g, "\n").replace(UNSEEN_IN_TEXTS, escaped));
+  return unstacked(text.replace(WITHOUT_WIDTH, "").replace(/\r\n?/g, "\n").replace(INVISIBLE_IN_TEXTS, escaped));
 }
 
 function cut(text) {
-  if (text.length <= LONGEST_SHOWN) return text;
+  if (text.length <= MAX_SHOWN) return text;
   return `${text.slice(0, SHOWN_AT_EACH_END)}…${text.slice(-SHOWN_AT_EACH_END)}`;
 }
 
-function isAddress(text) {
-  return WEB_ADDRESS.test(text);
-}
-
 function element(name, properties, ...children) {
-  const made = document.createElement(name);
+  const node = document.createElement(name);
   for (const [key, value] of Object.entries(properties || {})) {
     if (value === false || value === null || value === undefined) continue;
-    if (key in made && key !== "role") made[key] = value;
-    else made.setAttribute(key, value === true ? "" : value);
+    if (key in node && key !== "role") node[key] = value;
+    else node.setAttribute(key, value === true ? "" : value);
   }
-  made.append(...children);
-  return made;
+  node.append(...children);
+  return node;
 }
 
 const SVG = "http://www.w3.org/2000/svg";
 function drawn(name, attributes, ...children) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
+  const node = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
 }
 
 // Return a page's name with the search term marked. If another name is given, their common beginning
@@ -76,10 +72,11 @@ function nameOf(key, { searched = "", beside = "" } = {}) {
   } else {
     name.append(shown);
   }
-  if (!isAddress(key)) return name;
+  if (!WEB_ADDRESS.test(key)) return name;
   return element("a", { href: key, rel: "noreferrer noopener", target: "_blank" }, name);
 }
 
+// Return the length of the common beginning, without a part of a word; 0 if `one` ends there.
 function sameBeginning(one, other) {
   let at = 0;
   while (at < one.length && one[at] === other[at]) at += 1;
@@ -89,18 +86,17 @@ function sameBeginning(one, other) {
   return at;
 }
 
-function counted(number, one, more = `${one}s`) {
-  return `${numbers.format(number)} ${number === 1 ? one : more}`;
+function counted(number, noun) {
+  return `${numbers.format(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-// Return a range in per cent; negative values are unknown.
-function similarityShown(least, most = least) {
-  if (least < 0) return "–";
-  return `${least === most ? least : `${least}–${most}`}${NO_BREAK}%`;
+// Return a range in per cent; a dash if it is unknown (negative).
+function similarityRange(lowest, highest = lowest) {
+  return lowest < 0 ? "–" : `${distanceRange(lowest, highest)}${NO_BREAK}%`;
 }
 
-function distanceRange(least, most) {
-  return least === most ? `${least}` : `${least}–${most}`;
+function distanceRange(lowest, highest) {
+  return lowest === highest ? `${lowest}` : `${lowest}–${highest}`;
 }
 
 function moment(seconds) {
@@ -114,7 +110,7 @@ function byId(id) {
 }
 
 // Let the page handle input, and paint.
-function breath() {
+function yieldToBrowser() {
   if (globalThis.scheduler && scheduler.yield) return scheduler.yield();
   return new Promise((resolve) => setTimeout(resolve));
 }
