@@ -460,7 +460,7 @@ def test_a_state_row_that_makes_no_sense_is_corrupt(closed_rows, value, match):
     ("value", "match"),
     [
         (None, "entry 1 is missing"),
-        (b"short", "entry 1 has 5 bytes"),
+        (b"short", "entry 1 is cut short: it has 5 bytes"),
         (bytes(21) + b"\xff", "utf-8"),
     ],
 )

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 10.0
 _RETRIES = 3  # of methods of redis-py
 _TRIES = 3  # of packed commands
+# Connections that are kept from the pool, which has a limit.
+_MAX_IDLE = 8
 _SCANNED_AT_ONCE = 1000
 
 
@@ -149,7 +151,10 @@ class Server:
                 self._client.connection_pool.release(connection)
                 connection = self._idle_connection()
             raise
-        self._idle.append(connection)
+        if len(self._idle) < _MAX_IDLE:
+            self._idle.append(connection)
+        else:
+            self._client.connection_pool.release(connection)
         return answers
 
     def _idle_connection(self) -> Any:
