@@ -63,6 +63,8 @@ class ObservingIndex(CrawlIndex):
         self._shared = shared
         self._on_close = on_close
         self._closed = False
+        # The log line that was written last. `acted` mostly follows, and need not read it again.
+        self._last_line: NearDuplicate | None = None
         # Sequence numbers of the pages that this index made pending.
         self._own_pending: set[int] = set()
 
@@ -162,6 +164,7 @@ class ObservingIndex(CrawlIndex):
                 self._release(pending)
                 if pending.observation.similar_to is not None:
                     self._shared.store.unlog(pending.observation.sequence)
+                    self._last_line = None
 
     def acted(self, observed: Observation, action: Action) -> None:
         """See `Index.acted`."""
@@ -169,7 +172,9 @@ class ObservingIndex(CrawlIndex):
             return
         with self._shared.lock:
             store, sequence = self._open().store, observed.sequence
-            line = next(iter(store.near_duplicates(sequence)), None)
+            line = self._last_line
+            if line is None or line.sequence != sequence:
+                line = next(iter(store.near_duplicates(sequence)), None)
             if line is not None and (line.sequence, line.key) == (sequence, observed.key):
                 store.log(replace(line, action=action), self._shared.next_sequence)
 
@@ -256,6 +261,7 @@ class ObservingIndex(CrawlIndex):
         """Write the log line of a near-duplicate or similar page."""
         line = self._log_line(observation, observation.sequence, nearest.entry.key, nearest)
         self._shared.store.log(line, self._shared.next_sequence)
+        self._last_line = line
 
     def _hold(self, pending: Pending) -> None:
         self._shared.pending.add(pending)

@@ -181,6 +181,17 @@ def test_the_log_says_what_was_done(backend, action):
         ]
 
 
+@pytest.mark.parametrize("others", [0, 2])
+def test_the_line_of_a_discarded_page_does_not_come_back(index, others):
+    index.observe("a", 0, evidence())
+    similar = index.observe("c", 2, evidence(128))
+    for number in range(others):
+        index.observe(f"b{number}", 1, evidence())
+    index.discard(similar)
+    index.acted(similar, "passed")
+    assert [line[0] for line in lines(index)] == [f"b{number}" for number in range(others)]
+
+
 def test_a_query_gives_the_confirmed_first(index):
     index.confirm(index.observe("similar", 0, evidence(128)))
     index.confirm(index.observe("far", 3, evidence()))
